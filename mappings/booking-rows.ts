@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import { claims } from '../src/mapping/check.ts'
+import { codec } from '../src/mapping/codec.ts'
+import {
+  move,
+  type Parts,
+  type Row,
+  ref,
+  remembered,
+  serverSets,
+  split,
+  v1Only,
+  v2Only,
+} from '../src/mapping/declare.ts'
+import { phone, state, text, vin, year, zipcode } from './codecs.ts'
+
+/** The names that a caller may give a shipment, in the order in which they are tried. */
+export const shipmentNames = [
+  'ShipmentNumber',
+  'ReferenceNumber',
+  'OrderRefNumber',
+  'shipment_id',
+  'id',
+  'number',
+] as const
+
+/** The names that go nowhere but into the search for the shipment. */
+export const nameRows: readonly Row[] = shipmentNames
+  .filter((name) => name !== 'ReferenceNumber')
+  .map((name) => ref(name, 'names the shipment: its id stands in the path'))
+
+/** The fields of a call that needs nothing but to find the shipment. */
+export const findingRows = (why: string): readonly Row[] => [
+  ...nameRows,
+  ref('ReferenceNumber', 'names the shipment: its id stands in the path'),
+  ref('VinNo', 'chooses among several shipments of one name'),
+  ...v1Only(['ActionName'], 'the path says the action'),
+  ...v1Only(
+    bookingRows.flatMap(claims).filter((v1) => v1 !== 'ReferenceNumber' && v1 !== 'VinNo'),
+    why,
+  ),
+]
+
+const locationName = codec<Parts>(z.record(z.string(), z.string()), {
+  name: 'locationName',
+  summary: 'Stands for the place and for the person; back, the person comes first.',
+  decode: (name) => ({ location_name: name, contact_name: name }),
+  encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
+})
+
+const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): readonly Row[] => [
+  move(`${v1}Address`, `${v2}.address`, text),
+  move(`${v1}City`, `${v2}.city`, text),
+  move(`${v1}State`, `${v2}.state`, state),
+  move(`${v1}Zip`, `${v2}.zipcode`, zipcode),
+  split(`${v1}Name`, { location_name: `${v2}.location_name`, contact_name: `${v2}.contact_name` }, locationName),
+  move(`${v1}PhNo.`, `${v2}.contact_phone`, phone),
+  move(`${v1}EmailAddress`, `${v2}.contact_email`, text),
+  move(`${v1}TransportationInstruction`, `${v2}.notes`, text),
+]
+
+/** The fields of a booking, the same ones wherever a shipment is created, read or changed. */
+export const bookingRows: readonly Row[] = [
+  move('ReferenceNumber', 'external_id', text),
+  move('BillToName', 'customer.customer_name', text, { otherwise: [remembered('customer_name', 'contact_name')] }),
+  move('BillToPhNo.', 'customer.phone', phone),
+  move('BillToEmailAddress', 'customer.email', text),
+  ...locationRows('Pickup', 'pickup'),
+  ...locationRows('Delivery', 'delivery'),
+  move('VinNo', 'vehicles[0].vin', vin),
+  move('Year', 'vehicles[0].year', year),
+  move('Make', 'vehicles[0].make', text),
+  move('Model', 'vehicles[0].model', text),
+]
+
+/** What else a shipment has that a version-1 booking has no field for. */
+export const shipmentOnlyRows: readonly Row[] = [
+  ...v2Only(
+    ['customer.customer_type', 'pickup.location_type', 'delivery.location_type'],
+    'version 1 never said what kind of party it is',
+  ),
+  ...v2Only(
+    [
+      'pickup.available_pickup_dttm',
+      'pickup.scheduled_pickup_dttm',
+      'pickup.scheduled_pickup_dttm_end',
+      'pickup.pickup_dttm',
+      'delivery.preferred_delivery_dttm',
+      'delivery.scheduled_delivery_dttm',
+      'delivery.scheduled_delivery_dttm_end',
+      'delivery.delivery_dttm',
+    ],
+    'a version-1 booking has no dates',
+  ),
+  ...v2Only(
+    ['vehicles[0].trim', 'vehicles[0].is_modified', 'vehicles[0].is_inoperable', 'vehicles[0].notes'],
+    'a version-1 booking tells a vehicle by year, make, model and VIN alone',
+  ),
+  ...v2Only(['instructions'], 'version 1 has instructions for the pickup and the delivery, not for the whole'),
+]
+
+/** Places of a shipment that version 1 learns from the remembered quote or not at all. */
+export const quoteKnowsRows: readonly Row[] = v2Only(
+  [
+    'transport_type',
+    'customer.address',
+    'customer.city',
+    'customer.state',
+    'customer.zipcode',
+    'customer.contact_name',
+    'customer.contact_email',
+    'customer.contact_phone',
+    'vehicles[0].type',
+  ],
+  'a version-1 booking has no field for it',
+)
+
+/** Places that only the service sets and that no version-1 reply shows. */
+export const serverRows: readonly Row[] = [
+  ...serverSets(['id', 'distance', 'distance_meters', 'documents'], 'a version-1 reply has no field for it'),
+  ...serverSets(
+    ['vehicles[0].weight', 'vehicles[0].height', 'vehicles[0].width', 'vehicles[0].length', 'vehicles[0].photos'],
+    'the service measures and photographs the vehicle',
+  ),
+]
+
+/** Places that only the service sets and that a version-1 reply shows. */
+export const shownServerRows: readonly Row[] = serverSets(['number', 'status', 'price'], 'the service sets it')
+
+/** The ids of a shipment's parts: they must come back in an update, and version 1 never sees them. */
+export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway carries it for the caller')
+
+/** A booking as legacy callers send it. */
+export const bookingExample = {
+  ActionName: 'MakeBooking',
+  ReferenceNumber: 'WTS20250216191244',
+  PickupAddress: '10 Sample St',
+  PickupCity: 'Staten Island',
+  PickupState: 'NY',
+  PickupZip: '10314',
+  PickupName: 'Example Motors',
+  'PickupPhNo.': '(718) 555-0100',
+  PickupEmailAddress: 'lot@example.com',
+  DeliveryAddress: '20 Test Ave',
+  DeliveryCity: 'Miami',
+  DeliveryState: 'FL',
+  DeliveryZip: '33166',
+  DeliveryName: 'Robin Example',
+  'DeliveryPhNo.': '305-555-0101',
+  DeliveryEmailAddress: 'robin@example.com',
+  BillToName: 'Pat Example',
+  'BillToPhNo.': '214-555-0000',
+  BillToEmailAddress: 'pat@example.com',
+  Year: '2023',
+  Make: 'Ford',
+  Model: 'E-450',
+  VinNo: '1FDXE4FN9PDD32477',
+  PickupTransportationInstruction: 'Gate code 1234',
+  DeliveryTransportationInstruction: 'Call ahead',
+} as const
+
+/** The service's answer to that booking. */
+export const shipmentExample = {
+  id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11',
+  number: 'TL-100001',
+  status: 'new',
+  price: 1234.5,
+  customer: { customer_name: 'Pat Example', phone: '2145550000', email: 'pat@example.com' },
+  pickup: {
+    location_name: 'Example Motors',
+    address: '10 Sample St',
+    city: 'Staten Island',
+    state: 'NY',
+    zipcode: 10314,
+    contact_name: 'Example Motors',
+    contact_email: 'lot@example.com',
+    contact_phone: '7185550100',
+    notes: 'Gate code 1234',
+  },
+  delivery: {
+    location_name: 'Robin Example',
+    address: '20 Test Ave',
+    city: 'Miami',
+    state: 'FL',
+    zipcode: 33166,
+    contact_name: 'Robin Example',
+    contact_email: 'robin@example.com',
+    contact_phone: '3055550101',
+    notes: 'Call ahead',
+  },
+  vehicles: [
+    {
+      id: '0d4f1b1c-3f0e-4c58-8a53-5a3f4de0b801',
+      vin: '1FDXE4FN9PDD32477',
+      year: 2023,
+      make: 'Ford',
+      model: 'E-450',
+      type: 'truck_ext',
+    },
+  ],
+  distance: 1290,
+  distance_meters: 2076054,
+  transport_type: 'open',
+  documents: [],
+  external_id: 'WTS20250216191244',
+} as const
+
+/** The whole shipment, where the version-1 reply is a message alone. */
+export const wholeShipmentRows = (why: string): readonly Row[] =>
+  v2Only(
+    [
+      ...['id', 'number', 'external_id', 'status', 'price', 'distance', 'distance_meters', 'documents'],
+      ...['transport_type', 'instructions', 'customer', 'pickup', 'delivery', 'vehicles'],
+    ],
+    why,
+  )

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { codec, type Remark } from '../../src/mapping/codec.ts'
+import { readPhone, remarkOnPhone } from './phone.ts'
+
+const SEPARATOR = '~'
+
+/** Fewer digits in the first part are a name, such as a company called by a number. */
+const SHORTEST_PHONE_DIGITS = 7
+
+/** The person behind a version-1 contact. A type and not an interface, so that it is a record of parts as well. */
+export type ContactParts = {
+  readonly contact_name?: string | undefined
+  readonly contact_phone?: string | undefined
+  readonly contact_email?: string | undefined
+}
+
+const looksLikeEmail = (part: string): boolean => /^[^\s@]+@[^\s@]+$/.test(part)
+
+const countDigits = (part: string): number => part.replace(/\D+/g, '').length
+
+const looksLikePhone = (part: string): boolean => {
+  const digits = countDigits(part)
+  return digits > 0 && !looksLikeEmail(part) && digits * 2 > part.replace(/\s+/g, '').length
+}
+
+/** The text of each role, before any conversion, and whether a part found none. */
+function readParts(text: string): { name?: string; phone?: string; email?: string; rest: boolean } {
+  const [first = '', ...others] = text.split(SEPARATOR).map((part) => part.trim())
+  const named =
+    first !== '' && !looksLikeEmail(first) && !(looksLikePhone(first) && countDigits(first) >= SHORTEST_PHONE_DIGITS)
+  const parts = (named ? others : [first, ...others]).filter((part) => part !== '')
+  const email = parts.find(looksLikeEmail)
+  const phone = parts.find(looksLikePhone)
+  return {
+    ...(named && { name: first }),
+    ...(phone !== undefined && { phone }),
+    ...(email !== undefined && { email }),
+    rest: parts.some((part) => part !== email && part !== phone),
+  }
+}
+
+const asPart = (value: string | undefined): string => (value ?? '').replaceAll(SEPARATOR, ' ').trim()
+
+const string = z.string().optional()
+
+/** Name, phone and e-mail in one string, such as `Pat Example~2145550000~~~pat@example.com`. */
+export const contactParts = codec<ContactParts>(
+  z.object({ contact_name: string, contact_phone: string, contact_email: string }),
+  {
+    name: 'contactParts',
+    summary: 'Parts joined by ~: first the name, then whichever looks like a phone number and an e-mail address.',
+    decode: (text) => {
+      const { name, phone, email } = readParts(text)
+      const digits = phone === undefined ? '' : readPhone(phone).digits
+      return {
+        ...(name !== undefined && { contact_name: name }),
+        ...(digits !== '' && { contact_phone: digits }),
+        ...(email !== undefined && { contact_email: email }),
+      }
+    },
+    encode: ({ contact_name, contact_phone, contact_email }) => {
+      const [name, phone, email] = [asPart(contact_name), asPart(contact_phone), asPart(contact_email)]
+      return name || phone || email ? [name, phone, '', '', email].join(SEPARATOR) : ''
+    },
+    remark: (text): Remark | undefined => {
+      const { phone, rest } = readParts(text)
+      const onPhone = phone === undefined ? undefined : remarkOnPhone(phone)
+      if (!rest) return onPhone
+      const others = 'parts that are neither the name, the phone number nor the e-mail address'
+      return { ...onPhone, loss: onPhone?.loss === undefined ? others : `${onPhone.loss}, and ${others}` }
+    },
+  },
+)

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { codec } from '../../src/mapping/codec.ts'
+
+const CENT_DIGITS = 2
+
+/** Sign, whole digits (perhaps in groups of three), fraction, exponent: what `String(number)` or a price tag writes. */
+const AMOUNT = /^([+-]?)(?:\s*\$\s*)?(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i
+
+interface Amount {
+  readonly negative: boolean
+  readonly whole: string
+  readonly fraction: string
+  readonly exponent: number
+  /** The nearest floating-point number: good for decoding and for bounds, never for rounding. */
+  readonly near: number
+}
+
+function readAmount(value: number | string): Amount | undefined {
+  const match = AMOUNT.exec(String(value).trim())
+  if (!match) return undefined
+  const [, sign, grouped = '', fraction = '', power = '0'] = match
+  const whole = grouped.replaceAll(',', '')
+  if (whole === '' && fraction === '') return undefined
+  const near = Number(`${sign}${whole}.${fraction || '0'}e${power}`)
+  // Beyond what a number holds there is no price, and an exponent of nine digits would fill the memory with zeros.
+  if (!Number.isFinite(near)) return undefined
+  return { negative: sign === '-', whole, fraction, exponent: Number(power), near }
+}
+
+function rounded({ negative, whole, fraction, exponent, near }: Amount): string {
+  const digits = whole + fraction
+  const kept = whole.length + exponent + CENT_DIGITS
+  if (near === 0 || kept < 0) return '0.00'
+  const cents = BigInt(digits.slice(0, kept).padEnd(kept, '0')) + (digits.charAt(kept) >= '5' ? 1n : 0n)
+  const text = String(cents).padStart(CENT_DIGITS + 1, '0')
+  return `${negative && cents > 0n ? '-' : ''}${text.slice(0, -CENT_DIGITS)}.${text.slice(-CENT_DIGITS)}`
+}
+
+/**
+ * The amount with exactly two decimals, rounded half up on its decimal digits, or nothing where there is no amount.
+ *
+ * @example
+ * twoDecimals(1.005) // '1.01'
+ */
+export function twoDecimals(value: number | string): string | undefined {
+  const amount = readAmount(value)
+  return amount && rounded(amount)
+}
+
+const NO_AMOUNT = 'must be an amount such as 1234.50'
+
+/** A price: a number in version 2, text with two decimals in version 1; what is no amount does not encode. */
+export const money = codec<number | string>(z.union([z.number(), z.string()]), {
+  name: 'money',
+  summary: 'An amount: a number in version 2, text with exactly two decimals, rounded half up, in version 1.',
+  decode: (text, fail) => readAmount(text)?.near ?? fail(NO_AMOUNT),
+  encode: (value, fail) => twoDecimals(value) ?? fail(NO_AMOUNT),
+})

@@ -1,0 +1,56 @@
+import { codec, type Remark } from '../../src/mapping/codec.ts'
+import { type Scalar, scalar } from './text.ts'
+
+/** Digits of a US number without its country code. */
+const US_DIGITS = 10
+
+/** Digits of the shortest number that an extension can follow: one without its area code. */
+const SHORTEST_DIGITS = 7
+
+/** `x123`, `ext. 5`, `#12`, `;ext=9`; no two neighbouring parts match the same blank, so it runs in linear time. */
+const EXTENSION = /(?:(?<![a-z])(?:extension|extn|ext|x)[\s.:=]*(?:#\s*)?|#\s*)(\d+)/i
+
+const digitsOf = (text: string): string => text.replace(/\D+/g, '')
+
+/** A phone number's digits, and the extension that followed them. */
+export interface Phone {
+  readonly digits: string
+  readonly extension?: string
+}
+
+const withoutCountryCode = (text: string): string => {
+  const digits = digitsOf(text)
+  const national = /^\+\s*1/.test(text) ? digits.slice(1) : digits
+  // Some systems put +1 before a number that had its 1 already.
+  return national.length === US_DIGITS + 1 && national.startsWith('1') ? national.slice(1) : national
+}
+
+/** Reads a phone number out of free text; `digits` is empty where there is none. */
+export function readPhone(text: string): Phone {
+  const match = EXTENSION.exec(text)
+  const extension = match?.[1]
+  if (match && extension !== undefined) {
+    const before = text.slice(0, match.index)
+    if (digitsOf(before).length >= SHORTEST_DIGITS) return { digits: withoutCountryCode(before), extension }
+  }
+  return { digits: withoutCountryCode(text) }
+}
+
+/** What reading this phone number loses, or finds odd. */
+export function remarkOnPhone(text: string): Remark | undefined {
+  const { digits, extension } = readPhone(text)
+  if (digits === '' || (digits.length === US_DIGITS && extension === undefined)) return undefined
+  return {
+    ...(extension !== undefined && { loss: `the extension ${extension}` }),
+    ...(digits.length !== US_DIGITS && { warning: 'is not a US phone number of ten digits' }),
+  }
+}
+
+/** A phone number as its digits alone. */
+export const phone = codec<Scalar>(scalar, {
+  name: 'phone',
+  summary: 'A phone number as digits: the 1 of the United States is dropped, an extension is lost.',
+  decode: (text, fail) => readPhone(text).digits || fail('must hold a phone number'),
+  encode: String,
+  remark: remarkOnPhone,
+})

@@ -1,0 +1,24 @@
+import { codec } from '../../src/mapping/codec.ts'
+import { knownStates, stateCodes } from '../us-states.ts'
+import { type Scalar, scalar } from './text.ts'
+
+/** The code that is written or spelled out here, or nothing. */
+function readState(text: string): string | undefined {
+  const letters = text.replace(/[\s.,]+/g, '')
+  // Upper case makes two letters of some foreign ones, so the alphabet is checked before.
+  if (!/^[a-z]+$/i.test(letters)) return undefined
+  const upper = letters.toUpperCase()
+  return upper.length === 2 ? upper : stateCodes.get(upper)
+}
+
+/** A US state as its two letters. */
+export const state = codec<Scalar>(scalar, {
+  name: 'state',
+  summary: 'A US state: two upper-case letters, or its full name.',
+  decode: (text, fail) => readState(text) ?? fail('must be a US state such as TX or Texas'),
+  encode: String,
+  remark: (text) => {
+    const code = readState(text)
+    return code === undefined || knownStates.has(code) ? undefined : { warning: 'is not a US state or territory' }
+  },
+})

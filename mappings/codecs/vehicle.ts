@@ -1,0 +1,43 @@
+import { codec } from '../../src/mapping/codec.ts'
+import { type Scalar, scalar } from './text.ts'
+
+/** The year of the first car. */
+const FIRST_YEAR = 1886
+
+/** Next year's models are sold this year, and one year more is left for early orders. */
+const YEARS_AHEAD = 2
+
+/** Four digits; a spreadsheet may have added `.0`. */
+const YEAR = /^(\d{4})(?:\.0+)?$/
+
+/** Seventeen capitals and digits without I, O and Q, which read like digits. */
+const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
+
+const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
+
+const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpperCase()
+
+/** A model year as an integer. */
+export const year = codec<Scalar>(scalar, {
+  name: 'year',
+  summary: 'A model year of four digits, from 1886 to the year after next.',
+  decode: (text, fail) => {
+    const value = Number(YEAR.exec(text)?.[1])
+    const latest = latestYear()
+    return value >= FIRST_YEAR && value <= latest
+      ? value
+      : fail(`must be a year of four digits from ${FIRST_YEAR} to ${latest}`)
+  },
+  encode: String,
+})
+
+/** A vehicle identification number; the check digit is not enforced. */
+export const vin = codec<Scalar>(scalar, {
+  name: 'vin',
+  summary: 'A VIN in upper case without blanks; one that is not 17 characters of the VIN alphabet is passed on.',
+  decode: withoutBlanks,
+  encode: String,
+  // Vehicles from before 1981 have other numbers, so this is no problem.
+  remark: (text) =>
+    VIN.test(withoutBlanks(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' },
+})

@@ -1,0 +1,23 @@
+import type { Action } from '../src/mapping/declare.ts'
+import { quoteApprove } from './quote-approve.ts'
+import { quoteGet } from './quote-get.ts'
+import { quoteUpdate } from './quote-update.ts'
+import { shipmentCancel } from './shipment-cancel.ts'
+import { shipmentCreate } from './shipment-create.ts'
+import { shipmentGet } from './shipment-get.ts'
+import { shipmentUpdate } from './shipment-update.ts'
+import { vehicleTypes } from './vehicle-types.ts'
+
+/** The shipped actions. */
+export const actions: readonly Action[] = [
+  quoteGet,
+  quoteUpdate,
+  quoteApprove,
+  shipmentCreate,
+  shipmentGet,
+  shipmentUpdate,
+  shipmentCancel,
+]
+
+/** The shipped lookup tables by name; an operator's file extends them. */
+export const tables = { vehicle_types: vehicleTypes }

@@ -1,0 +1,112 @@
+import {
+  code,
+  type Joint,
+  join,
+  lookup,
+  move,
+  type Row,
+  ref,
+  remembered,
+  setting,
+  split,
+  v1Only,
+  words,
+} from '../src/mapping/declare.ts'
+import { contactParts, equipmentType, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
+
+/** The names that a caller gives a quote. */
+export const quoteNames = ['ShipmentNumber', 'OrderRefNumber'] as const
+
+const priced = 'version 2 prices a trip by its two postal codes alone'
+const own = 'names the quote in the cross-reference; version 2 has no place for it'
+
+/** What a quote is asked for; `update` takes what is not sent from the quote itself. */
+export const tripRows = ({ update }: { readonly update: boolean }): readonly Row[] => [
+  move(
+    'TempShipFromPostalCode',
+    'pickup',
+    quoteZip,
+    update ? { otherwise: [remembered('pickup')] } : { required: true },
+  ),
+  move(
+    'TempShipToPostalCode',
+    'delivery',
+    quoteZip,
+    update ? { otherwise: [remembered('delivery')] } : { required: true },
+  ),
+  lookup(
+    [code('PickupCommodityCode'), code('DeliveryCommodityCode'), words('LoadReference')],
+    'vehicle_type',
+    'vehicle_types',
+    [update ? remembered('vehicle_type') : setting('vehicle_type')],
+  ),
+  move('EquipmentType', 'transport_type', equipmentType, {
+    otherwise: [update ? remembered('transport_type') : setting('transport_type')],
+  }),
+]
+
+/** The fields of a quote request that version 2 has no place for. */
+export const quoteOnlyRows: readonly Row[] = [
+  ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
+  ref('ShipmentNumber', own),
+  ref('OrderRefNumber', own),
+  ...v1Only(
+    ['TempShipFromCountry', 'TempShipFromStreet1', 'TempShipFromStreet2', 'TempShipFromCity', 'TempShipFromState'],
+    priced,
+  ),
+  ...v1Only(['TempShipToCountry', 'TempShipToStreet1', 'TempShipToCity', 'TempShipToState'], priced),
+  ...v1Only(['CSR'], 'version 2 does not record who asked'),
+]
+
+const streetLines: Joint = {
+  name: 'streetLines',
+  summary: 'Two lines of a street become one, with a comma between them.',
+  join: joinStreet,
+  part: splitStreet,
+}
+
+/** What a later booking lacks: the customer's address and contact, which a version-1 booking has no fields for. */
+export const customerFacts: readonly Row[] = [
+  move('BillToCompany', 'customer_name', text),
+  split(
+    'BillToContact',
+    { contact_name: 'contact_name', contact_phone: 'contact_phone', contact_email: 'contact_email' },
+    contactParts,
+  ),
+  join(['BillToStreet1', 'BillToStreet2'], 'address', streetLines),
+  move('BillToCity', 'city', text),
+  move('BillToState', 'state', state),
+  move('BillToPostalCode', 'zipcode', zipcode),
+  ...v1Only(['BillToCountry'], 'a version-2 customer has no country'),
+]
+
+/** A quote request as legacy callers send it. */
+export const quoteExample = {
+  ActionName: 'Get Rate',
+  ShipmentNumber: 'WTS20250216191244',
+  OrderRefNumber: '1FDXE4FN9PDD32477',
+  EquipmentType: 'OPEN AUTO',
+  PickupCommodityCode: 'BOX TRUCK',
+  DeliveryCommodityCode: 'BOX TRUCK',
+  LoadReference: '2023 Ford E-450 RWD, Box Van',
+  TempShipFromCountry: 'US',
+  TempShipFromStreet1: 'TBD',
+  TempShipFromStreet2: '',
+  TempShipFromCity: 'Staten Island',
+  TempShipFromState: 'NY',
+  TempShipFromPostalCode: '10314',
+  TempShipToCountry: 'US',
+  TempShipToStreet1: 'TBD',
+  TempShipToCity: 'Miami',
+  TempShipToState: 'FL',
+  TempShipToPostalCode: '33166',
+  CSR: 'A. Agent',
+  BillToCompany: '',
+  BillToContact: 'Pat Example~2145550000~~~pat@example.com',
+  BillToStreet1: '1 Test Dr',
+  BillToStreet2: '',
+  BillToCity: 'Dallas',
+  BillToState: 'TX',
+  BillToPostalCode: '75234',
+  BillToCountry: 'US',
+} as const

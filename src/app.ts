@@ -1,0 +1,123 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { type Context, Hono } from 'hono'
+import { alive, asGatewayError, legacyError, legacyHeaders, problemDetails, readiness, TEXT_TYPE } from './answers.ts'
+import { beginCall, type Env } from './call.ts'
+import type { Config } from './config.ts'
+import { dryRun, dryRunReply } from './dry-run.ts'
+import { GatewayError } from './errors.ts'
+import { type LegacyDeps, legacy } from './legacy.ts'
+import type { CallLog } from './log.ts'
+import type { Endpoint } from './mapping/catalog.ts'
+import { openApi } from './open-api.ts'
+import { passThrough } from './pass-through.ts'
+import { pretty, reply } from './reply.ts'
+import { createRouter } from './routing.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What the house is built from. */
+export interface AppDeps extends LegacyDeps {
+  readonly config: Config
+  readonly upstream: Upstream
+  readonly log: CallLog
+  /** Whether calls are welcome: the store is open and nobody is shutting down. */
+  readonly ready: () => boolean
+}
+
+/** The map of the house: every route and middleware of the public listener, in order. */
+export function createApp(deps: AppDeps): Hono<Env> {
+  const { config, catalog, log } = deps
+  const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
+  const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
+
+  app.use(async (c, next) => {
+    const call = beginCall(c.env.incoming, c.req.path)
+    c.set('call', call)
+    await next()
+    log(call, c.env.incoming, c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status)
+  })
+
+  // The calls of version 1.
+  const retired = legacyHeaders(config)
+  const inItsShape = (c: Context<Env>, endpoint: Endpoint, error: unknown) => {
+    const known = asGatewayError(error)
+    noteError(c, known)
+    const answer = legacyError(known, endpoint.family, c.var.call.own)
+    const status = config.ERROR_STATUS === 'ok' ? 200 : answer.status
+    return reply(c, { ...answer, status, headers: { ...retired, ...answer.headers } })
+  }
+  for (const endpoint of catalog.endpoints.values()) {
+    app.on(endpoint.method, `/legacy${endpoint.path}`, async (c) => {
+      try {
+        const answer = await legacy(c.env.incoming, endpoint, c.var.call, deps)
+        return reply(c, { ...answer, headers: { ...retired, ...answer.headers } })
+      } catch (error) {
+        return inItsShape(c, endpoint, error)
+      }
+    })
+    app.all(`/legacy${endpoint.path}`, (c) => inItsShape(c, endpoint, wrongMethod(endpoint.method)))
+
+    // The same calls, explained and not sent.
+    const rehearse = async (c: Context<Env>) => pretty(c, await dryRun(c.env.incoming, endpoint, c.var.call, deps))
+    app.post(`/dry-run${endpoint.path}`, rehearse)
+    if (endpoint.method === 'GET') app.get(`/dry-run${endpoint.path}`, rehearse)
+    app.all(`/dry-run${endpoint.path}`, () => {
+      throw wrongMethod(endpoint.method === 'GET' ? 'GET, POST' : 'POST')
+    })
+  }
+
+  // Version 2 itself.
+  app.all('/service', async (c) => {
+    await passThrough(c.env.incoming, c.env.outgoing, c.var.call.id, deps)
+    return RESPONSE_ALREADY_SENT
+  })
+
+  // The gateway's own pages.
+  app.post('/own/dry-run/reply/:action', async (c) => {
+    const compiled = catalog.actions.get(c.req.param('action'))
+    if (!compiled) {
+      const message = `There is no such action. The actions are ${[...catalog.actions.keys()].join(', ')}.`
+      throw new GatewayError('path-unknown', message)
+    }
+    c.var.call.action = compiled.action.name
+    return pretty(c, await dryRunReply(c.env.incoming, compiled, deps))
+  })
+  app.get('/own/', (c) => reply(c, { status: 200, headers: { 'Content-Type': TEXT_TYPE }, body: WELCOME }))
+  const description = openApi(catalog, config.LEGACY_BASE_PATHS)
+  app.get('/own/openapi.json', (c) => pretty(c, description))
+  app.get('/own/healthz', (c) => reply(c, alive))
+  app.get('/own/readyz', (c) => reply(c, readiness(deps.ready())))
+
+  app.all('/unreadable', () => {
+    const message =
+      'The path cannot be read. Send it percent-encoded, without control characters or leading out of /v2/.'
+    throw new GatewayError('path-unreadable', message)
+  })
+  const paths = [...catalog.endpoints.values()].map(({ path }) => path).join(', ')
+  app.all('*', () => {
+    throw new GatewayError('path-unknown', `Nothing is served at this path. The legacy paths are ${paths}.`)
+  })
+
+  app.onError((thrown, c) => {
+    const error = asGatewayError(thrown)
+    noteError(c, error)
+    const answer = DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', '')
+    return reply(c, answer)
+  })
+  return app
+}
+
+const WELCOME = `Transload: version-1 calls of a vehicle-transport service, answered by version 2.
+Point the old integration at this host; try a call under /dry-run first. The interface: /openapi.json
+`
+
+/** Dry runs answer as the gateway's own endpoints do; everything else may be a lost version-1 caller. */
+const DRY_RUN = /^\/dry-run(\/|$)/
+
+function wrongMethod(allowed: string): GatewayError {
+  return new GatewayError('method-wrong', `This path takes ${allowed}.`, { headers: { Allow: allowed } })
+}
+
+function noteError(c: Context<Env>, error: GatewayError): void {
+  c.var.call.error = error.code
+  c.var.call.cause = error.code === 'gateway-failed' ? error.cause : undefined
+}

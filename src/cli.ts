@@ -1,0 +1,63 @@
+import { ConfigMistakes } from './config.ts'
+import { MappingMistakes } from './mapping/catalog.ts'
+import { StoreTooNew } from './store/store.ts'
+
+/** A command gets its words and gives the exit code; it is loaded when it is called. */
+type Command = (words: readonly string[]) => Promise<number>
+
+const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
+  serve: {
+    about: 'Runs the gateway; the environment configures it.',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  check: {
+    about: 'Checks the configuration and the mappings without starting.',
+    load: async () => (await import('./commands/check.ts')).check,
+  },
+  translate: {
+    about: 'Explains the translation of a version-1 request: translate <action> [file] [--json]',
+    load: async () => (await import('./commands/translate.ts')).translate,
+  },
+  demo: {
+    about: 'Runs the gateway before a stand-in of the service, to try it out.',
+    load: async () => (await import('./commands/demo.ts')).demo,
+  },
+}
+
+/** EX_CONFIG of sysexits.h: starting again will not help before somebody mends the configuration. */
+const EXIT_CONFIG = 78
+/** EX_USAGE of sysexits.h. */
+export const EXIT_USAGE = 64
+
+/** Runs the command that the words name; without one, the gateway. */
+export async function run(words: readonly string[]): Promise<number> {
+  const [name = 'serve', ...rest] = words
+  if (name === 'help' || name === '--help' || name === '-h') {
+    process.stdout.write(usage())
+    return 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (!command) {
+    process.stderr.write(`transload: there is no command ${name}\n\n${usage()}`)
+    return EXIT_USAGE
+  }
+  try {
+    return await (await command.load())(rest)
+  } catch (error) {
+    if (error instanceof ConfigMistakes || error instanceof MappingMistakes) {
+      process.stderr.write(`transload: ${error.mistakes.length} to mend before it can start\n`)
+      for (const mistake of error.mistakes) process.stderr.write(`  ${mistake}\n`)
+      return EXIT_CONFIG
+    }
+    if (error instanceof StoreTooNew) {
+      process.stderr.write(`transload: ${error.message}\n`)
+      return EXIT_CONFIG
+    }
+    throw error
+  }
+}
+
+function usage(): string {
+  const lines = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
+  return `Usage: transload [command]\n\n${lines.join('\n')}\n`
+}

@@ -1,0 +1,41 @@
+import { readConfig } from '../config.ts'
+import { openGateway } from '../gateway.ts'
+import { createLog } from '../log.ts'
+import { loadMappings } from '../mappings.ts'
+import { openStore } from '../store/open.ts'
+
+/** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */
+export async function serve(): Promise<number> {
+  const config = readConfig()
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const log = createLog(config.LOG_LEVEL)
+  const store = await openStore(config.STORE_URL, {
+    onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
+  })
+  const gateway = await openGateway(config, { catalog, store, log }).catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
+  log.info({ url: gateway.url, admin: gateway.adminUrl, service: config.V2_BASE_URL.origin }, 'listening')
+
+  const signal = await stopSignal()
+  log.info({ signal }, 'draining')
+  // Who asks twice does not want to wait.
+  void stopSignal().then(() => process.exit(1))
+  await gateway.close()
+  await store.close()
+  log.info('stopped')
+  await new Promise<void>((resolve) => log.flush(() => resolve()))
+  return 0
+}
+
+/** Resolves at the next SIGTERM or SIGINT. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    const stop = (signal: NodeJS.Signals) => {
+      process.off('SIGTERM', stop).off('SIGINT', stop)
+      resolve(signal)
+    }
+    process.on('SIGTERM', stop).on('SIGINT', stop)
+  })
+}

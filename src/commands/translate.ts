@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { EXIT_USAGE } from '../cli.ts'
+import { readConfig } from '../config.ts'
+import { type DryRun, explain, unresolved } from '../dry-run.ts'
+import { GatewayError } from '../errors.ts'
+import { settingsOf } from '../gateway.ts'
+import { version1 } from '../intake.ts'
+import { loadMappings } from '../mappings.ts'
+import { readBody } from '../read-body.ts'
+import { createService } from '../service.ts'
+import { createUpstream } from '../upstream.ts'
+
+/** Where requests would go, if the environment does not say. */
+const NOWHERE = 'https://service.example.com'
+const STANDARD_INPUT = 0
+
+/** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
+export async function translate(words: readonly string[]): Promise<number> {
+  const { positionals, values } = parseArgs({
+    args: [...words],
+    allowPositionals: true,
+    options: { json: { type: 'boolean', default: false } },
+  })
+  const [name = '', file] = positionals
+  const config = readConfig({ V2_BASE_URL: NOWHERE, ...process.env })
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const compiled = catalog.actions.get(name)
+  if (!compiled) {
+    process.stderr.write(`transload: translate needs an action, one of ${[...catalog.actions.keys()].join(', ')}\n`)
+    return EXIT_USAGE
+  }
+  let body: ReturnType<typeof readBody>
+  try {
+    body = readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
+  } catch (error) {
+    process.stderr.write(
+      `transload: ${error instanceof GatewayError || error instanceof Error ? error.message : error}\n`,
+    )
+    return EXIT_PROBLEMS
+  }
+  const upstream = createUpstream({ origin: config.V2_BASE_URL.origin, connections: 1, timeoutMs: 1 })
+  const intake = version1(compiled, body)
+  const run = explain(intake, unresolved(intake), settingsOf(config), createService(config, upstream))
+  process.stdout.write(values.json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
+  return run.ok ? 0 : EXIT_PROBLEMS
+}
+
+const EXIT_PROBLEMS = 1
+
+function inWords(run: DryRun): string {
+  const width = Math.max(0, ...run.fields.map(({ to }) => to.length))
+  const from = (row: DryRun['fields'][number]) => (row.from.length > 0 ? row.from.join(' + ') : row.origin)
+  const remarks = (row: DryRun['fields'][number]) =>
+    [
+      row.loss && `lost: ${row.loss}`,
+      row.assumed && `assumed: ${row.assumed}`,
+      row.warning && `warning: ${row.warning}`,
+    ]
+      .filter(Boolean)
+      .map((remark) => `  (${remark})`)
+      .join('')
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
+  return [
+    `${run.action}: ${run.request.method} ${run.request.url}`,
+    ...section(
+      'Fields',
+      run.fields.map((row) => `${row.to.padEnd(width)}  ${JSON.stringify(row.after)}  ← ${from(row)}${remarks(row)}`),
+    ),
+    ...section(
+      'Unused',
+      run.unused.map(({ field, why }) => `${field}: ${why}`),
+    ),
+    ...section('Unknown', run.unknown),
+    ...section(
+      'Problems',
+      run.problems.map(({ message }) => message),
+    ),
+    ...section('Body', run.request.body ? [JSON.stringify(run.request.body)] : []),
+    '',
+  ].join('\n')
+}

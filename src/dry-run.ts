@@ -1,0 +1,203 @@
+import type { IncomingMessage } from 'node:http'
+import { readBytes } from './body-bytes.ts'
+import type { Call } from './call.ts'
+import { GatewayError } from './errors.ts'
+import { findKnown, pathSegment } from './find.ts'
+import { takeIn, type Version1 } from './intake.ts'
+import {
+  type LegacyDeps,
+  namedIn,
+  ownNumber,
+  quoteFacts,
+  type Recalled,
+  recall,
+  unnamed,
+  withoutName,
+} from './legacy.ts'
+import { accountForReply, accountForRequest, type ReplyAccount, type Unused } from './mapping/account.ts'
+import type { Endpoint } from './mapping/catalog.ts'
+import type { CompiledAction } from './mapping/compile.ts'
+import type { Settings } from './mapping/declare.ts'
+import type { Problem } from './mapping/fields.ts'
+import type { Draft } from './mapping/paths.ts'
+import type { Explanation } from './mapping/request.ts'
+import { requestOf } from './perform.ts'
+import type { Service } from './service.ts'
+
+/** A request's translation, explained; nothing was sent. */
+export interface DryRun {
+  readonly action: string
+  readonly ok: boolean
+  readonly request: {
+    readonly method: string
+    readonly url: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body?: Draft
+    /** What the body is laid over, where a call reads before it writes. */
+    readonly over?: string
+  }
+  readonly fields: readonly Explanation[]
+  readonly unused: readonly Unused[]
+  readonly unknown: readonly string[]
+  readonly problems: readonly Problem[]
+  readonly reply: { readonly example: unknown; readonly v1: Readonly<Record<string, string>> }
+  /** The same request for a shell. */
+  readonly curl: string
+}
+
+/** What is known about the thing that a dry run is about. */
+export interface Resolution {
+  /** The id as it stands in the path, or words that stand for it. */
+  readonly segment?: string
+  /** The field that names the thing. */
+  readonly by?: string
+  readonly quote?: Recalled | undefined
+  readonly own?: string | undefined
+  readonly problems?: readonly Problem[]
+}
+
+/** Everything that a legacy path would do with this request, but for doing it. */
+export async function dryRun(
+  incoming: IncomingMessage,
+  endpoint: Endpoint,
+  call: Call,
+  deps: LegacyDeps,
+): Promise<DryRun> {
+  const intake = await takeIn(incoming, endpoint, call, deps)
+  if (intake.generation === 2) {
+    const message =
+      'The body is version 2 already: the legacy path hands it over as it is, and there is nothing to explain.'
+    throw new GatewayError('request-refused', message)
+  }
+  const caller = deps.credentials.verified(incoming.headers)
+  const resolution = caller ? await resolve(intake, caller.tenant, deps) : unresolved(intake)
+  return explain(intake, resolution, deps.settings, deps.service)
+}
+
+/** Explains by the very rows, and the very writing of the request, that a call uses. */
+export function explain(
+  intake: Version1,
+  resolution: Resolution,
+  settings: Settings,
+  service: Pick<Service, 'outgoing' | 'address'>,
+): DryRun {
+  const { compiled, fields } = intake
+  const account = accountForRequest(compiled, fields, settings, resolution.quote?.facts)
+  const body = withoutName(intake, account.body, resolution.by)
+  const naming = (row: Explanation) => body !== account.body && row.from[0] === resolution.by
+  const problems = [...(resolution.problems ?? []), ...unnamed(intake), ...account.problems]
+
+  const request = requestOf(compiled, body, compiled.action.finds && STAND_IN)
+  const outgoing = service.outgoing(request)
+  const urlOf = (path: string) =>
+    service.address + path.replace(STAND_IN, () => resolution.segment ?? nameless(compiled))
+  const url = urlOf(outgoing.path)
+  const headers = { authorization: 'Basic ***', ...outgoing.headers }
+  const { example } = compiled.action
+  return {
+    action: compiled.action.name,
+    ok: problems.length === 0,
+    request: {
+      method: outgoing.method,
+      url,
+      headers,
+      ...(outgoing.body !== undefined && { body }),
+      ...(compiled.action.service.over && { over: `GET ${url}` }),
+    },
+    fields: account.fields.filter((row) => !naming(row)),
+    unused: [
+      ...account.unused,
+      ...account.fields
+        .filter(naming)
+        .map(({ from }) => ({ field: String(from[0]), why: 'names the thing: its id stands in the path' })),
+    ],
+    unknown: account.unknown,
+    problems,
+    reply: { example: example.reply, v1: compiled.reply(example.reply, { settings, own: resolution.own }).reply },
+    curl: curl(outgoing.method, url, headers, outgoing.body),
+  }
+}
+
+/** Stands for the id while the request is written: no character of it changes in a path. */
+const STAND_IN = '00000000-id-0000'
+
+const nameless = ({ action }: CompiledAction) => `{${action.finds?.kind}_id}`
+
+/** Without a verified caller nobody's numbers are looked up: the id is shown by what names it. */
+export function unresolved(intake: Version1): Resolution {
+  const [first] = namedIn(intake)?.names ?? []
+  if (!first) return { own: intake.sent('ShipmentNumber') }
+  const [by, value] = first
+  const kind = intake.compiled.action.finds?.kind
+  return { by, segment: `{${kind}_id of ${value}}`, own: intake.sent('ShipmentNumber') }
+}
+
+async function resolve(intake: Version1, tenant: string, { xref }: LegacyDeps): Promise<Resolution> {
+  const { finds } = intake.compiled.action
+  const named = namedIn(intake)
+  if (!finds || !named) {
+    return { quote: await recall(intake, { tenant }, xref), own: ownNumber(intake, undefined) }
+  }
+  try {
+    const found = await findKnown(finds, named, tenant, xref, async () => undefined)
+    if (!found) return unresolved(intake)
+    return { segment: pathSegment(found.id), by: found.by, quote: quoteFacts(found), own: ownNumber(intake, found) }
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'several-matches') throw error
+    const [field = ''] = named.names[0] ?? []
+    return { ...unresolved(intake), problems: [{ field, code: error.code, message: error.message }] }
+  }
+}
+
+/** A reply's translation, explained. */
+export interface ReplyDryRun extends Pick<ReplyAccount, 'fields' | 'unused' | 'unknown'> {
+  readonly action: string
+  readonly ok: boolean
+  readonly problems: readonly Problem[]
+  readonly reply: { readonly v2: unknown; readonly v1: Readonly<Record<string, string>> }
+}
+
+/** Reads a version-2 reply and explains its version-1 form. */
+export async function dryRunReply(
+  incoming: IncomingMessage,
+  compiled: CompiledAction,
+  deps: LegacyDeps,
+): Promise<ReplyDryRun> {
+  const bytes = await readBytes(incoming, deps.bodyLimitBytes)
+  let body: unknown
+  try {
+    body = JSON.parse(bytes.toString('utf8'))
+  } catch (cause) {
+    throw new GatewayError('body-unreadable', 'The body is not JSON. Send a reply of version 2.', { cause })
+  }
+  return explainReply(compiled, body, deps.settings)
+}
+
+/** Explains a reply by the very rows that a call uses. */
+export function explainReply(compiled: CompiledAction, body: unknown, settings: Settings): ReplyDryRun {
+  const { reply, missing, ...account } = accountForReply(compiled, body, settings, undefined)
+  const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
+  return {
+    action: compiled.action.name,
+    ok: missing.length === 0,
+    reply: { v2: body, v1: reply },
+    ...account,
+    problems,
+  }
+}
+
+function curl(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | undefined,
+): string {
+  const words = ['curl', '--request', method, quoted(url)]
+  for (const [name, value] of Object.entries(headers)) words.push('--header', quoted(`${name}: ${value}`))
+  if (body !== undefined) words.push('--data-raw', quoted(body))
+  return words.join(' ')
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`
+}

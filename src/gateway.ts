@@ -1,0 +1,114 @@
+import { Hono } from 'hono'
+import { alive, problemDetails, readiness } from './answers.ts'
+import { type AppDeps, createApp } from './app.ts'
+import { beginCall, type Env } from './call.ts'
+import type { Config } from './config.ts'
+import { createCredentials } from './credentials.ts'
+import { GatewayError } from './errors.ts'
+import { type Listener, listen } from './listener.ts'
+import { createCallLog, type Logger } from './log.ts'
+import type { Catalog } from './mapping/catalog.ts'
+import type { Settings } from './mapping/declare.ts'
+import { createPerform } from './perform.ts'
+import { reply } from './reply.ts'
+import { createService } from './service.ts'
+import type { Store } from './store/store.ts'
+import { createTurns } from './turns.ts'
+import { createUpstream } from './upstream.ts'
+import { createXref } from './xref.ts'
+
+/** What a gateway is opened with, besides its configuration. */
+export interface GatewayParts {
+  readonly catalog: Catalog
+  readonly store: Store
+  readonly log: Logger
+  /** @default Date.now */
+  readonly now?: () => number
+  /**
+   * Where the admin listener listens; 0 is any free port.
+   * @default `ADMIN_PORT`, where 0 turns the listener off
+   */
+  readonly adminPort?: number
+}
+
+/** A gateway that serves. */
+export interface Gateway {
+  readonly url: string
+  /** Undefined where the admin listener is turned off. */
+  readonly adminUrl: string | undefined
+  /** Not ready any more, finishes what is under way, closes. The store is the caller's to close. */
+  readonly close: () => Promise<void>
+}
+
+/** The part of the configuration that translations depend on. */
+export function settingsOf(config: Config): Settings {
+  return {
+    transport_type: config.DEFAULT_TRANSPORT_TYPE,
+    vehicle_type: config.DEFAULT_VEHICLE_TYPE,
+    send_quote_id: config.SEND_QUOTE_ID,
+    shipment_number: config.SHIPMENT_NUMBER,
+  }
+}
+
+/** Builds the house and opens its doors. */
+export async function openGateway(
+  config: Config,
+  { catalog, store, log, now = Date.now, adminPort = config.ADMIN_PORT || undefined }: GatewayParts,
+): Promise<Gateway> {
+  const upstream = createUpstream({
+    origin: config.V2_BASE_URL.origin,
+    connections: config.UPSTREAM_CONNECTIONS,
+    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+  })
+  const service = createService(config, upstream)
+  let draining = false
+  const ready = () => store.ready() && !draining
+  const deps: AppDeps = {
+    config,
+    catalog,
+    bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    settings: settingsOf(config),
+    credentials: createCredentials(config),
+    service,
+    perform: createPerform(service, createTurns()),
+    xref: createXref(store, config.QUOTE_MEMORY, now),
+    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    upstream,
+    log: createCallLog(log),
+    ready,
+  }
+  const open: Listener[] = []
+  const close = async () => {
+    draining = true
+    await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
+    await upstream.close()
+  }
+  try {
+    const door = await listen(createApp(deps), {
+      host: config.HOST,
+      port: config.PORT,
+      maxInFlight: config.MAX_IN_FLIGHT,
+    })
+    open.push(door)
+    const admin =
+      adminPort === undefined ? undefined : await listen(adminApp(ready), { host: config.ADMIN_HOST, port: adminPort })
+    if (admin) open.push(admin)
+    return { url: door.url, adminUrl: admin?.url, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** What only operators reach. */
+function adminApp(ready: () => boolean): Hono<Env> {
+  const app = new Hono<Env>()
+  app.use(async (c, next) => {
+    c.set('call', beginCall(c.env.incoming, c.req.path))
+    await next()
+  })
+  app.get('/healthz', (c) => reply(c, alive))
+  app.get('/readyz', (c) => reply(c, readiness(ready())))
+  app.notFound((c) => reply(c, problemDetails(new GatewayError('path-unknown', 'Nothing is served here.'))))
+  return app
+}

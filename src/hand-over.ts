@@ -1,0 +1,48 @@
+import { GatewayError } from './errors.ts'
+import { pathSegment } from './find.ts'
+import type { Version2 } from './intake.ts'
+import type { Answer } from './legacy.ts'
+import type { Endpoint } from './mapping/catalog.ts'
+import { valueAt } from './mapping/paths.ts'
+import { noReplyError, type Sending, type Service } from './service.ts'
+import { NoReply, type UpstreamReply } from './upstream.ts'
+
+/** Hands a body that is version 2 already to the matching endpoint, and the service's own reply back. */
+export async function handOver(
+  intake: Version2,
+  endpoint: Endpoint,
+  sending: Sending,
+  service: Service,
+): Promise<Answer> {
+  const { action } = endpoint.choose(undefined) ?? {}
+  if (!action) throw new GatewayError('path-unknown', 'Version 2 has no endpoint for this path. Call version 2 itself.')
+  const { method, path, once } = action.service
+  const id = valueAt(intake.body, ['id'])
+  if (action.finds && (typeof id !== 'string' || id.trim() === '')) {
+    throw new GatewayError(
+      'number-missing',
+      `The body has no id. Send the id of the ${action.finds.kind} that is meant.`,
+    )
+  }
+  const request = {
+    method,
+    path: typeof id === 'string' ? path.replace(/\{\w+\}/, pathSegment(id)) : path,
+    namesAnId: action.finds !== undefined,
+    ...((method === 'POST' || method === 'PUT') && { body: intake.text }),
+  }
+  try {
+    return unchanged(await service.send(request, { ...sending, alone: once ?? false }))
+  } catch (error) {
+    throw error instanceof NoReply ? noReplyError(error) : error
+  }
+}
+
+const HANDED_BACK = ['content-type', 'content-encoding', 'etag', 'location', 'retry-after', 'www-authenticate'] as const
+
+function unchanged({ status, headers, body }: UpstreamReply): Answer {
+  const kept = HANDED_BACK.flatMap((name) => {
+    const value = headers[name]
+    return typeof value === 'string' ? [[name, value] as const] : []
+  })
+  return { status, headers: Object.fromEntries(kept), body }
+}

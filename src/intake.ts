@@ -1,0 +1,103 @@
+import type { IncomingMessage } from 'node:http'
+import { readBytes } from './body-bytes.ts'
+import type { Call } from './call.ts'
+import { GatewayError } from './errors.ts'
+import type { FlatBody } from './flat-body.ts'
+import type { Catalog, Endpoint } from './mapping/catalog.ts'
+import type { CompiledAction } from './mapping/compile.ts'
+import { type Fields, sortFields, spelling } from './mapping/fields.ts'
+import { readBody, readQuery } from './read-body.ts'
+
+/** A version-1 request that has been read. */
+export interface Version1 {
+  readonly generation: 1
+  readonly compiled: CompiledAction
+  readonly fields: Fields
+  /** The value of a documented field; undefined where it was not sent or cannot be used. */
+  readonly sent: (field: string) => string | undefined
+}
+
+/** A body on a legacy path that is version 2 already. */
+export interface Version2 {
+  readonly generation: 2
+  readonly text: string
+  readonly body: unknown
+}
+
+/** What reading a legacy request depends on. */
+export interface IntakeDeps {
+  readonly catalog: Catalog
+  readonly bodyLimitBytes: number
+}
+
+const VERSION_2_KEYS = new Set([
+  'customer',
+  'pickup',
+  'delivery',
+  'vehicles',
+  'vehicle_type',
+  'transport_type',
+  'external_id',
+  'instructions',
+])
+
+/** Reads a legacy request once, and decides what it asks for. */
+export async function takeIn(
+  incoming: IncomingMessage,
+  endpoint: Endpoint,
+  call: Call,
+  { catalog, bodyLimitBytes }: IntakeDeps,
+): Promise<Version1 | Version2> {
+  const sent =
+    incoming.method === 'GET' || incoming.method === 'HEAD'
+      ? readQuery(incoming.url?.split('?', 2)[1] ?? '')
+      : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
+  call.own = textOf(sent, 'ShipmentNumber') ?? ''
+
+  if (sent.format === 'json' && isVersion2(sent, catalog)) {
+    return { generation: 2, text: sent.text, body: JSON.parse(sent.text) }
+  }
+  const actionName = textOf(sent, 'ActionName')
+  const compiled = endpoint.choose(actionName)
+  if (!compiled) {
+    throw new GatewayError(
+      'action-unknown',
+      `The ActionName is not known on ${endpoint.path}. Send one of these: ${endpoint.accepted.join(', ')}.`,
+    )
+  }
+  const intake = version1(compiled, sent)
+  call.action = compiled.action.name
+  call.unknownFields = intake.fields.unknown.length
+  return intake
+}
+
+/** Sorts what was sent into the fields of an action. */
+export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
+  const fields = sortFields(compiled.fields, entries)
+  const sent = (field: string) => {
+    const value = fields.values[compiled.fields.slotOf(field) ?? -1]
+    return typeof value === 'string' ? value : undefined
+  }
+  return { generation: 1, compiled, fields, sent }
+}
+
+function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
+  const version2 = entries.filter(([name]) => VERSION_2_KEYS.has(name))
+  if (version2.length === 0) return false
+  const version1 = entries.find(([name]) => !VERSION_2_KEYS.has(name) && !NEITHER.has(name) && catalog.isVersion1(name))
+  if (!version1) return true
+  throw new GatewayError(
+    'generations-mixed',
+    `The body mixes version 1 (such as ${version1[0]}) and version 2 (such as ${version2[0]?.[0]}). Send one of the two.`,
+  )
+}
+
+/** Names that both generations use. */
+const NEITHER = new Set(['id', 'number', 'shipment_id', 'quote_id'])
+
+/** The text of a field in any spelling, before the action is known. */
+function textOf({ entries }: FlatBody, field: string): string | undefined {
+  const wanted = spelling(field)
+  for (const [name, value] of entries) if (typeof value === 'string' && spelling(name) === wanted) return value
+  return undefined
+}

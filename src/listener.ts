@@ -1,0 +1,154 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { JSON_TYPE } from './answers.ts'
+
+/** The part of an application that a listener needs. */
+export interface Fetcher {
+  readonly fetch: Parameters<typeof getRequestListener>[0]
+}
+
+/** A server that listens. */
+export interface Listener {
+  readonly url: string
+  /** Stops taking calls, waits for those under way, at most so long, and closes. */
+  readonly close: (graceMs: number) => Promise<void>
+}
+
+export interface ListenerOptions {
+  readonly host: string
+  readonly port: number
+  /** @default no limit */
+  readonly maxInFlight?: number
+}
+
+/** A caller that sends its headers, or its whole request, slower than this is let go. */
+const HEADERS_TIMEOUT_MS = 5_000
+const REQUEST_TIMEOUT_MS = 15_000
+const CHECKING_INTERVAL_MS = 1_000
+const RETRY_AFTER_SECONDS = 1
+
+/** Listens for an application; refuses what must not reach any route. */
+export async function listen(
+  app: Fetcher,
+  { host, port, maxInFlight = Number.POSITIVE_INFINITY }: ListenerOptions,
+): Promise<Listener> {
+  // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
+  const serve = getRequestListener(app.fetch, { hostname: 'transload' })
+  let inFlight = 0
+  let emptied = () => {}
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECKING_INTERVAL_MS,
+    },
+    (incoming, outgoing) => {
+      const refused = refusal(incoming)
+      if (refused) return answer(outgoing, refused)
+      if (inFlight >= maxInFlight) return answer(outgoing, OVERLOADED)
+      inFlight += 1
+      outgoing.once('close', () => {
+        inFlight -= 1
+        if (inFlight === 0) emptied()
+      })
+      void serve(incoming, outgoing)
+    },
+  )
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Something may have been sent already, and then another answer would be taken for the next reply's.
+    if (!socket.writable || ('bytesWritten' in socket && Number(socket.bytesWritten) > 0)) return void socket.destroy()
+    const [status, message] = PARSER_REFUSALS.get(error.code ?? '') ?? BAD_REQUEST
+    const body = bodyOf(message)
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    )
+  })
+  await started(server, host, port)
+
+  return {
+    url: urlOf(server, host),
+    close: async (graceMs) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const empty = inFlight === 0 ? Promise.resolve() : new Promise<void>((resolve) => (emptied = resolve))
+      await withinGrace(empty, graceMs)
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+interface Refusal {
+  readonly status: number
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string | number>>
+}
+
+const OVERLOADED: Refusal = {
+  status: 503,
+  message: 'The gateway is overloaded. Try again in a second.',
+  headers: { 'Retry-After': RETRY_AFTER_SECONDS },
+}
+const HTTP_1_0_OR_LATER = /^1\.[01]$/
+
+/** What Node lets through although it means different things to different servers. */
+function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
+  if (!HTTP_1_0_OR_LATER.test(httpVersion)) return { status: 505, message: 'Speak HTTP/1.1 or HTTP/1.0.' }
+  if (method === 'TRACE' || method === 'CONNECT') return { status: 405, message: `${method} is not served here.` }
+  if (!url?.startsWith('/')) return { status: 400, message: 'Send the path alone as the request target.' }
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
+  if (hosts > 1) return { status: 400, message: 'Send one Host header, not several.' }
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) {
+    return { status: 501, message: 'Send the body with Content-Length, or chunked.' }
+  }
+  return undefined
+}
+
+const BAD_REQUEST = ['400 Bad Request', 'The request is not HTTP as it should be. Send it anew.'] as const
+const PARSER_REFUSALS: ReadonlyMap<string, readonly [status: string, message: string]> = new Map([
+  ['HPE_HEADER_OVERFLOW', ['431 Request Header Fields Too Large', 'The headers are too large. Send fewer of them.']],
+  ['ERR_HTTP_REQUEST_TIMEOUT', ['408 Request Timeout', 'The request took too long to arrive. Send it again.']],
+] as const)
+
+const bodyOf = (message: string) => JSON.stringify({ Message: message, TransportationBooked: 'No' })
+
+function answer(outgoing: ServerResponse, { status, message, headers }: Refusal): void {
+  // The rest of a refused request is not worth reading.
+  outgoing.writeHead(status, {
+    'Content-Type': JSON_TYPE,
+    Connection: 'close',
+    'X-Request-Id': crypto.randomUUID(),
+    ...headers,
+  })
+  outgoing.end(bodyOf(message))
+}
+
+function started(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function urlOf(server: Server, host: string): string {
+  // A server that listens on a port has an address with a port.
+  const { port } = server.address() as AddressInfo
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}
+
+function withinGrace(work: Promise<void>, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, graceMs)
+    void work.then(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

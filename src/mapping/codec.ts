@@ -1,0 +1,68 @@
+import { z } from 'zod'
+
+/** What a conversion did besides converting: shown by the dry run, never an error. */
+export interface Remark {
+  /** What version 2 cannot hold, such as the extension of a ZIP+4. */
+  readonly loss?: string
+  /** What was taken to be meant, such as a leading zero that got lost on the way. */
+  readonly assumed?: string
+  /** What looks wrong but is passed on. */
+  readonly warning?: string
+}
+
+/** A named two-way conversion between a version-1 string and a version-2 value. */
+export interface Codec<T = unknown> {
+  /** The rule's name in explanations, problems and docs. */
+  readonly name: string
+  /** One sentence for the mapping reference. */
+  readonly summary: string
+  /** Decodes version 1 to version 2 and encodes back. */
+  readonly schema: z.ZodType<T, string>
+  /** Says what decoding this string loses or assumes; called by explained runs only. */
+  readonly remark?: (before: string) => Remark | undefined
+}
+
+/** Ends a conversion with a problem: the caller is told `<field> <message>`. */
+export type Fail = (message: string) => never
+
+/** The conversion's two halves. `decode` gets a trimmed string that is never empty. */
+export interface Conversion<T> {
+  readonly name: string
+  readonly summary: string
+  readonly decode: (text: string, fail: Fail) => T
+  readonly encode: (value: T, fail: Fail) => string
+  readonly remark?: (before: string) => Remark | undefined
+}
+
+class Failed extends Error {}
+
+const fail: Fail = (message) => {
+  throw new Failed(message)
+}
+
+/** A throw would escape zod's safeDecode and safeEncode, so it becomes an issue here. */
+function caught<From, To>(convert: (value: From, fail: Fail) => To) {
+  return (value: From, ctx: z.core.ParsePayload<From>): To => {
+    try {
+      return convert(value, fail)
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error
+      ctx.issues.push({ code: 'custom', message: error.message, input: value })
+      return z.NEVER
+    }
+  }
+}
+
+/**
+ * Makes a codec from two plain functions.
+ *
+ * @example
+ * codec(z.number().int(), { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
+ */
+export function codec<T>(v2: z.ZodType<T>, { name, summary, decode, encode, remark }: Conversion<T>): Codec<T> {
+  const schema = z.codec(z.string(), v2 as z.ZodType<T, T>, {
+    decode: caught(decode),
+    encode: caught(encode),
+  })
+  return { name, summary, schema, ...(remark && { remark }) }
+}

@@ -1,0 +1,76 @@
+/** A place in a version-2 body, taken apart once: `vehicles[0].year` → `['vehicles', 0, 'year']`. */
+export type Place = readonly (string | number)[]
+
+/** A body while it is being built. */
+export type Draft = { [key: string]: unknown }
+
+const STEP = /([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]/y
+
+/** Takes a dotted path apart; undefined if it is not one. */
+export function parsePlace(path: string): Place | undefined {
+  const steps: (string | number)[] = []
+  let at = 0
+  while (at < path.length) {
+    STEP.lastIndex = at
+    const match = STEP.exec(path)
+    if (!match) return undefined
+    steps.push(match[1] ?? Number(match[2]))
+    at = STEP.lastIndex
+    if (path[at] === '.' && at + 1 < path.length && path[at + 1] !== '[') at += 1
+    else if (at < path.length && path[at] !== '[') return undefined
+  }
+  return steps.length > 0 && typeof steps[0] === 'string' ? steps : undefined
+}
+
+/** Takes a path apart that is known to be one. */
+export function placeOf(path: string): Place {
+  const place = parsePlace(path)
+  if (!place) throw new Error(`${path} is not a place in a body`)
+  return place
+}
+
+/** What stands at a place; undefined where nothing does, whatever the shape of what came. */
+export function valueAt(body: unknown, place: Place): unknown {
+  let value = body
+  for (const step of place) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Record<string | number, unknown>)[step]
+  }
+  return value
+}
+
+/** Puts a value at a place of a body that is being built, with the objects and lists that lead there. */
+export function putAt(body: Draft, place: Place, value: unknown): void {
+  // A draft holds only what earlier rows put there, so what leads to the place is an object or a list.
+  let holder = body as Record<string | number, unknown>
+  const last = place.length - 1
+  for (let i = 0; i < last; i += 1) {
+    const step = place[i] as string | number
+    let next = holder[step]
+    if (next === undefined) {
+      next = typeof place[i + 1] === 'number' ? [] : {}
+      holder[step] = next
+    }
+    holder = next as Record<string | number, unknown>
+  }
+  holder[place[last] as string | number] = value
+}
+
+/** Every leaf of a body with its path; empty objects and lists are leaves. */
+export function* leaves(value: unknown, path = ''): Generator<readonly [path: string, value: unknown]> {
+  if (Array.isArray(value) && value.length > 0) {
+    for (const [index, entry] of value.entries()) yield* leaves(entry, `${path}[${index}]`)
+  } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0) {
+    for (const [key, entry] of Object.entries(value)) yield* leaves(entry, path === '' ? key : `${path}.${key}`)
+  } else if (path !== '') {
+    yield [path, value]
+  }
+}
+
+/** Whether a path is this place or lies below it; a list's index in a declared place stands for every entry. */
+export function covers(place: string, path: string): boolean {
+  const general = (text: string) => text.replace(/\[\d+\]/g, '[]')
+  const above = general(place)
+  const below = general(path)
+  return below === above || below.startsWith(`${above}.`) || below.startsWith(`${above}[`)
+}

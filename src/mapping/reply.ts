@@ -1,0 +1,173 @@
+import { z } from 'zod'
+import type { Row, Sentence, Settings } from './declare.ts'
+import { placeOf, valueAt } from './paths.ts'
+import type { Explanation, Origin } from './request.ts'
+
+/** One run of an action's reply rows over one reply of the service. */
+export interface ReplyRun {
+  /** The service's body, parsed; anything at all. */
+  readonly body: unknown
+  /** The caller's own number for the thing, where it has one. */
+  readonly own: string | undefined
+  readonly settings: Settings
+  /** The version-1 reply, in the order of the rows. */
+  readonly reply: Record<string, string>
+  /** Places without which the reply cannot be told. */
+  readonly missing: string[]
+  readonly explanations: Explanation[] | undefined
+}
+
+export type ReplyStep = (run: ReplyRun) => void
+
+/** Turns a reply's rows into steps once; the same rows as a request's, run backwards. */
+export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
+  return rows.flatMap((row) => compileRow(row) ?? [])
+}
+
+function compileRow(row: Row): ReplyStep | undefined {
+  switch (row.kind) {
+    case 'move': {
+      const place = placeOf(row.v2)
+      return (run) => {
+        const before = valueAt(run.body, place)
+        const after = absent(before) ? undefined : encode(row.codec.schema, before, row.required)
+        if (after === undefined && row.required) run.missing.push(row.v2)
+        run.reply[row.v1] = after ?? ''
+        explain(run, row.v1, after === undefined ? [] : [row.v2], before, after ?? '', row.codec.name, 'service')
+      }
+    }
+    case 'split': {
+      const parts = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, place: placeOf(v2) }))
+      return (run) => {
+        const found = parts.flatMap(({ part, v2, place }) => {
+          const value = valueAt(run.body, place)
+          return absent(value) ? [] : [{ part, v2, value: asText(value) }]
+        })
+        const before = Object.fromEntries(found.map(({ part, value }) => [part, value]))
+        const after = found.length === 0 ? '' : encode(row.codec.schema, before, false)
+        run.reply[row.v1] = after ?? ''
+        explain(
+          run,
+          row.v1,
+          found.map(({ v2 }) => v2),
+          before,
+          after ?? '',
+          row.codec.name,
+          'service',
+        )
+      }
+    }
+    case 'join': {
+      const place = placeOf(row.v2)
+      return (run) => {
+        const before = valueAt(run.body, place)
+        const parts = absent(before) ? [] : row.joint.part(asText(before))
+        for (const [i, v1] of row.v1.entries()) {
+          const after = parts[i] ?? ''
+          run.reply[v1] = after
+          explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joint.name, 'service')
+        }
+      }
+    }
+    case 'ownNumber': {
+      const place = placeOf(row.v2)
+      return (run) => {
+        const theirs = valueAt(run.body, place)
+        const own = run.settings.shipment_number === 'caller' ? run.own : undefined
+        const after = own ?? (absent(theirs) ? '' : asText(theirs))
+        run.reply[row.v1] = after
+        explain(
+          run,
+          row.v1,
+          own === undefined ? [row.v2] : [],
+          theirs,
+          after,
+          'number',
+          own === undefined ? 'service' : 'caller',
+        )
+      }
+    }
+    case 'fixed':
+      return (run) => {
+        run.reply[row.v1] = row.value
+        explain(run, row.v1, [], undefined, row.value, 'fixed', 'fixed')
+      }
+    case 'choose': {
+      const place = placeOf(row.v2)
+      const cases = new Map(Object.entries(row.cases))
+      return (run) => {
+        const before = valueAt(run.body, place)
+        const after = cases.get(asText(before)) ?? row.otherwise
+        run.reply[row.v1] = after
+        explain(run, row.v1, [row.v2], before, after, 'choose', 'service')
+      }
+    }
+    case 'say': {
+      const sentences = row.sentences.map(compileSentence)
+      return (run) => {
+        const said = sentences.flatMap((sentence) => sentence(run.body) ?? [])
+        if (said.length === 0) return
+        const after = said.join(' ')
+        run.reply[row.v1] = after
+        explain(run, row.v1, [], undefined, after, 'say', 'fixed')
+      }
+    }
+    case 'v2Only':
+    case 'v1Only':
+      return undefined
+    case 'lookup':
+    case 'recall':
+    case 'ref':
+      throw new Error(`a ${row.kind} row has no place in a reply`)
+    default:
+      return row satisfies never
+  }
+}
+
+function absent(value: unknown): value is undefined | null {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+/** Scalars as text; an object or a list where a scalar belongs says nothing to version 1. */
+function asText(value: unknown): string {
+  return typeof value === 'string'
+    ? value
+    : typeof value === 'number' || typeof value === 'boolean'
+      ? String(value)
+      : ''
+}
+
+/** Encodes; a value that the codec does not know is passed on as it is, for the service's lists grow. */
+function encode(schema: z.ZodType<unknown, string>, value: unknown, strictly: boolean): string | undefined {
+  const result = z.safeEncode(schema, value)
+  if (result.success) return result.data
+  return strictly ? undefined : asText(value)
+}
+
+const PLACEHOLDER = /\{([^}]+)\}/g
+
+function compileSentence({ text, when }: Sentence): (body: unknown) => string | undefined {
+  const condition = when && { ...when, place: placeOf(when.v2) }
+  const places = new Map([...text.matchAll(PLACEHOLDER)].map(([, path = '']) => [path, placeOf(path)]))
+  return (body) => {
+    if (condition) {
+      const value = valueAt(body, condition.place)
+      if (condition.is === 'has' && absent(value)) return undefined
+      if (condition.is === 'lacks' && !absent(value)) return undefined
+      if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
+    }
+    return text.replace(PLACEHOLDER, (_, path: string) => asText(valueAt(body, places.get(path) ?? [])))
+  }
+}
+
+function explain(
+  run: ReplyRun,
+  to: string,
+  from: readonly string[],
+  before: unknown,
+  after: string,
+  rule: string,
+  origin: Origin,
+): void {
+  run.explanations?.push({ to, from, ...(from.length > 0 && { before }), after, rule, origin })
+}

@@ -1,0 +1,89 @@
+import { readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import * as codecs from '../mappings/codecs.ts'
+import { actions as shipped, tables } from '../mappings/index.ts'
+import type { Lookups } from './config.ts'
+import { type Catalog, compileCatalog, MappingMistakes } from './mapping/catalog.ts'
+import { codec } from './mapping/codec.ts'
+import type { Action } from './mapping/declare.ts'
+import * as vocabulary from './mapping/declare.ts'
+import { compileLookup } from './mapping/lookup.ts'
+
+/** What an operator's own module is given: it stands outside the package and has nothing to import from. */
+export interface Toolbox {
+  readonly vocabulary: typeof vocabulary
+  readonly codecs: typeof codecs
+  readonly codec: typeof codec
+  /** The shipped actions by name, to derive from. */
+  readonly actions: Readonly<Record<string, Action>>
+}
+
+/** Loads the shipped mappings and the operator's, checks and compiles them; throws `MappingMistakes`. */
+export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
+  const own = directory === undefined ? [] : await ownActions(directory)
+  const replaced = new Set(own.map(({ name }) => name))
+  const actions = [...shipped.filter(({ name }) => !replaced.has(name)), ...own]
+  return compileCatalog(actions, {
+    tables: new Map(
+      Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
+    ),
+    synonyms: lookups.actions ?? {},
+  })
+}
+
+function compileTable(
+  name: string,
+  shippedTable: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+) {
+  try {
+    return compileLookup(shippedTable, own)
+  } catch (error) {
+    throw new MappingMistakes([`table ${name}: ${error instanceof Error ? error.message : error}`])
+  }
+}
+
+/** The operator's modules: each exports, as default, an action, a list of them, or a function of the toolbox. */
+async function ownActions(directory: string): Promise<readonly Action[]> {
+  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
+  const toolbox: Toolbox = { vocabulary, codecs, codec, actions }
+  const found: Action[] = []
+  for (const file of filesIn(directory)) {
+    const path = resolve(directory, file)
+    const complain = (what: string) => new MappingMistakes([`${path}: ${what}`])
+    const loaded: { default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
+      throw complain(`cannot be loaded: ${error instanceof Error ? error.message : error}`)
+    })
+    const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
+    for (const action of [made].flat()) {
+      if (!isAction(action))
+        throw complain('its default export is neither an action, nor a list of actions, nor a function that gives one')
+      found.push(action)
+    }
+  }
+  return found
+}
+
+function filesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+      .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
+      .sort()
+  } catch (error) {
+    throw new MappingMistakes([`MAPPINGS_DIR cannot be read: ${error instanceof Error ? error.message : error}`])
+  }
+}
+
+/** Only the outline: what is inside is checked, row by row, with everything else. */
+function isAction(value: unknown): value is Action {
+  if (typeof value !== 'object' || value === null) return false
+  const has = (key: string, type: string) => typeof (value as Record<string, unknown>)[key] === type
+  return (
+    has('name', 'string') &&
+    has('legacy', 'object') &&
+    has('service', 'object') &&
+    'request' in value &&
+    'reply' in value
+  )
+}

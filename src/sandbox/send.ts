@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createGzip, gzipSync } from 'node:zlib'
+import type { RequestFault } from './faults.ts'
+import type { Reply } from './service.ts'
+
+const MEGABYTE = 1024 * 1024
+const DEFAULT_WRONG_BY_BYTES = 10
+const PAGE = '<!doctype html><title>Service</title><h1>It works!</h1>'
+
+/** Sends an answer as it should be. */
+export function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  sendText(response, status, JSON.stringify(body), headers)
+}
+
+/** Sends an answer as the fault has it. The reply is undefined exactly if the fault leaves the request undone. */
+export async function sendFaulty(
+  request: IncomingMessage,
+  response: ServerResponse,
+  fault: RequestFault,
+  reply: Reply | undefined,
+  closing: AbortSignal,
+): Promise<void> {
+  if (fault.kind === 'status') return sendText(response, fault.status, ...contentOf(fault))
+  if (fault.kind === 'reset-before') return reset(response)
+  // Undone and unanswered: the connection stays as it is until somebody else gives up.
+  if (!reply) return
+  // Taken now: a delayed answer shows the state as it was when the request was carried out.
+  const text = JSON.stringify(reply.body)
+  const { status } = reply
+  const headers = { 'content-type': 'application/json', ...reply.headers }
+  switch (fault.kind) {
+    case 'timeout':
+    case 'timeout-unprocessed':
+      return
+    case 'reset-after':
+      return reset(response)
+    case 'reset-mid-body':
+      response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) })
+      return void response.write(half(text), () => response.socket?.destroy())
+    case 'delay':
+      await pause(fault.ms, undefined, { signal: closing })
+      return sendText(response, status, text, headers)
+    case 'drip':
+      response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) })
+      return drip(response, Buffer.from(text), fault.ms, closing)
+    case 'half-json':
+      // Without a length and without chunks, the end of the connection is the end of the body.
+      response.useChunkedEncodingByDefault = false
+      response.writeHead(status, { ...headers, connection: 'close' })
+      response.write(half(text))
+      return void response.end()
+    case 'wrong-length': {
+      const by = fault.by ?? DEFAULT_WRONG_BY_BYTES
+      response.writeHead(status, { ...headers, 'content-length': Math.max(0, Buffer.byteLength(text) + by) })
+      return void response.end(text, () => by > 0 && response.socket?.destroy())
+    }
+    case 'no-id': {
+      const { id, shipment_id, ...rest } = { id: undefined, shipment_id: undefined, ...reply.body }
+      return sendText(response, status, JSON.stringify(rest), headers)
+    }
+    case 'empty':
+      return sendText(response, status, '', headers)
+    case 'not-json':
+      return sendText(response, status, PAGE, { ...headers, 'content-type': 'text/html; charset=utf-8' })
+    case 'gzip':
+      if (fault.megabytes) return inflated(response, reply, headers, fault.megabytes, true)
+      return sendText(response, status, gzipSync(text), { ...headers, 'content-encoding': 'gzip' })
+    case 'continue-twice':
+      // A request that expects one has had its first already.
+      if (!request.headers.expect) response.writeContinue()
+      response.writeContinue()
+      return sendText(response, status, text, headers)
+    case 'latin1':
+      return sendText(response, status, Buffer.from(withField(text, 'note', 'Déjà reçu à Orléans'), 'latin1'), headers)
+    case 'huge':
+      return inflated(response, reply, headers, fault.megabytes, false)
+    default:
+      fault satisfies never
+  }
+}
+
+function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const length = Buffer.byteLength(text)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  response.end(text)
+}
+
+function contentOf(fault: Extract<RequestFault, { kind: 'status' }>): [string, Readonly<Record<string, string>>] {
+  const { body = { error: { code: 'fault', message: `A fault of status ${fault.status}` } }, headers } = fault
+  if (typeof body !== 'string') return [JSON.stringify(body), { ...headers }]
+  const type = body.trimStart().startsWith('<') ? 'text/html' : 'text/plain'
+  return [body, { 'content-type': `${type}; charset=utf-8`, ...headers }]
+}
+
+function reset(response: ServerResponse): void {
+  response.socket?.resetAndDestroy()
+}
+
+function half(text: string): string {
+  return text.slice(0, Math.floor(text.length / 2))
+}
+
+function withField(text: string, name: string, value: string): string {
+  return JSON.stringify({ ...JSON.parse(text), [name]: value })
+}
+
+async function drip(response: ServerResponse, bytes: Buffer, ms: number, closing: AbortSignal): Promise<void> {
+  for (let at = 0; at < bytes.length && !response.destroyed; at += 1) {
+    response.write(bytes.subarray(at, at + 1))
+    await pause(ms, undefined, { signal: closing })
+  }
+  response.end()
+}
+
+async function inflated(
+  response: ServerResponse,
+  { status, body }: Reply,
+  headers: Readonly<Record<string, string>>,
+  megabytes: number,
+  compressed: boolean,
+): Promise<void> {
+  const source = Readable.from(padded(JSON.stringify({ ...body, padding: '' }), megabytes))
+  response.writeHead(status, { ...headers, ...(compressed && { 'content-encoding': 'gzip' }) })
+  // The other end may well hang up halfway, and should.
+  await pipeline([source, ...(compressed ? [createGzip()] : []), response]).catch(() => undefined)
+}
+
+// Fills the empty string that the text ends in.
+function* padded(text: string, megabytes: number): Generator<Buffer> {
+  const block = Buffer.alloc(MEGABYTE, 'x')
+  yield Buffer.from(text.slice(0, -2))
+  for (let left = megabytes; left > 0; left -= 1) yield left >= 1 ? block : block.subarray(0, left * MEGABYTE)
+  yield Buffer.from(text.slice(-2))
+}

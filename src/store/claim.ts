@@ -1,0 +1,61 @@
+import type { Claim, ClaimChange, NewClaim } from './store.ts'
+
+/** Whether a claim that stands there may be taken again at this time. */
+export function isFree(claim: Claim, at: number): boolean {
+  switch (claim.state) {
+    case 'refused':
+    case 'freed':
+      return true
+    case 'booked':
+      return claim.expires !== 0 && claim.expires <= at
+    case 'sending':
+    case 'unknown':
+      return false
+  }
+}
+
+/** The claim that a win leaves; versions go on from the one before, so that its late owner's change fails. */
+export function won(wanted: NewClaim, before: Claim | undefined): Claim {
+  return {
+    tenant: wanted.tenant,
+    key: wanted.key,
+    handle: wanted.handle,
+    state: 'sending',
+    version: (before?.version ?? 0) + 1,
+    body: wanted.body,
+    instance: wanted.instance,
+    credential: wanted.credential,
+    reference: wanted.reference,
+    vin: wanted.vin,
+    shipment: '',
+    reply: '',
+    expires: wanted.expires,
+    createdAt: wanted.createdAt,
+    changedAt: wanted.createdAt,
+  }
+}
+
+/** The claim that a change leaves. */
+export function changed(claim: Claim, change: ClaimChange): Claim {
+  return {
+    ...claim,
+    state: change.state,
+    version: claim.version + 1,
+    instance: change.instance,
+    shipment: change.shipment ?? claim.shipment,
+    reply: change.reply ?? claim.reply,
+    expires: change.expires ?? claim.expires,
+    changedAt: change.at,
+  }
+}
+
+/** The change that makes an orphan of a claim whose gateway is gone. */
+export function orphaned(claim: Claim, by: string, at: number): ClaimChange {
+  return { state: 'unknown', instance: by, at, why: `gateway ${claim.instance} is gone` }
+}
+
+/** How many claims a list has unless told. */
+export const LIST_LIMIT = 1_000
+
+/** What a win says in the audit trail. */
+export const CLAIMED = 'claimed'

@@ -1,0 +1,59 @@
+import type { Store } from './store.ts'
+
+/** Where links and claims live unless told. */
+export const DEFAULT_STORE = 'sqlite:./data/transload.db'
+
+/** What an engine tells of itself when it comes or goes, for the log. */
+export interface StoreState {
+  readonly ready: boolean
+  /** Why it is not ready. */
+  readonly error?: Error
+}
+
+/** How a store is opened. */
+export interface StoreOptions {
+  /**
+   * How much memory the cache in front of the store may take, in bytes.
+   * @default 33554432
+   */
+  readonly cacheBytes?: number
+  /** Called whenever readiness, or the reason for its lack, changes. */
+  readonly onState?: (state: StoreState) => void
+}
+
+/**
+ * Opens the store that a URL names. It resolves when the store is ready, or, where the store cannot be reached yet, with
+ * one that is not ready and goes on trying; it rejects what trying again cannot mend.
+ */
+export async function openStore(storeUrl: string, options: StoreOptions = {}): Promise<Store> {
+  const url = storeUrl.trim() === '' ? DEFAULT_STORE : storeUrl.trim()
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
+  // Engines are loaded when chosen: nobody waits for, or needs, the driver of another.
+  switch (scheme) {
+    case 'memory': {
+      const { createMemoryStore } = await import('./memory.ts')
+      return createMemoryStore()
+    }
+    case 'postgres':
+    case 'postgresql': {
+      if (!URL.canParse(url)) throw new Error('STORE_URL is no PostgreSQL address: postgres://user:password@host/name')
+      const { openPostgresStore } = await import('./postgres.ts')
+      return openPostgresStore({ ...options, url })
+    }
+    case 'sqlite':
+    case 'file':
+    case undefined: {
+      const { openSqliteStore } = await import('./sqlite.ts')
+      return openSqliteStore({ ...options, path: pathOf(url) })
+    }
+    default:
+      throw new Error(`STORE_URL starts with ${scheme}:, but a store is memory:, postgres://… or a path for a file.`)
+  }
+}
+
+/** The path behind `sqlite:`, `sqlite://`, `file:` or nothing. */
+function pathOf(url: string): string {
+  const path = url.replace(/^(sqlite|file):(\/\/)?/i, '')
+  if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL names no file: ${url}`)
+  return path
+}

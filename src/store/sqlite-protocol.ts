@@ -1,0 +1,34 @@
+import type { Writes } from './sqlite-writes.ts'
+
+/** The writes that a caller may ask of the worker. */
+export type WriteName = Exclude<keyof Writes, 'forgetNumbers'>
+
+/** One write, as it goes to the worker; lists of them go together. */
+export interface Call {
+  readonly no: number
+  readonly name: WriteName
+  readonly args: readonly unknown[]
+}
+
+/** What became of one call. */
+export type Answer =
+  | { readonly no: number; readonly result: unknown }
+  | { readonly no: number; readonly failed: string }
+  | { readonly no: number; readonly down: string }
+
+/** What goes to the worker. */
+export type ToWorker = { readonly calls: readonly Call[] } | { readonly close: true }
+
+/** What comes from the worker. */
+export type FromWorker =
+  /** What one commit made durable; `pulse` is its number if it touched links or things. */
+  | { readonly answers: readonly Answer[]; readonly pulse?: number }
+  | { readonly ready: true }
+  | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' }
+
+/** What the worker starts with. */
+export interface WorkerData {
+  readonly path: string
+  /** For tests: the number of pages that the disk seems to have room for; 0 for no limit. Read when a connection opens. */
+  readonly room?: Int32Array<SharedArrayBuffer> | undefined
+}

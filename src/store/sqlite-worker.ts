@@ -1,0 +1,173 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { retryDelayMs } from './retry.ts'
+import type { Answer, Call, FromWorker, ToWorker, WorkerData } from './sqlite-protocol.ts'
+import { migrate, NotAStore } from './sqlite-schema.ts'
+import { createWrites, type Writes } from './sqlite-writes.ts'
+import { StoreTooNew } from './store.ts'
+
+/** How long another process may hold the write lock before a write counts as failed. */
+const BUSY_TIMEOUT_MS = 5_000
+/** How many writes share a commit at most, so that the first does not wait for the thousands behind it. */
+const GROUP = 1_000
+const CACHE_KIB = 16_384
+/** A larger log means fewer times that pages are copied into the database; the log stays below twice this. */
+const CHECKPOINT_PAGES = 4_000
+const LOG_LIMIT_BYTES = 64 * 1024 * 1024
+
+/** Result codes of SQLite's own. */
+const SQLITE = { TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
+
+interface Connection {
+  readonly db: DatabaseSync
+  readonly writes: Writes
+  /** Counts the commit that is under way among those that touch what is cached. */
+  pulse(): number
+}
+
+if (!parentPort) throw new Error('This module runs as a worker thread.')
+const port = parentPort
+// `workerData` is untyped; only the writer starts this worker.
+const { path, room } = workerData as WorkerData
+let connection: Connection | undefined
+let failures = 0
+let retry: NodeJS.Timeout | undefined
+
+function connect(): Connection {
+  mkdirSync(dirname(path), { recursive: true })
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
+  try {
+    db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
+    if (room?.[0]) db.exec(`PRAGMA max_page_count = ${room[0]}`)
+    migrate(db)
+    db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    db.exec(`PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`)
+    const countCommit = db.prepare('UPDATE pulse SET commits = commits + 1 RETURNING commits')
+    return { db, writes: createWrites(db), pulse: () => Number(countCommit.get()?.['commits']) }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Commits what is asked in one transaction, in which each call stands or falls by itself. */
+function commit(calls: readonly Call[]): FromWorker {
+  connection ??= connect()
+  const { db, writes, pulse } = connection
+  db.exec('BEGIN IMMEDIATE')
+  const answers = calls.map((call): Answer => {
+    db.exec('SAVEPOINT one')
+    try {
+      const result = run(writes, call)
+      db.exec('RELEASE one')
+      return { no: call.no, result }
+    } catch (error) {
+      if (isDown(error)) throw error
+      db.exec('ROLLBACK TO one; RELEASE one')
+      writes.forgetNumbers()
+      return { no: call.no, failed: messageOf(error) }
+    }
+  })
+  const touched = calls.some(({ name }) => name === 'put' || name === 'load' || name === 'forget')
+  const number = touched ? { pulse: pulse() } : {}
+  db.exec('COMMIT')
+  return { answers, ...number }
+}
+
+function run(writes: Writes, { name, args }: Call): unknown {
+  // Name and arguments were paired by the types of the sending side.
+  const write = writes[name] as (...args: readonly unknown[]) => unknown
+  return write(...args)
+}
+
+function serve(calls: readonly Call[]): void {
+  for (let from = 0; from < calls.length; from += GROUP) {
+    const group = calls.slice(from, from + GROUP)
+    try {
+      send(commit(group))
+      up()
+    } catch (error) {
+      down(error)
+      send({ answers: group.map(({ no }) => ({ no, down: messageOf(error) })) })
+    }
+  }
+}
+
+/** Writes something that changes nothing, to see whether writes work. */
+function probe(): void {
+  try {
+    connection ??= connect()
+    connection.db.exec('BEGIN IMMEDIATE; UPDATE pulse SET commits = commits; COMMIT')
+    up()
+  } catch (error) {
+    down(error)
+  }
+}
+
+function up(): void {
+  clearTimeout(retry)
+  retry = undefined
+  if (failures !== 0) send({ ready: true })
+  failures = 0
+}
+
+/** Lets go of a connection that failed: a new one trusts nothing that the old one left in memory. */
+function down(error: unknown): void {
+  disconnect()
+  failures += 1
+  send({ ready: false, error: messageOf(error), kind: kindOf(error) })
+  clearTimeout(retry)
+  retry = setTimeout(probe, retryDelayMs(failures))
+}
+
+/** Closing rolls back what is open. */
+function disconnect(): void {
+  connection?.db.close()
+  connection = undefined
+}
+
+function kindOf(error: unknown): 'down' | 'too-new' | 'not-a-store' {
+  if (error instanceof StoreTooNew) return 'too-new'
+  return error instanceof NotAStore || codeOf(error) === SQLITE.NOTADB ? 'not-a-store' : 'down'
+}
+
+/** Whether the database failed, rather than this one write: all but what SQLite blames on the values. */
+function isDown(error: unknown): boolean {
+  const code = codeOf(error)
+  return code !== undefined && ![SQLITE.TOOBIG, SQLITE.CONSTRAINT, SQLITE.MISMATCH, SQLITE.RANGE].includes(code)
+}
+
+function codeOf(error: unknown): number | undefined {
+  // The low byte is the kind of error, the rest says which of it.
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function send(message: FromWorker): void {
+  port.postMessage(message)
+}
+
+port.on('message', (first: ToWorker) => {
+  const calls: Call[] = []
+  let message: ToWorker | undefined = first
+  let closing = false
+  // Everything that waits goes into the same commit: the slower the disk, the more share it.
+  while (message) {
+    if ('close' in message) closing = true
+    else calls.push(...message.calls)
+    message = receiveMessageOnPort(port)?.message
+  }
+  serve(calls)
+  if (!closing) return
+  clearTimeout(retry)
+  disconnect()
+  port.close()
+})
+
+failures = 1
+probe()

@@ -1,0 +1,163 @@
+import { Worker } from 'node:worker_threads'
+import type { StoreState } from './open.ts'
+import { retryDelayMs } from './retry.ts'
+import type { Answer, Call, FromWorker, ToWorker, WorkerData, WriteName } from './sqlite-protocol.ts'
+import { NotAStore } from './sqlite-schema.ts'
+import type { Writes } from './sqlite-writes.ts'
+import { StoreDown, StoreTooNew } from './store.ts'
+
+/** What hears of the worker. */
+export interface WriterEvents {
+  readonly onState: (state: StoreState) => void
+  /** Called with each commit that touched links or things, before its callers hear of it. */
+  readonly onCommit: (pulse: number, calls: readonly Call[]) => void
+}
+
+/** The way to the thread that writes. */
+export interface Writer {
+  call<N extends WriteName>(name: N, ...args: Parameters<Writes[N]>): Promise<ReturnType<Writes[N]>>
+  /** Resolves when the database is open, or known not to open yet; rejects if trying again cannot help. */
+  readonly started: Promise<void>
+  /** True once the database has been open. */
+  opened(): boolean
+  /** Whether calls are waiting for their commit. */
+  busy(): boolean
+  close(): Promise<void>
+}
+
+interface Waiting {
+  readonly call: Call
+  resolve(result: unknown): void
+  reject(error: Error): void
+}
+
+/** Starts the thread that writes, and starts it again should it die. */
+export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvents): Writer {
+  const waiting = new Map<number, Waiting>()
+  const started = Promise.withResolvers<void>()
+  let worker: Worker | undefined
+  let restart: NodeJS.Timeout | undefined
+  let deaths = 0
+  let lastNo = 0
+  let unsent: Call[] = []
+  let sending = false
+  let heard = false
+  let opened = false
+  let closed = false
+
+  function start(): void {
+    // The worker runs from the same kind of file as this module: .ts in development, .js once built.
+    const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+    const thread = new Worker(new URL(`./sqlite-worker${extension}`, import.meta.url), { workerData: data })
+    worker = thread
+    let cause = 'it ended'
+    thread.on('message', receive)
+    thread.on('error', (error) => {
+      cause = error.message
+    })
+    thread.on('exit', () => {
+      worker = undefined
+      if (closed) return
+      lose(`The store's writing thread is gone: ${cause}`)
+      deaths += 1
+      restart = setTimeout(start, retryDelayMs(deaths))
+    })
+    keepAlive()
+  }
+
+  function receive(message: FromWorker): void {
+    heard = true
+    if ('answers' in message) {
+      settle(message.answers, message.pulse)
+    } else if (message.ready) {
+      opened = true
+      deaths = 0
+      started.resolve()
+      onState({ ready: true })
+    } else {
+      const error = message.kind === 'too-new' ? new StoreTooNew(message.error) : new StoreDown(message.error)
+      if (message.kind === 'too-new') started.reject(error)
+      if (message.kind === 'not-a-store') started.reject(new NotAStore(message.error))
+      started.resolve()
+      onState({ ready: false, error })
+    }
+    keepAlive()
+  }
+
+  function settle(answers: readonly Answer[], pulse: number | undefined): void {
+    const asked = answers.map(({ no }) => waiting.get(no)).filter((one) => one !== undefined)
+    if (pulse !== undefined) {
+      onCommit(
+        pulse,
+        asked.map(({ call }) => call),
+      )
+    }
+    for (const answer of answers) {
+      const one = waiting.get(answer.no)
+      waiting.delete(answer.no)
+      if ('result' in answer) one?.resolve(answer.result)
+      else if ('down' in answer) one?.reject(new StoreDown(`The store cannot write: ${answer.down}`))
+      else one?.reject(new Error(`The store refused a write: ${answer.failed}`))
+    }
+  }
+
+  /** Whether the dead thread had committed is not known; that nobody was told so, is. */
+  function lose(reason: string): void {
+    for (const one of waiting.values()) one.reject(new StoreDown(reason))
+    waiting.clear()
+    unsent = []
+    started.resolve()
+    onState({ ready: false, error: new StoreDown(reason) })
+  }
+
+  function send(message: ToWorker): void {
+    worker?.postMessage(message)
+  }
+
+  function flush(): void {
+    sending = false
+    if (unsent.length === 0) return
+    send({ calls: unsent })
+    unsent = []
+  }
+
+  /** The thread alone does not keep the process from ending, but its start and a write under way do. */
+  function keepAlive(): void {
+    if (waiting.size > 0 || !heard) worker?.ref()
+    else worker?.unref()
+  }
+
+  start()
+  return {
+    started: started.promise,
+    opened: () => opened,
+    busy: () => waiting.size > 0,
+    call(name, ...args) {
+      if (closed) return Promise.reject(new StoreDown('The store is closed.'))
+      if (!worker) return Promise.reject(new StoreDown("The store's writing thread is starting again."))
+      lastNo += 1
+      const call = { no: lastNo, name, args }
+      unsent.push(call)
+      // Calls of one turn of the event loop travel together.
+      if (!sending) queueMicrotask(flush)
+      sending = true
+      const { promise, resolve, reject } = Promise.withResolvers<never>()
+      // The worker answers with what the write of that name returned.
+      waiting.set(call.no, { call, resolve: resolve as (result: unknown) => void, reject })
+      keepAlive()
+      return promise
+    },
+    async close() {
+      if (closed) return
+      closed = true
+      clearTimeout(restart)
+      flush()
+      const thread = worker
+      if (!thread) return
+      thread.ref()
+      const ended = new Promise((resolve) => thread.once('exit', resolve))
+      send({ close: true })
+      await ended
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { LRUCache } from 'lru-cache'
+import { Client, type Dispatcher, Pool } from 'undici'
+
+/** A request to the service, built before anything is promised to anybody. */
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** With the prefix of the service's address. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  /** Keeps the connections of one credential apart from those of another. */
+  readonly pool: string
+  /**
+   * Uses a connection of its own: a pooled one that the service is just closing fails requests that were never read,
+   * and nobody can tell.
+   * @default false
+   */
+  readonly alone?: boolean
+  /** When the call has to be over, in milliseconds of `performance.now()`. */
+  readonly deadline: number
+}
+
+/** A whole reply of the service. */
+export interface UpstreamReply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Why there is no whole reply. */
+export type Silence =
+  /** The request provably never left: no connection was made. */
+  | 'unsent'
+  /** It left, and there was no whole reply in time. */
+  | 'late'
+  /** It left, and the connection broke or spoke something else than HTTP. */
+  | 'lost'
+  /** It left, and the reply is larger than anything the service has to say. */
+  | 'too-large'
+
+/** There is no whole reply. */
+export class NoReply extends Error {
+  override readonly name = 'NoReply'
+  readonly silence: Silence
+
+  constructor(silence: Silence, options?: ErrorOptions) {
+    super(`no reply of the service: ${silence}`, options)
+    this.silence = silence
+  }
+}
+
+/** The connections to the service. */
+export interface Upstream {
+  readonly call: (request: UpstreamRequest) => Promise<UpstreamReply>
+  /** A pool for calls that stream. */
+  readonly pool: (name: string) => Dispatcher
+  readonly close: () => Promise<void>
+}
+
+export interface UpstreamOptions {
+  readonly origin: string
+  readonly connections: number
+  readonly timeoutMs: number
+}
+
+const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
+const POOLS_KEPT = 1000
+
+/** Opens the way to the service; no connection is made before the first call. */
+export function createUpstream({ origin, connections, timeoutMs }: UpstreamOptions): Upstream {
+  // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
+  const options: Client.Options = { connect: { timeout: timeoutMs }, headersTimeout: 0, bodyTimeout: 0 }
+  const pools = new LRUCache<string, Pool>({
+    max: POOLS_KEPT,
+    dispose: (pool) => void pool.close().catch(() => undefined),
+  })
+
+  const pool = (name: string): Pool => {
+    const known = pools.get(name)
+    if (known) return known
+    const made = new Pool(origin, { ...options, connections })
+    pools.set(name, made)
+    return made
+  }
+
+  return {
+    pool,
+    call: async (request) => {
+      if (!request.alone) return exchange(pool(request.pool), request)
+      const client = new Client(origin, options)
+      try {
+        return await exchange(client, request)
+      } finally {
+        client.destroy().catch(() => undefined)
+      }
+    },
+    close: async () => {
+      await Promise.all([...pools.values()].map((made) => made.close()))
+    },
+  }
+}
+
+/** One request and its whole reply, over undici's lowest call: promises and streams would cost a quarter more. */
+function exchange(dispatcher: Dispatcher, request: UpstreamRequest): Promise<UpstreamReply> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined
+    let over = false
+    let status = 0
+    let headers: IncomingHttpHeaders = {}
+    const chunks: Buffer[] = []
+    let size = 0
+
+    const timer = setTimeout(() => fail(controller ? 'late' : 'unsent'), request.deadline - performance.now())
+    const fail = (silence: Silence, cause?: unknown) => {
+      if (over) return
+      over = true
+      clearTimeout(timer)
+      const error = new NoReply(silence, { cause })
+      reject(error)
+      controller?.abort(error)
+    }
+    const { method, path, body } = request
+    dispatcher.dispatch(
+      { method, path, headers: request.headers, body: body ?? null },
+      {
+        // Called when a connection stands and the request is about to be written.
+        onRequestStart: (started) => {
+          controller = started
+          if (over) started.abort(new NoReply('unsent'))
+        },
+        onResponseStart: (_controller, code, received) => {
+          // An informational status is not the answer (RFC 9110, 15.2).
+          status = code
+          headers = received
+        },
+        onResponseData: (_controller, chunk) => {
+          size += chunk.length
+          if (size > REPLY_LIMIT_BYTES) fail('too-large')
+          else chunks.push(chunk)
+        },
+        onResponseEnd: () => {
+          if (over) return
+          over = true
+          clearTimeout(timer)
+          const [only] = chunks
+          resolve({ status, headers, body: only && chunks.length === 1 ? only : Buffer.concat(chunks, size) })
+        },
+        onResponseError: (_controller, error) => fail(controller ? 'lost' : 'unsent', error),
+      },
+    )
+  })
+}

@@ -1,0 +1,98 @@
+import { connect } from 'node:net'
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+
+/** An answer, read whole. */
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  json: Record<string, unknown>
+}
+
+export const DEMO = basic('demo', 'demo-secret')
+
+export function basic(id: string, secret: string): string {
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+}
+
+/** A stand-in that ends with the block it is declared in (`await using`). */
+export async function sandboxFor(options: SandboxOptions = {}): Promise<Sandbox & AsyncDisposable> {
+  const sandbox = await startSandbox(options)
+  return Object.assign(sandbox, { [Symbol.asyncDispose]: () => sandbox.close() })
+}
+
+export async function call(
+  sandbox: Pick<Sandbox, 'url'>,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const response = await fetch(sandbox.url + path, {
+    method,
+    headers: { authorization: DEMO, 'content-type': 'application/json', ...headers },
+    redirect: 'manual',
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: parse(text) }
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+/** Looks into an answer at a dotted path. */
+export function at(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((part, key) => new Map(Object.entries(Object(part))).get(key), value)
+}
+
+/** Sends bytes and reads until the other end closes, or until enough has come. */
+export function raw(
+  sandbox: Pick<Sandbox, 'url'>,
+  bytes: string,
+  enough: (text: string) => boolean = () => false,
+): Promise<{ text: string; error: string | undefined }> {
+  const { hostname, port } = new URL(sandbox.url)
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    const end = (error?: string) => {
+      resolve({ text, error })
+      socket.destroy()
+    }
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      if (enough(text)) end()
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message))
+    socket.on('close', () => end())
+  })
+}
+
+/** A booking that the service accepts. */
+export function booking(more: object = {}): object {
+  return {
+    customer: { customer_name: 'Example Motors', customer_type: 'DEALER', phone: '2145550000' },
+    pickup: { city: 'Dallas', state: 'TX', zipcode: 75234, contact_name: 'Pat Example' },
+    delivery: { city: 'Boston', state: 'MA', zipcode: 2134 },
+    vehicles: [{ vin: '1FDXE4FN9PDD32477', year: 2023, make: 'Ford', model: 'E-450', type: 'van' }],
+    transport_type: 'open',
+    external_id: 'REF-1',
+    ...more,
+  }
+}
+
+export const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
+
+/** What the service finds wrong with a body: `<field> <message>`; nothing if it is no 422. */
+export async function refusedFields(sandbox: Pick<Sandbox, 'url'>, method: string, path: string, body: unknown) {
+  const { status, json } = await call(sandbox, method, path, body)
+  if (status !== 422 || at(json, 'error.code') !== 'validation_failed') return []
+  return Object.values(Object(at(json, 'error.fields'))).map((one) => `${at(one, 'field')} ${at(one, 'message')}`)
+}

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { readServiceDate, serviceDate } from '../../src/sandbox/service-date.ts'
+import { at, booking, call, refusedFields, TRIP } from './client.ts'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+
+let sandbox: Sandbox
+beforeAll(async () => {
+  sandbox = await startSandbox()
+})
+beforeEach(() => {
+  sandbox.clear()
+  sandbox.set({ shipmentPath: 'both', etag: false, repeatedCancel: 409 })
+})
+afterAll(() => sandbox.close())
+
+async function booked(more: object = {}): Promise<string> {
+  const { json } = await call(sandbox, 'POST', '/v2/shipments', booking(more))
+  return String(json['id'])
+}
+
+describe('shipments', () => {
+  test('creation answers the whole resource', async () => {
+    const { status, json } = await call(sandbox, 'POST', '/v2/shipments', booking({ instructions: 'Call first' }))
+    expect(status).toBe(201)
+    expect(json).toMatchObject({
+      ...booking(),
+      number: 'TL-100001',
+      status: 'new',
+      instructions: 'Call first',
+      documents: [],
+    })
+    expect(json['id']).toMatch(UUID)
+    expect(at(json, 'vehicles.0.id')).toMatch(UUID)
+    expect(at(json, 'vehicles.0.photos')).toEqual([])
+    expect(at(json, 'vehicles.0.weight')).toBeTypeOf('number')
+    expect(json['price']).toBeGreaterThan(0)
+    expect(json['distance_meters']).toBe(Math.round(Number(json['distance']) * 1609.344))
+  })
+
+  test('the same booking twice is two shipments', async () => {
+    expect(await booked()).not.toBe(await booked())
+    expect(sandbox.shipments.size).toBe(2)
+  })
+
+  test('unknown fields are dropped, harmful ones too', async () => {
+    const { status, json } = await call(
+      sandbox,
+      'POST',
+      '/v2/shipments',
+      JSON.stringify(booking({ foo: 1 })).replace('{', '{"__proto__":{"status":"x"},'),
+    )
+    expect([status, json['status'], json['foo'], Object.hasOwn(json, '__proto__')]).toEqual([
+      201,
+      'new',
+      undefined,
+      false,
+    ])
+  })
+
+  test('dates come back in UTC, whole seconds, an offset without a colon', async () => {
+    const dates = {
+      available_pickup_dttm: '2024-08-10T08:00:00.000-0500',
+      scheduled_pickup_dttm: '2024-08-10T08:00:00+05:30',
+      scheduled_pickup_dttm_end: '2024-08-10T08:00:00',
+      pickup_dttm: '2024-08-10T08:00Z',
+    }
+    const { json } = await call(sandbox, 'POST', '/v2/shipments', booking({ pickup: dates }))
+    expect(json['pickup']).toEqual({
+      available_pickup_dttm: '2024-08-10T13:00:00+0000',
+      scheduled_pickup_dttm: '2024-08-10T02:30:00+0000',
+      scheduled_pickup_dttm_end: '2024-08-10T08:00:00+0000',
+      pickup_dttm: '2024-08-10T08:00:00+0000',
+    })
+    expect(readServiceDate('2024-13-40T08:00:00')).toBeUndefined()
+    expect(serviceDate(new Date(0))).toBe('1970-01-01T00:00:00+0000')
+  })
+
+  test('required and wrong fields are named, all at once', async () => {
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', {})).toEqual([
+      'customer is required',
+      'pickup is required',
+      'vehicles is required',
+    ])
+    const wrong = {
+      customer: { customer_name: '', customer_type: 'dealer' },
+      pickup: { zipcode: '75234', available_pickup_dttm: 'soon', notes: null },
+      delivery: [],
+      vehicles: [{ year: '2023', is_modified: 'no', photos: [] }, 'x'],
+      status: 'new',
+    }
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', wrong)).toEqual(
+      expect.arrayContaining([
+        'customer.customer_name is required',
+        'customer.customer_type must be one of AUCTION, BUSINESS, DEALER, PRIVATE, REPO_YARD, PORT',
+        'pickup.zipcode must be an integer',
+        'pickup.available_pickup_dttm must be a date-time',
+        'pickup.notes must be a string',
+        'delivery must be an object',
+        'vehicles[0].year must be an integer',
+        'vehicles[0].is_modified must be true or false',
+        'vehicles[0].photos is set by the service and cannot be sent',
+        'vehicles[1] must be an object',
+        'status is set by the service and cannot be sent',
+      ]),
+    )
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', booking({ vehicles: [] }))).toEqual([
+      'vehicles must not be empty',
+    ])
+  })
+
+  test('a quote_id brings the price of the quote; one that names nothing is refused', async () => {
+    const { json } = await call(sandbox, 'POST', '/v2/quote', TRIP)
+    const shipment = await call(sandbox, 'POST', '/v2/shipments', booking({ quote_id: json['shipment_id'] }))
+    expect(shipment).toMatchObject({ status: 201, json: { price: json['price'] } })
+    expect(shipment.json).not.toHaveProperty('quote_id')
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', booking({ quote_id: NOBODY }))).toEqual([
+      'quote_id names no quote',
+    ])
+  })
+
+  test('both spellings, or one of them', async () => {
+    const id = await booked()
+    expect((await call(sandbox, 'POST', '/v2/shipment', booking())).status).toBe(201)
+    expect((await call(sandbox, 'GET', `/v2/shipment/${id}`)).json['id']).toBe(id)
+    sandbox.set({ shipmentPath: 'plural' })
+    expect((await call(sandbox, 'GET', `/v2/shipment/${id}`)).status).toBe(404)
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).status).toBe(200)
+    sandbox.set({ shipmentPath: 'singular' })
+    expect((await call(sandbox, 'POST', '/v2/shipments', booking())).status).toBe(404)
+    expect((await call(sandbox, 'GET', `/v2/shipment/${id}`)).status).toBe(200)
+  })
+
+  test('reading takes the id and the number; unknown ones are 404', async () => {
+    const id = await booked()
+    expect((await call(sandbox, 'GET', '/v2/shipments/TL-100001')).json['id']).toBe(id)
+    expect((await call(sandbox, 'DELETE', '/v2/shipments/TL-100001')).status).toBe(404)
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const { status, json } = await call(sandbox, method, `/v2/shipments/${NOBODY}`, method === 'PUT' ? {} : undefined)
+      expect([status, at(json, 'error.code')]).toEqual([404, 'not_found'])
+    }
+  })
+
+  test('an update replaces what is given and leaves the rest', async () => {
+    const id = await booked()
+    const { status, json } = await call(sandbox, 'PUT', `/v2/shipments/${id}`, { pickup: { zipcode: 10314 } })
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ id, customer: { customer_name: 'Example Motors' }, external_id: 'REF-1' })
+    expect(json['pickup']).toEqual({ zipcode: 10314 })
+    expect(json['vehicles']).toHaveLength(1)
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).json).toEqual(json)
+  })
+
+  test('a vehicle without an id is a second vehicle; with its id it is that one', async () => {
+    const id = await booked()
+    const vehicle = sandbox.shipments.get(id)?.vehicles[0]
+    const changed = await call(sandbox, 'PUT', `/v2/shipments/${id}`, {
+      vehicles: [{ id: vehicle?.id, make: 'Example' }],
+    })
+    expect(changed.json['vehicles']).toMatchObject([{ id: vehicle?.id, make: 'Example', photos: [] }])
+    const added = await call(sandbox, 'PUT', `/v2/shipments/${id}`, { vehicles: [{ make: 'Other' }] })
+    expect(added.json['vehicles']).toMatchObject([{ id: vehicle?.id, make: 'Example' }, { make: 'Other' }])
+    expect(await refusedFields(sandbox, 'PUT', `/v2/shipments/${id}`, { vehicles: [{ id: NOBODY }] })).toEqual([
+      'vehicles[0].id names no vehicle of this shipment',
+    ])
+  })
+
+  test('what only the service sets cannot be sent', async () => {
+    const id = await booked()
+    const { json } = await call(sandbox, 'GET', `/v2/shipments/${id}`)
+    const fields = await refusedFields(sandbox, 'PUT', `/v2/shipments/${id}`, json)
+    expect(fields.map((field) => field.split(' ', 1)[0]).sort()).toEqual(
+      [
+        ...['distance', 'distance_meters', 'documents', 'id', 'number', 'price', 'status'],
+        ...['height', 'length', 'photos', 'weight', 'width'].map((name) => `vehicles[0].${name}`),
+      ].sort(),
+    )
+  })
+
+  test('cancelling cancels; cancelling again conflicts, or as the option says', async () => {
+    const id = await booked()
+    const first = await call(sandbox, 'DELETE', `/v2/shipments/${id}`)
+    expect(first).toMatchObject({ status: 200, json: { id, status: 'canceled' } })
+    for (const status of [409, 404, 200] as const) {
+      sandbox.set({ repeatedCancel: status })
+      expect((await call(sandbox, 'DELETE', `/v2/shipments/${id}`)).status).toBe(status)
+    }
+    expect((await call(sandbox, 'PUT', `/v2/shipments/${id}`, {})).status).toBe(409)
+  })
+
+  test('with ETags, an update of what has changed meanwhile is 412', async () => {
+    const id = await booked()
+    const put = (headers: Record<string, string>) => call(sandbox, 'PUT', `/v2/shipments/${id}`, {}, headers)
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag')).toBeNull()
+    expect((await put({ 'if-match': '"x"' })).status).toBe(200)
+    sandbox.set({ etag: true })
+    const etag = (await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag') ?? ''
+    sandbox.touch(id)
+    expect((await put({ 'if-match': etag })).status).toBe(412)
+    const fresh = (await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag') ?? ''
+    const updated = await put({ 'if-match': fresh })
+    expect(updated.status).toBe(200)
+    expect(updated.headers.get('etag')).not.toBe(fresh)
+    expect((await put({})).status).toBe(200)
+    expect((await put({ 'if-match': '*' })).status).toBe(200)
+  })
+
+  test('what a test puts into the map is there for everybody', async () => {
+    const shipment = sandbox.shipments.get(await booked())
+    if (shipment) sandbox.shipments.set('planted', { ...shipment, id: 'planted', status: 'hold' })
+    expect((await call(sandbox, 'GET', '/v2/shipments/planted')).json['status']).toBe('hold')
+  })
+})

@@ -1,0 +1,154 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { booking, call, TRIP } from './client.ts'
+
+// What the receiver answers to its next deliveries; then 204. 'never' leaves the sender waiting.
+let answers: (number | 'never')[] = []
+const received: ServiceEvent[] = []
+const receiver = createServer(async (request, response) => {
+  received.push(JSON.parse((await request.toArray()).join('')))
+  const answer = answers.shift() ?? 204
+  if (answer !== 'never') response.writeHead(answer).end()
+})
+
+const RETRY = { attempts: 3, delayMs: 1 }
+
+let sandbox: Sandbox
+let webhookUrl: string
+beforeAll(async () => {
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  webhookUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks/secret`
+  sandbox = await startSandbox({
+    webhookUrl,
+    webhookRetry: RETRY,
+    clock: () => new Date('2024-08-10T08:00:00.123Z'),
+  })
+})
+beforeEach(async () => {
+  await sandbox.idle()
+  sandbox.clear()
+  sandbox.set({ webhookUrl, webhookRetry: RETRY })
+  answers = []
+  received.length = 0
+})
+afterAll(async () => {
+  await sandbox.close()
+  receiver.closeAllConnections()
+  receiver.close()
+})
+
+async function booked(): Promise<string> {
+  const { json } = await call(sandbox, 'POST', '/v2/shipments', booking())
+  await sandbox.idle()
+  return String(json['id'])
+}
+
+test('a booking is announced', async () => {
+  const shipment_id = await booked()
+  expect(received).toEqual([{ shipment_id, event: 'shipment.created', event_date: '2024-08-10T08:00:00+0000' }])
+  expect(sandbox.webhookDeliveries).toMatchObject([{ url: webhookUrl, attempt: 1, status: 204, delivered: true }])
+})
+
+test('a change is announced with what it changed, and a price with the difference', async () => {
+  const id = await booked()
+  const before = sandbox.shipments.get(id)
+  await call(sandbox, 'PUT', `/v2/shipments/${id}`, { pickup: { ...before?.pickup, zipcode: 10314 } })
+  await sandbox.idle()
+  const after = sandbox.shipments.get(id)
+  expect(received[1]).toMatchObject({
+    event: 'shipment.modified',
+    data: {
+      'pickup.zipcode': { old_value: 75234, new_value: 10314 },
+      price: { old_value: before?.price, new_value: after?.price, difference: expect.any(Number) },
+    },
+  })
+  await call(sandbox, 'PUT', `/v2/shipments/${id}`, { external_id: 'REF-1' })
+  await sandbox.idle()
+  expect(received).toHaveLength(2)
+})
+
+test('cancelling and approving are announced', async () => {
+  await call(sandbox, 'DELETE', `/v2/shipments/${await booked()}`)
+  const quote = await call(sandbox, 'POST', '/v2/quote', TRIP)
+  const approval = sandbox.nextDelivery(({ event }) => event.event === 'shipment.rate_approved')
+  await call(sandbox, 'POST', `/v2/quote/${quote.json['shipment_id']}/approve`, {})
+  expect((await approval).event).toMatchObject({
+    shipment_id: quote.json['shipment_id'],
+    data: { price: { new_value: quote.json['price'] } },
+  })
+  await sandbox.idle()
+  expect(received.map(({ event }) => event)).toEqual([
+    'shipment.created',
+    'shipment.canceled',
+    'shipment.rate_approved',
+  ])
+})
+
+test('each step on the way is announced and leaves its traces', async () => {
+  const id = await booked()
+  const steps: Step[] = ['posted', 'assigned', 'bol_available', 'picked_up', 'delivered', 'hold', 'canceled']
+  for (const step of steps) {
+    sandbox.advance(id, step)
+    await sandbox.idle()
+  }
+  expect(received.map(({ event }) => event)).toEqual([
+    'shipment.created',
+    'shipment.assigned',
+    'shipment.bol_available',
+    'shipment.picked_up',
+    'shipment.delivered',
+    'shipment.canceled_by_carrier',
+  ])
+  expect(sandbox.shipments.get(id)).toMatchObject({
+    status: 'canceled',
+    pickup: { pickup_dttm: '2024-08-10T08:00:00+0000' },
+    delivery: { delivery_dttm: '2024-08-10T08:00:00+0000' },
+    documents: [{ type: 'bol' }],
+    vehicles: [{ photos: [{ type: 'pickup' }, { type: 'delivery' }] }],
+  })
+  expect(() => sandbox.advance('nobody', 'assigned')).toThrow('no shipment')
+})
+
+test('a delivery that is refused is tried again, and then given up', async () => {
+  answers = [500, 503, 302, 204]
+  await booked()
+  expect(received).toHaveLength(3)
+  expect(sandbox.webhookDeliveries.map(({ attempt, status, delivered }) => [attempt, status, delivered])).toEqual([
+    [1, 500, false],
+    [2, 503, false],
+    [3, 302, false],
+  ])
+})
+
+test('a delivery that is not answered in time counts as failed', async () => {
+  sandbox.set({ webhookRetry: { attempts: 2, delayMs: 1, timeoutMs: 50 } })
+  answers = ['never', 'never']
+  await booked()
+  expect(sandbox.webhookDeliveries.map(({ status, delivered }) => [status, delivered])).toEqual([
+    [undefined, false],
+    [undefined, false],
+  ])
+})
+
+test('a second try that is answered is the last', async () => {
+  answers = [503]
+  await booked()
+  expect(sandbox.webhookDeliveries.map(({ delivered }) => delivered)).toEqual([false, true])
+})
+
+test('without an address nothing is sent', async () => {
+  sandbox.set({ webhookUrl: undefined })
+  await booked()
+  expect(sandbox.webhookDeliveries).toEqual([])
+})
+
+test('closing does not wait for retries', async () => {
+  const other = await startSandbox({ webhookUrl })
+  answers = [500]
+  const tried = other.nextDelivery()
+  await call(other, 'POST', '/v2/shipments', booking())
+  expect((await tried).delivered).toBe(false)
+  await other.close()
+})

