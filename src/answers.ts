@@ -1,7 +1,16 @@
 import type { Config } from './config.ts'
 import { errorTable, GatewayError, oneLine } from './errors.ts'
-import type { Answer } from './legacy.ts'
 import type { Endpoint } from './mapping/catalog.ts'
+import { noReplyError } from './service.ts'
+import { StoreDown } from './store/store.ts'
+import { NoReply } from './upstream.ts'
+
+/** An answer before it is written. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+}
 
 /** When the version-1 interface was retired: 1 January 2026, in seconds since 1970 (RFC 9745). */
 const DEPRECATED_AT = '@1767225600'
@@ -9,6 +18,8 @@ const DEPRECATED_AT = '@1767225600'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 export const TEXT_TYPE = 'text/plain; charset=utf-8'
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+
+const RETRY_AFTER_SECONDS = 5
 
 /** The headers that every reply on a legacy path carries. */
 export function legacyHeaders(
@@ -26,6 +37,13 @@ export function legacyHeaders(
 /** Any error as one that can be answered; what is no `GatewayError` is a fault of the gateway and says nothing. */
 export function asGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
+  if (error instanceof NoReply) return noReplyError(error)
+  if (error instanceof StoreDown) {
+    return new GatewayError('store-down', 'The gateway cannot reach its store now. Try again in a few seconds.', {
+      cause: error,
+      headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
+    })
+  }
   return new GatewayError('gateway-failed', 'The gateway failed on this call. Give the X-Request-Id to its operator.', {
     cause: error,
   })

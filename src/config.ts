@@ -148,6 +148,8 @@ const schema = z.object({
 
   STORE_URL: z.string().default('sqlite:./data/transload.db'),
   QUOTE_MEMORY: duration.prefault('90d'),
+  DEDUPE_WINDOW: duration.prefault('10m'),
+  EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
   BOOKING_REFUSED_STATUSES: statuses.prefault('4xx,503'),
 })
 

@@ -4,16 +4,7 @@ import type { Call } from './call.ts'
 import { GatewayError } from './errors.ts'
 import { findKnown, pathSegment } from './find.ts'
 import { takeIn, type Version1 } from './intake.ts'
-import {
-  type LegacyDeps,
-  namedIn,
-  ownNumber,
-  quoteFacts,
-  type Recalled,
-  recall,
-  unnamed,
-  withoutName,
-} from './legacy.ts'
+import type { LegacyDeps } from './legacy.ts'
 import { accountForReply, accountForRequest, type ReplyAccount, type Unused } from './mapping/account.ts'
 import type { Endpoint } from './mapping/catalog.ts'
 import type { CompiledAction } from './mapping/compile.ts'
@@ -21,6 +12,7 @@ import type { Settings } from './mapping/declare.ts'
 import type { Problem } from './mapping/fields.ts'
 import type { Draft } from './mapping/paths.ts'
 import type { Explanation } from './mapping/request.ts'
+import { namedIn, ownNumber, quoteFacts, type Recalled, recall, unnamed, withoutName } from './naming.ts'
 import { requestOf } from './perform.ts'
 import type { Service } from './service.ts'
 

@@ -37,6 +37,8 @@ export type ErrorCode = keyof typeof errorTable
 export interface ErrorDetails extends ErrorOptions {
   /** Only where the service's own status is handed on. */
   readonly status?: number
+  /** What the service answered, where an answer of its is the cause. */
+  readonly serviceStatus?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly problems?: readonly Problem[]
 }
@@ -46,17 +48,16 @@ export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
   readonly status: number
+  readonly serviceStatus: number | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly problems: readonly Problem[]
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    { status, headers = {}, problems = [], ...options }: ErrorDetails = {},
-  ) {
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    const { status, serviceStatus, headers = {}, problems = [], ...options } = details
     super(message, options)
     this.code = code
     this.status = status ?? errorTable[code].status
+    this.serviceStatus = serviceStatus
     this.headers = headers
     this.problems = problems
   }

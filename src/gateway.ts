@@ -1,10 +1,13 @@
 import { Hono } from 'hono'
 import { alive, problemDetails, readiness } from './answers.ts'
 import { type AppDeps, createApp } from './app.ts'
+import { createBookings } from './bookings.ts'
 import { beginCall, type Env } from './call.ts'
 import type { Config } from './config.ts'
 import { createCredentials } from './credentials.ts'
+import { openEmergencyLog } from './emergency-log.ts'
 import { GatewayError } from './errors.ts'
+import { keepLeases, newInstance } from './leases.ts'
 import { type Listener, listen } from './listener.ts'
 import { createCallLog, type Logger } from './log.ts'
 import type { Catalog } from './mapping/catalog.ts'
@@ -61,6 +64,20 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
   })
   const service = createService(config, upstream)
+  const xref = createXref(store, config.QUOTE_MEMORY, now)
+  const instance = newInstance()
+  const bookings = createBookings({
+    claims: store,
+    xref,
+    instance,
+    holdLease: () => leases.hold(),
+    log,
+    emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
+    refusedStatuses: config.BOOKING_REFUSED_STATUSES,
+    dedupeWindowMs: config.DEDUPE_WINDOW,
+    now,
+  })
+  const leases = await keepLeases(instance, { store, log, catchUp: bookings.catchUp })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -71,7 +88,8 @@ export async function openGateway(
     credentials: createCredentials(config),
     service,
     perform: createPerform(service, createTurns()),
-    xref: createXref(store, config.QUOTE_MEMORY, now),
+    xref,
+    bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
     log: createCallLog(log),
@@ -81,6 +99,9 @@ export async function openGateway(
   const close = async () => {
     draining = true
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
+    // A caller that hung up is no connection to wait for, but its booking is.
+    await bookings.settled()
+    await leases.end()
     await upstream.close()
   }
   try {

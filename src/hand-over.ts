@@ -1,11 +1,11 @@
+import type { Answer } from './answers.ts'
 import { GatewayError } from './errors.ts'
 import { pathSegment } from './find.ts'
 import type { Version2 } from './intake.ts'
-import type { Answer } from './legacy.ts'
 import type { Endpoint } from './mapping/catalog.ts'
 import { valueAt } from './mapping/paths.ts'
-import { noReplyError, type Sending, type Service } from './service.ts'
-import { NoReply, type UpstreamReply } from './upstream.ts'
+import type { Sending, Service } from './service.ts'
+import type { UpstreamReply } from './upstream.ts'
 
 /** Hands a body that is version 2 already to the matching endpoint, and the service's own reply back. */
 export async function handOver(
@@ -30,11 +30,7 @@ export async function handOver(
     namesAnId: action.finds !== undefined,
     ...((method === 'POST' || method === 'PUT') && { body: intake.text }),
   }
-  try {
-    return unchanged(await service.send(request, { ...sending, alone: once ?? false }))
-  } catch (error) {
-    throw error instanceof NoReply ? noReplyError(error) : error
-  }
+  return unchanged(await service.send(request, { ...sending, alone: once ?? false }))
 }
 
 const HANDED_BACK = ['content-type', 'content-encoding', 'etag', 'location', 'retry-after', 'www-authenticate'] as const

@@ -3,17 +3,9 @@ import { type Found, pathSegment } from './find.ts'
 import type { CompiledAction } from './mapping/compile.ts'
 import { entryWith } from './mapping/overlay.ts'
 import { type Draft, valueAt } from './mapping/paths.ts'
-import {
-  isSuccess,
-  noReplyError,
-  readJson,
-  refusal,
-  type Sending,
-  type Service,
-  type ServiceRequest,
-} from './service.ts'
+import { isSuccess, readJson, refusal, type Sending, type Service, type ServiceRequest } from './service.ts'
 import type { Turns } from './turns.ts'
-import { NoReply, type UpstreamReply } from './upstream.ts'
+import type { UpstreamReply } from './upstream.ts'
 
 /** A translated call, ready to be done. */
 export interface Deed {
@@ -47,14 +39,11 @@ export function requestOf({ action }: CompiledAction, body: Draft, id: string | 
 export function createPerform(service: Service, turns: Turns): Perform {
   return async (deed, sending) => {
     const { service: manner } = deed.compiled.action
-    try {
-      if (manner.over) return await turns(`${sending.caller.tenant}\n${deed.found?.id}`, () => layOver(deed, sending))
-      if (manner.until) return await untilDone(deed, manner.until, sending)
-      if (deed.found?.read && manner.method === 'GET') return { body: readJson(deed.found.read) }
-      return { body: readJson(await succeed(requestOf(deed.compiled, deed.body, deed.found?.id), sending)) }
-    } catch (error) {
-      throw error instanceof NoReply ? noReplyError(error) : error
-    }
+    if (manner.over) return turns(`${sending.caller.tenant}\n${deed.found?.id}`, () => layOver(deed, sending))
+    if (manner.until) return untilDone(deed, manner.until, sending)
+    if (deed.found?.read && manner.method === 'GET') return { body: readJson(deed.found.read) }
+    const request = requestOf(deed.compiled, deed.body, deed.found?.id)
+    return { body: readJson(await succeed(request, { ...sending, alone: manner.once ?? false })) }
   }
 
   async function succeed(request: ServiceRequest, sending: Sending): Promise<UpstreamReply> {

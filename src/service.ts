@@ -159,6 +159,7 @@ export function refusal({ status, headers, body }: UpstreamReply): GatewayError 
   const later = retryAfter === undefined ? {} : { 'Retry-After': retryAfter }
   if (status === 503) {
     return new GatewayError('service-unavailable', said('The service is not available now; try again later', words), {
+      serviceStatus: status,
       headers: { 'Retry-After': String(RETRY_AFTER_SECONDS), ...later },
     })
   }
@@ -166,6 +167,7 @@ export function refusal({ status, headers, body }: UpstreamReply): GatewayError 
     const headers = status === 401 ? { 'WWW-Authenticate': CHALLENGE, ...later } : later
     return new GatewayError('service-refused', said(REFUSALS.get(status) ?? 'The service refused the call', words), {
       status,
+      serviceStatus: status,
       headers,
     })
   }
@@ -175,7 +177,9 @@ export function refusal({ status, headers, body }: UpstreamReply): GatewayError 
       `The service answered with a redirect (${status}), which is not followed.`,
     )
   }
-  return new GatewayError('service-failed', said(`The service failed with status ${status}; try again later`, words))
+  return new GatewayError('service-failed', said(`The service failed with status ${status}; try again later`, words), {
+    serviceStatus: status,
+  })
 }
 
 const RETRY_AFTER_SECONDS = 5

@@ -70,11 +70,17 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     if (slot === undefined) unknown.push(name)
     else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat', 'must be a single value, not an object or a list')
+    else if (!isText(value)) refuse(slot, 'not-text', 'must be text without NUL or halves of characters')
     else if (tooLong(value)) refuse(slot, 'too-long', `must not be longer than ${VALUE_LIMIT_BYTES} bytes`)
     else if (values[slot] === undefined) values[slot] = value
     else if (values[slot] !== value) refuse(slot, 'disagree', 'is sent twice with different values')
   }
   return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, problems }
+}
+
+/** Neither a store nor a header keeps a NUL or half a surrogate pair as it is. */
+function isText(value: string): boolean {
+  return !value.includes('\0') && value.isWellFormed()
 }
 
 function tooLong(value: string): boolean {

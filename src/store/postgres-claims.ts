@@ -2,11 +2,12 @@ import type pg from 'pg'
 import { CLAIMED, isFree, LIST_LIMIT, won } from './claim.ts'
 import { Refused } from './postgres-errors.ts'
 import { auditOf, claimOf } from './rows.ts'
-import type { Claim, Claims } from './store.ts'
+import type { Claim, Claims, NewClaim } from './store.ts'
 
 const COLUMNS = `tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply,
   expires, created_at, changed_at`
 const VALUES = Array.from({ length: 15 }, (_, index) => `$${index + 1}`).join(', ')
+const AT_KEY = 'tenant = $1 AND key = $2'
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /** One statement: the winner is whose row goes in, and its audit entry goes with it. */
@@ -17,13 +18,13 @@ const CLAIM_NEW = `WITH won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES
   SELECT * FROM won`
 
 const CLAIM_AGAIN = `WITH won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${VALUES})
-    WHERE tenant = $1 AND key = $2 RETURNING *),
+    WHERE ${AT_KEY} RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT handle, changed_at, $17, state, instance, $16 FROM won)
   SELECT * FROM won`
 
 const CHANGE = `WITH before AS (SELECT tenant, key, state FROM transload.claims
-    WHERE tenant = $1 AND key = $2 AND version = $3 FOR UPDATE),
+    WHERE ${AT_KEY} AND version = $3 FOR UPDATE),
   changed AS (UPDATE transload.claims AS claim SET state = $4, version = version + 1, instance = $5, changed_at = $6,
       shipment = coalesce($7, shipment), reply = coalesce($8, reply), expires = coalesce($9, expires)
     FROM before WHERE claim.tenant = before.tenant AND claim.key = before.key
@@ -58,19 +59,10 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
     async claim(wanted) {
       const { rows } = await pool.query(CLAIM_NEW, [...valuesOf(won(wanted, undefined)), CLAIMED])
       if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
-      // Somebody was here before; the row stays locked until it is known whether it may be taken again.
-      return inTransaction(async (client) => {
-        const standing = await client.query(
-          'SELECT * FROM transload.claims WHERE tenant = $1 AND key = $2 FOR UPDATE',
-          [wanted.tenant, wanted.key],
-        )
-        if (!standing.rows[0]) throw new Refused(`The handle ${wanted.handle} is taken.`)
-        const before = claimOf(standing.rows[0])
-        if (!isFree(before, wanted.createdAt)) return { won: false, claim: before }
-        const claim = won(wanted, before)
-        await client.query(CLAIM_AGAIN, [...valuesOf(claim), CLAIMED, before.state])
-        return { won: true, claim }
-      })
+      // Somebody was here before, most often with a claim that stands.
+      const [before] = await claims(AT_KEY, [wanted.tenant, wanted.key])
+      if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
+      return inTransaction((client) => claimAgain(client, wanted))
     },
     async change({ tenant, key, version }, { state, instance, at, shipment, reply, expires, why }) {
       const values = [tenant, key, version, state, instance, at, shipment, reply, expires, why]
@@ -78,7 +70,7 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       return rows[0] && claimOf(rows[0])
     },
     async findClaim(tenant, key) {
-      return (await claims('tenant = $1 AND key = $2', [tenant, key]))[0]
+      return (await claims(AT_KEY, [tenant, key]))[0]
     },
     async claimByHandle(handle) {
       return (await claims('handle = $1', [handle]))[0]
@@ -117,6 +109,18 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       return rows.map(claimOf)
     },
   }
+}
+
+/** Takes a key that may be free, whose row stays locked until that is known. */
+async function claimAgain(client: pg.ClientBase, wanted: NewClaim): ReturnType<Claims['claim']> {
+  const sql = `SELECT * FROM transload.claims WHERE ${AT_KEY} FOR UPDATE`
+  const { rows } = await client.query(sql, [wanted.tenant, wanted.key])
+  if (!rows[0]) throw new Refused(`The handle ${wanted.handle} is taken.`)
+  const before = claimOf(rows[0])
+  if (!isFree(before, wanted.createdAt)) return { won: false, claim: before }
+  const claim = won(wanted, before)
+  await client.query(CLAIM_AGAIN, [...valuesOf(claim), CLAIMED, before.state])
+  return { won: true, claim }
 }
 
 function valuesOf(claim: Claim): readonly unknown[] {

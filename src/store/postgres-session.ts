@@ -13,7 +13,7 @@ const PING_MS = 1_000
 /** A server that says nothing for so long counts as gone. */
 export const ANSWER_MS = 5_000
 /** How long a connection may take to come about. */
-export const CONNECT_MS = 3_000
+const CONNECT_MS = 3_000
 /** The cache is trusted as long as news sent so recently has arrived. */
 const NEWS_MS = 2_500
 const PING = 'ping '

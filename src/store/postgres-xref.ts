@@ -1,16 +1,14 @@
 import type pg from 'pg'
 import { createBatcher } from './batch.ts'
-import { linksKey, thingKey } from './cache.ts'
+import { thingKey } from './cache.ts'
+import { ALL_NEWS, newsOf } from './postgres-cache.ts'
 import { isOwnFault } from './postgres-errors.ts'
 import { CHANNEL } from './postgres-session.ts'
 import type { Kind, Link, LinkKey, Loaded, Thing, Xref } from './store.ts'
 
-/** A payload of NOTIFY has fewer than 8,000 bytes. */
-const MOST_NEWS_BYTES = 7_900
-/** Says that anything may have changed. */
-export const ALL_NEWS = '*'
-const NEWS_SEPARATOR = '\n'
 const FORGET_STEP = 1_000
+/** Thousands of links may take longer than a server may be silent otherwise. */
+const LOAD_MS = 60_000
 /** One batch is on its way while the next one is made. */
 const LANES = 2
 /** How many puts share a commit at most. */
@@ -56,12 +54,14 @@ export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
 
 /** Writes many links, on a connection inside a transaction. */
 export async function load(client: pg.ClientBase, links: readonly Link[], replace: boolean): Promise<Loaded> {
+  // The driver takes a time limit for each query, which its types do not know.
+  const ask = (text: string, values: unknown[]) => client.query({ text, values, ...{ query_timeout: LOAD_MS } })
   const first = new Map<string, Link>()
   for (const link of links) if (!first.has(keyOf(link))) first.set(keyOf(link), link)
-  const inserted = await client.query(LOAD_NEW, linkColumns([...first.values()]))
+  const inserted = await ask(LOAD_NEW, linkColumns([...first.values()]))
   const fresh = new Set(inserted.rows.map(keyOf))
   const others = [...first.values()].filter((link) => !fresh.has(keyOf(link)))
-  const { rows } = await client.query(LOAD_FOUND, linkColumns(others).slice(0, 4))
+  const { rows } = await ask(LOAD_FOUND, linkColumns(others).slice(0, 4))
   const standing = new Map<string, Link>(rows.map((row) => [keyOf(row), storedLink(row)]))
 
   const replaced = new Map<string, Link>()
@@ -78,13 +78,13 @@ export async function load(client: pg.ClientBase, links: readonly Link[], replac
       standing.set(key, asked)
     }
   }
-  if (replaced.size > 0) await client.query(LOAD_REPLACED, linkColumns([...replaced.values()]))
+  if (replaced.size > 0) await ask(LOAD_REPLACED, linkColumns([...replaced.values()]))
   const written = links.length - same - conflicts.length
   const news = newsOf(
     links.filter((link) => fresh.has(keyOf(link)) || replaced.has(keyOf(link))),
     [],
   )
-  await client.query(`SELECT pg_notify('${CHANNEL}', news) FROM unnest($1::text[]) AS news`, [news])
+  await ask(`SELECT pg_notify('${CHANNEL}', news) FROM unnest($1::text[]) AS news`, [news])
   return { written, same, conflicts }
 }
 
@@ -109,30 +109,6 @@ export function storedLink(row: { readonly [column: string]: unknown }): Link {
   const kind: Kind = row['kind'] === 'shipment' ? 'shipment' : 'quote'
   const { tenant, name, vin, id } = row
   return { tenant: String(tenant), kind, name: String(name), vin: String(vin), id: String(id), at: Number(row['at']) }
-}
-
-/** The keys of the cache that a payload names. */
-export function keysOfNews(payload: string): readonly string[] {
-  return payload.split(NEWS_SEPARATOR)
-}
-
-function newsOf(links: readonly Link[], things: readonly Thing[]): readonly string[] {
-  const keys = new Set([
-    ...links.map(({ tenant, name }) => linksKey(tenant, name)),
-    ...things.map(({ tenant, id }) => thingKey(tenant, id)),
-  ])
-  const payloads: string[] = []
-  let payload = ''
-  for (const key of keys) {
-    if (key.includes(NEWS_SEPARATOR) || Buffer.byteLength(key) > MOST_NEWS_BYTES) return [ALL_NEWS]
-    const longer = payload === '' ? key : payload + NEWS_SEPARATOR + key
-    if (Buffer.byteLength(longer) <= MOST_NEWS_BYTES) payload = longer
-    else {
-      payloads.push(payload)
-      payload = key
-    }
-  }
-  return payload === '' ? payloads : [...payloads, payload]
 }
 
 /** A statement may touch a row once only: of links with the same key, what would stand after all of them. */

@@ -1,10 +1,11 @@
 import pg from 'pg'
-import { createCache, linksKey, thingKey } from './cache.ts'
+import { linksKey, thingKey } from './cache.ts'
 import type { StoreOptions } from './open.ts'
+import { createNewsCache, type Entry } from './postgres-cache.ts'
 import { createClaims, type InTransaction } from './postgres-claims.ts'
 import { asStoreError } from './postgres-errors.ts'
-import { ANSWER_MS, CONNECT_MS, keepSession } from './postgres-session.ts'
-import { ALL_NEWS, createPut, forget, keysOfNews, load, storedLink } from './postgres-xref.ts'
+import { ANSWER_MS, keepSession } from './postgres-session.ts'
+import { createPut, forget, load, storedLink } from './postgres-xref.ts'
 import { thingOf } from './rows.ts'
 import { forSoundText } from './sound.ts'
 import { watchState } from './state.ts'
@@ -12,6 +13,8 @@ import { type Link, type LinkKey, type Store, StoreDown } from './store.ts'
 
 /** How many connections a gateway takes at most, besides the one that listens. */
 const CONNECTIONS = 10
+/** How long a call waits for one of them; that the server is away is known sooner. */
+const WAIT_MS = 10_000
 /** How many links a page of a scan has. */
 const SCAN_PAGE = 1_000
 
@@ -25,48 +28,35 @@ export interface PostgresOptions extends StoreOptions {
  * transaction) and drops it from its cache; while it cannot be sure to hear, it reads past the cache.
  */
 export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOptions): Promise<Store> {
-  const cache = createCache(cacheBytes)
+  const cache = createNewsCache(cacheBytes)
   const state = watchState(onState)
-  /** The latest read under way of a key; a write removes it, so that what it read is not kept. */
-  const reading = new Map<string, symbol>()
   let closed = false
 
   const pool = new pg.Pool({
     connectionString: url,
     application_name: 'transload',
     max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: WAIT_MS,
     query_timeout: ANSWER_MS,
     keepAlive: true,
   })
   // A connection that breaks while idle is replaced when the next is needed; the session tells of it.
   pool.on('error', () => undefined)
-
-  function drop(key: string): void {
-    reading.delete(key)
-    cache.drop(key)
-  }
-
-  function dropAll(): void {
-    reading.clear()
-    cache.clear()
-  }
+  // One that breaks between two queries of a transaction fails the next; without a listener it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
 
   const session = keepSession({
     url,
     onUp() {
       // What was written while nobody listened is not known.
-      dropAll()
+      cache.dropAll()
       state.set({ ready: true })
     },
     onDown(error) {
-      dropAll()
+      cache.dropAll()
       state.set({ ready: false, error })
     },
-    onNews(payload) {
-      if (payload === ALL_NEWS) dropAll()
-      else keysOfNews(payload).forEach(drop)
-    },
+    onNews: cache.hear,
   })
 
   /** Fails at once while the server is known to be away, and tells its errors as the contract wants them. */
@@ -85,24 +75,13 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     try {
       return await ask(work)
     } finally {
-      keys().forEach(drop)
+      keys().forEach(cache.drop)
     }
   }
 
-  /** Reads through the cache, which keeps the answer unless news of the key came while it was on its way. */
-  async function read<T>(key: string, known: () => T | undefined, work: () => Promise<T>, keep: (found: T) => void) {
-    if (!session.informed()) return ask(work)
-    const found = known()
-    if (found !== undefined) return found
-    const mark = Symbol(key)
-    reading.set(key, mark)
-    try {
-      const fresh = await ask(work)
-      if (reading.get(key) === mark) keep(fresh)
-      return fresh
-    } finally {
-      if (reading.get(key) === mark) reading.delete(key)
-    }
+  /** Reads through the cache while all that is written is heard of. */
+  function read<T>(key: string, entry: Entry<T>, work: () => Promise<T>): Promise<T> {
+    return session.informed() ? cache.read(key, entry, () => ask(work)) : ask(work)
   }
 
   const inTransaction: InTransaction = async (work) => {
@@ -153,29 +132,19 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
         () => links.map(({ tenant, name }) => linksKey(tenant, name)),
         () => inTransaction((client) => load(client, links, replace)),
       ),
-    forget: (olderThan) => ask(() => forget(pool, olderThan)).finally(dropAll),
+    forget: (olderThan) => ask(() => forget(pool, olderThan)).finally(cache.dropAll),
     links: (tenant, name) =>
-      read(
-        linksKey(tenant, name),
-        () => cache.links(tenant, name),
-        async () => {
-          const sql = 'SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY at DESC, turn DESC'
-          const { rows } = await pool.query(sql, [tenant, name])
-          return rows.map(storedLink)
-        },
-        (links) => cache.keepLinks(tenant, name, links),
-      ),
+      read(linksKey(tenant, name), cache.linksEntry(tenant, name), async () => {
+        const sql = 'SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY at DESC, turn DESC'
+        const { rows } = await pool.query(sql, [tenant, name])
+        return rows.map(storedLink)
+      }),
     thing: (tenant, id) =>
-      read(
-        thingKey(tenant, id),
-        () => cache.thing(tenant, id),
-        async () => {
-          const sql = 'SELECT own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
-          const { rows } = await pool.query(sql, [tenant, id])
-          return rows[0] && thingOf(tenant, id, rows[0])
-        },
-        (thing) => thing && cache.keepThing(thing),
-      ),
+      read(thingKey(tenant, id), cache.thingEntry(tenant, id), async () => {
+        const sql = 'SELECT own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+        const { rows } = await pool.query(sql, [tenant, id])
+        return rows[0] && thingOf(tenant, id, rows[0])
+      }),
     async *scan({ tenant, after }) {
       let last: LinkKey | undefined = after
       for (;;) {

@@ -10,6 +10,11 @@ export interface Call {
   readonly args: readonly unknown[]
 }
 
+/** Whether a call may change what is cached. */
+export function touches({ name }: Call): boolean {
+  return name === 'put' || name === 'load' || name === 'forget'
+}
+
 /** What became of one call. */
 export type Answer =
   | { readonly no: number; readonly result: unknown }

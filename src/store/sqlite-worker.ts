@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { retryDelayMs } from './retry.ts'
-import type { Answer, Call, FromWorker, ToWorker, WorkerData } from './sqlite-protocol.ts'
+import { type Answer, type Call, type FromWorker, type ToWorker, touches, type WorkerData } from './sqlite-protocol.ts'
 import { migrate, NotAStore } from './sqlite-schema.ts'
 import { createWrites, type Writes } from './sqlite-writes.ts'
 import { StoreTooNew } from './store.ts'
@@ -70,8 +70,7 @@ function commit(calls: readonly Call[]): FromWorker {
       return { no: call.no, failed: messageOf(error) }
     }
   })
-  const touched = calls.some(({ name }) => name === 'put' || name === 'load' || name === 'forget')
-  const number = touched ? { pulse: pulse() } : {}
+  const number = calls.some(touches) ? { pulse: pulse() } : {}
   db.exec('COMMIT')
   return { answers, ...number }
 }

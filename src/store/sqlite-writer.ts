@@ -1,7 +1,15 @@
 import { Worker } from 'node:worker_threads'
 import type { StoreState } from './open.ts'
 import { retryDelayMs } from './retry.ts'
-import type { Answer, Call, FromWorker, ToWorker, WorkerData, WriteName } from './sqlite-protocol.ts'
+import {
+  type Answer,
+  type Call,
+  type FromWorker,
+  type ToWorker,
+  touches,
+  type WorkerData,
+  type WriteName,
+} from './sqlite-protocol.ts'
 import { NotAStore } from './sqlite-schema.ts'
 import type { Writes } from './sqlite-writes.ts'
 import { StoreDown, StoreTooNew } from './store.ts'
@@ -20,8 +28,8 @@ export interface Writer {
   readonly started: Promise<void>
   /** True once the database has been open. */
   opened(): boolean
-  /** Whether calls are waiting for their commit. */
-  busy(): boolean
+  /** Whether calls that touch links or things are waiting for their commit. */
+  touching(): boolean
   close(): Promise<void>
 }
 
@@ -57,8 +65,8 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     })
     thread.on('exit', () => {
       worker = undefined
-      if (closed) return
       lose(`The store's writing thread is gone: ${cause}`)
+      if (closed) return
       deaths += 1
       restart = setTimeout(start, retryDelayMs(deaths))
     })
@@ -131,15 +139,15 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   return {
     started: started.promise,
     opened: () => opened,
-    busy: () => waiting.size > 0,
+    touching: () => waiting.values().some(({ call }) => touches(call)),
     call(name, ...args) {
       if (closed) return Promise.reject(new StoreDown('The store is closed.'))
       if (!worker) return Promise.reject(new StoreDown("The store's writing thread is starting again."))
       lastNo += 1
       const call = { no: lastNo, name, args }
       unsent.push(call)
-      // Calls of one turn of the event loop travel together.
-      if (!sending) queueMicrotask(flush)
+      // What one turn of the event loop asks for travels together, since a message costs more than what is in it.
+      if (!sending) setImmediate(flush)
       sending = true
       const { promise, resolve, reject } = Promise.withResolvers<never>()
       // The worker answers with what the write of that name returned.

@@ -127,13 +127,19 @@ test('2,000 claims of 6 callers at two gateways have one winner each', async () 
   const url = await server.createDatabase()
   const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
   const KEYS = 2_000
-  const keys = Array.from({ length: KEYS * 6 }, (_, index) => `K-${(index * 7) % KEYS}`)
   const wins = new Map<string, number>()
-  const claims = keys.map(async (key, index) => {
-    const { won } = await (index % 2 === 0 ? one : other).claim(newClaim({ key, instance: `caller-${index}` }))
-    if (won) wins.set(key, (wins.get(key) ?? 0) + 1)
-  })
-  await Promise.all(claims)
+  // The callers of a key come together; as many keys at once as a busy gateway has calls under way.
+  const WAVE = 100
+  for (let from = 0; from < KEYS; from += WAVE) {
+    const keys = Array.from({ length: WAVE * 6 }, (_, index) => `K-${from + (index % WAVE)}`)
+    const claims = keys.map(async (key, index) => {
+      const { won } = await (Math.floor(index / WAVE) % 2 === 0 ? one : other).claim(
+        newClaim({ key, instance: `caller-${index}` }),
+      )
+      if (won) wins.set(key, (wins.get(key) ?? 0) + 1)
+    })
+    await Promise.all(claims)
+  }
   expect(wins.size).toBe(KEYS)
   expect([...wins.values()].every((count) => count === 1)).toBe(true)
   expect(await query(url, 'SELECT count(*)::int AS count FROM transload.claim_audit')).toEqual([{ count: KEYS }])

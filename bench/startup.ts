@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { quoteExample } from '../mappings/quote-rows.ts'
+import { startSandbox } from '../src/sandbox/sandbox.ts'
+
+/*
+ * How long from the start of the process to the first answered quote: node bench/startup.ts [--starts 15]
+ * [--entry dist/src/main.js]. Medians; the stores take turns.
+ */
+
+const { values } = parseArgs({
+  options: {
+    starts: { type: 'string', default: '15' },
+    entry: { type: 'string', default: join(import.meta.dirname, '../src/main.ts') },
+  },
+})
+const STARTS = Number(values.starts)
+const KNOCK_EVERY_MS = 1
+const GIVE_UP_MS = 30_000
+const HOST = '127.0.0.1'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, HOST)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+/** Knocks until the door opens, sends one quote, and waits for its answer. */
+function firstAnswer(port: number): Promise<void> {
+  const body = JSON.stringify(quoteExample)
+  const credential = Buffer.from('demo:demo-secret').toString('base64')
+  const request =
+    `POST /getShippingQuote.php HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\nAuthorization: Basic ${credential}\r\n` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  const giveUpAt = performance.now() + GIVE_UP_MS
+  return new Promise((resolve, reject) => {
+    const knock = () => {
+      const socket = connect({ port, host: HOST })
+      socket.once('connect', () => socket.write(request))
+      socket.once('data', (chunk) => {
+        socket.destroy()
+        const said = chunk.toString('latin1')
+        if (said.startsWith('HTTP/1.1 200')) resolve()
+        else reject(new Error(said))
+      })
+      socket.once('error', (error) => {
+        if (performance.now() > giveUpAt) reject(error)
+        else setTimeout(knock, KNOCK_EVERY_MS)
+      })
+    }
+    knock()
+  })
+}
+
+async function stop(child: ChildProcess): Promise<number> {
+  const gone = once(child, 'exit')
+  const at = performance.now()
+  child.kill('SIGTERM')
+  await gone
+  return performance.now() - at
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
+const sandbox = await startSandbox()
+const stores = [
+  { what: 'memory:', url: () => 'memory:' },
+  { what: 'embedded store, new', url: (start: number) => join(folder, `${start}.db`) },
+  { what: 'embedded store, there already', url: () => join(folder, '0.db') },
+] as const
+const figures = stores.map(({ what, url }) => ({ what, url, up: [] as number[], down: [] as number[] }))
+
+try {
+  for (let round = -1; round < STARTS; round += 1) {
+    for (const { url, up, down } of figures) {
+      const port = await freePort()
+      const env = {
+        ...process.env,
+        V2_BASE_URL: sandbox.url,
+        STORE_URL: url(round + 1),
+        HOST,
+        PORT: String(port),
+        ADMIN_PORT: '0',
+      }
+      const at = performance.now()
+      const child = spawn(process.execPath, [values.entry], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+      await firstAnswer(port)
+      const upMs = performance.now() - at
+      const downMs = await stop(child)
+      // The first round only warms the caches of the disk.
+      if (round < 0) continue
+      up.push(upMs)
+      down.push(downMs)
+    }
+  }
+  const sorted = (times: readonly number[]) => [...times].sort((one, other) => one - other)
+  const ms = (times: readonly number[], share: number) =>
+    (sorted(times)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN).toFixed(0)
+  process.stdout.write(
+    `${STARTS} starts each, Node ${process.versions.node}, ${values.entry.split('/').slice(-2).join('/')}\n\n`,
+  )
+  process.stdout.write(
+    '| Store | first answer, median ms | slowest ms | stopped after, median ms |\n|---|---:|---:|---:|\n',
+  )
+  for (const { what, up, down } of figures) {
+    process.stdout.write(`| ${what} | ${ms(up, 0.5)} | ${ms(up, 1)} | ${ms(down, 0.5)} |\n`)
+  }
+} finally {
+  await sandbox.close()
+  rmSync(folder, { recursive: true, force: true })
+}

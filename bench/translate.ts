@@ -1,0 +1,99 @@
+import { bookingExample, shipmentExample } from '../mappings/booking-rows.ts'
+import { quoteExample } from '../mappings/quote-rows.ts'
+import { version1 } from '../src/intake.ts'
+import type { Explanation } from '../src/mapping/request.ts'
+import { loadMappings } from '../src/mappings.ts'
+import { readBody } from '../src/read-body.ts'
+
+/*
+ * What one translation costs, without any network: node bench/translate.ts [rounds]
+ * Each figure is the median of rounds that take turns, so that a busy moment of the machine hits all of them alike.
+ */
+
+const ROUNDS = Number(process.argv[2] ?? 31)
+const CALLS_PER_ROUND = 5_000
+const NS_PER_MS = 1_000_000
+
+const settings = {
+  transport_type: 'open',
+  vehicle_type: 'car',
+  send_quote_id: false,
+  shipment_number: 'caller',
+} as const
+const { actions } = await loadMappings()
+
+interface Job {
+  readonly what: string
+  readonly work: () => unknown
+}
+
+function jobs(name: string, request: object, reply: object): readonly Job[] {
+  const compiled = actions.get(name)
+  if (!compiled) throw new Error(`there is no action ${name}`)
+  const sent = Buffer.from(JSON.stringify(request))
+  const form = Buffer.from(new URLSearchParams(request as Record<string, string>).toString())
+  const answered = Buffer.from(JSON.stringify(reply))
+  const parsed: unknown = JSON.parse(answered.toString())
+  const read = readBody(sent, undefined)
+  const { fields } = version1(compiled, read)
+  const context = { settings, facts: undefined }
+
+  const whole = (body: Buffer, explanations?: Explanation[]) => {
+    const intake = version1(compiled, readBody(body, undefined))
+    const { body: translated } = compiled.request(intake.fields, { ...context, ...(explanations && { explanations }) })
+    return JSON.stringify(translated)
+  }
+  const back = { settings, own: 'WTS20250216191244' }
+  return [
+    { what: `${name} request: read, sort, translate, write`, work: () => whole(sent) },
+    { what: '  the same, sent as a form', work: () => whole(form) },
+    { what: '  the same, explained', work: () => whole(sent, []) },
+    { what: '  of which read', work: () => readBody(sent, undefined) },
+    { what: '  of which sort', work: () => version1(compiled, read) },
+    { what: '  of which translate', work: () => compiled.request(fields, context) },
+    {
+      what: `${name} reply: read, translate, write`,
+      work: () => JSON.stringify(compiled.reply(JSON.parse(answered.toString()), back).reply),
+    },
+    { what: '  of which translate', work: () => compiled.reply(parsed, back) },
+    {
+      what: '  (JSON.parse and JSON.stringify alone, for scale)',
+      work: () => JSON.stringify(JSON.parse(sent.toString())),
+    },
+  ]
+}
+
+const all = [
+  ...jobs('quote.get', quoteExample, { shipment_id: shipmentExample.id, price: shipmentExample.price }),
+  ...jobs('shipment.create', bookingExample, shipmentExample),
+  ...jobs('shipment.get', { ReferenceNumber: bookingExample.ReferenceNumber }, shipmentExample),
+]
+
+/** What is computed has to be used, or it may not be computed at all. */
+let used = 0
+
+function nsPerCall({ work }: Job): number {
+  const start = performance.now()
+  for (let i = 0; i < CALLS_PER_ROUND; i += 1) if (work() !== undefined) used += 1
+  return ((performance.now() - start) * NS_PER_MS) / CALLS_PER_ROUND
+}
+
+function median(figures: readonly number[]): number {
+  return [...figures].sort((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
+}
+
+const WARM_UP_ROUNDS = 3
+const figures = all.map((): number[] => [])
+for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round += 1) {
+  for (const [i, job] of all.entries()) {
+    const ns = nsPerCall(job)
+    if (round >= 0) figures[i]?.push(ns)
+  }
+}
+
+process.stdout.write(`Medians of ${ROUNDS} rounds of ${CALLS_PER_ROUND} calls, Node ${process.versions.node}\n\n`)
+process.stdout.write('| What | ns per call |\n|---|---:|\n')
+for (const [i, { what }] of all.entries()) {
+  process.stdout.write(`| ${what} | ${Math.round(median(figures[i] ?? []))} |\n`)
+}
+if (used === 0) throw new Error('nothing was translated')

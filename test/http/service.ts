@@ -1,0 +1,36 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** A service that answers exactly what a test wants it to, bytes and all. */
+export interface OwnService {
+  readonly url: string
+  /** Every request so far, with its body read whole unless the handler took the stream. */
+  readonly requests: readonly IncomingMessage[]
+}
+
+/** Opens such a service on a port of its own for one test. */
+export async function openService(
+  handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
+): Promise<OwnService> {
+  const requests: IncomingMessage[] = []
+  const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, outgoing) => {
+    requests.push(incoming)
+    handle(incoming, outgoing)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  })
+  // A server that listens on a port has an address with a port.
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}
+
+/** The whole body of a request or reply. */
+export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
