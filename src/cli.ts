@@ -18,6 +18,10 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     about: 'Explains the translation of a version-1 request: translate <action> [file] [--json]',
     load: async () => (await import('./commands/translate.ts')).translate,
   },
+  bookings: {
+    about: 'Lists, shows and settles bookings: bookings list|show|settle',
+    load: async () => (await import('./commands/bookings.ts')).bookings,
+  },
   demo: {
     about: 'Runs the gateway before a stand-in of the service, to try it out.',
     load: async () => (await import('./commands/demo.ts')).demo,
@@ -52,6 +56,10 @@ export async function run(words: readonly string[]): Promise<number> {
     if (error instanceof StoreTooNew) {
       process.stderr.write(`transload: ${error.message}\n`)
       return EXIT_CONFIG
+    }
+    if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
+      process.stderr.write(`transload: ${error.message}\n`)
+      return EXIT_USAGE
     }
     throw error
   }

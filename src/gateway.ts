@@ -1,19 +1,16 @@
-import { Hono } from 'hono'
-import { alive, problemDetails, readiness } from './answers.ts'
+import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
+import { createBookingRecord } from './booking-record.ts'
 import { createBookings } from './bookings.ts'
-import { beginCall, type Env } from './call.ts'
 import type { Config } from './config.ts'
 import { createCredentials } from './credentials.ts'
 import { openEmergencyLog } from './emergency-log.ts'
-import { GatewayError } from './errors.ts'
 import { keepLeases, newInstance } from './leases.ts'
 import { type Listener, listen } from './listener.ts'
 import { createCallLog, type Logger } from './log.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
 import { createPerform } from './perform.ts'
-import { reply } from './reply.ts'
 import { createService } from './service.ts'
 import type { Store } from './store/store.ts'
 import { createTurns } from './turns.ts'
@@ -66,18 +63,24 @@ export async function openGateway(
   const service = createService(config, upstream)
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
-  const bookings = createBookings({
+  const record = createBookingRecord({
     claims: store,
     xref,
     instance,
-    holdLease: () => leases.hold(),
     log,
     emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
+    now,
+  })
+  const bookings = createBookings({
+    claims: store,
+    record,
+    instance,
+    holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
     now,
   })
-  const leases = await keepLeases(instance, { store, log, catchUp: bookings.catchUp })
+  const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -112,24 +115,13 @@ export async function openGateway(
     })
     open.push(door)
     const admin =
-      adminPort === undefined ? undefined : await listen(adminApp(ready), { host: config.ADMIN_HOST, port: adminPort })
+      adminPort === undefined
+        ? undefined
+        : await listen(createAdmin({ ready, store }), { host: config.ADMIN_HOST, port: adminPort })
     if (admin) open.push(admin)
     return { url: door.url, adminUrl: admin?.url, close }
   } catch (error) {
     await close()
     throw error
   }
-}
-
-/** What only operators reach. */
-function adminApp(ready: () => boolean): Hono<Env> {
-  const app = new Hono<Env>()
-  app.use(async (c, next) => {
-    c.set('call', beginCall(c.env.incoming, c.req.path))
-    await next()
-  })
-  app.get('/healthz', (c) => reply(c, alive))
-  app.get('/readyz', (c) => reply(c, readiness(ready())))
-  app.notFound((c) => reply(c, problemDetails(new GatewayError('path-unknown', 'Nothing is served here.'))))
-  return app
 }

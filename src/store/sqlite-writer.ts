@@ -49,7 +49,6 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   let lastNo = 0
   let unsent: Call[] = []
   let sending = false
-  let heard = false
   let opened = false
   let closed = false
 
@@ -70,11 +69,9 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
       deaths += 1
       restart = setTimeout(start, retryDelayMs(deaths))
     })
-    keepAlive()
   }
 
   function receive(message: FromWorker): void {
-    heard = true
     if ('answers' in message) {
       settle(message.answers, message.pulse)
     } else if (message.ready) {
@@ -89,7 +86,6 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
       started.resolve()
       onState({ ready: false, error })
     }
-    keepAlive()
   }
 
   function settle(answers: readonly Answer[], pulse: number | undefined): void {
@@ -129,12 +125,6 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     unsent = []
   }
 
-  /** The thread alone does not keep the process from ending, but its start and a write under way do. */
-  function keepAlive(): void {
-    if (waiting.size > 0 || !heard) worker?.ref()
-    else worker?.unref()
-  }
-
   start()
   return {
     started: started.promise,
@@ -152,7 +142,6 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
       const { promise, resolve, reject } = Promise.withResolvers<never>()
       // The worker answers with what the write of that name returned.
       waiting.set(call.no, { call, resolve: resolve as (result: unknown) => void, reject })
-      keepAlive()
       return promise
     },
     async close() {
@@ -162,7 +151,6 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
       flush()
       const thread = worker
       if (!thread) return
-      thread.ref()
       const ended = new Promise((resolve) => thread.once('exit', resolve))
       send({ close: true })
       await ended

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadMappings } from '../src/mappings.ts'
+import { configurationTables } from './configuration-table.ts'
+import { errorTable } from './error-table.ts'
+import { mappingReference } from './mapping-reference.ts'
+
+/** Every document that is generated, or has generated parts, by its path, as it should be. */
+export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/mapping-reference.md', mappingReference(await loadMappings()).replace(/\n{3,}/g, '\n\n')],
+    ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
+    ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errorTable())],
+  ])
+}
+
+/** A document with its generated part, between two comments, written anew. */
+function withPart(root: string, path: string, name: string, part: string): string {
+  const text = readFileSync(join(root, path), 'utf8')
+  const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end of ${name} -->`]
+  const from = text.indexOf(begin)
+  const to = text.indexOf(end)
+  if (from === -1 || to < from) throw new Error(`${path} has no place for ${name}: ${begin} … ${end}`)
+  return `${text.slice(0, from + begin.length)}\n\n${part}\n${text.slice(to)}`
+}

@@ -1,0 +1,30 @@
+import { Hono } from 'hono'
+import { alive, asGatewayError, problemDetails, readiness } from './answers.ts'
+import { publicView } from './bookings.ts'
+import { beginCall, type Env } from './call.ts'
+import { GatewayError } from './errors.ts'
+import { pretty, reply } from './reply.ts'
+import type { Claims } from './store/store.ts'
+
+export interface AdminDeps {
+  readonly ready: () => boolean
+  readonly store: Claims
+}
+
+/** Every route of the admin listener: what only operators reach. */
+export function createAdmin({ ready, store }: AdminDeps): Hono<Env> {
+  const app = new Hono<Env>()
+  app.use(async (c, next) => {
+    c.set('call', beginCall(c.env.incoming, c.req.path))
+    await next()
+  })
+  app.get('/healthz', (c) => reply(c, alive))
+  app.get('/readyz', (c) => reply(c, readiness(ready())))
+  app.get('/bookings', async (c) => {
+    const unknown = await store.listClaims({ state: 'unknown' })
+    return pretty(c, { unknown: unknown.map(publicView) })
+  })
+  app.notFound((c) => reply(c, problemDetails(new GatewayError('path-unknown', 'Nothing is served here.'))))
+  app.onError((error, c) => reply(c, problemDetails(asGatewayError(error))))
+  return app
+}
