@@ -62,6 +62,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   async function writeLate(entry: Unrecorded): Promise<void> {
     const claim = await claims.claimByHandle(entry.booking)
     if (claim?.state === 'sending' || claim?.state === 'unknown') await write(claim, entry)
+    else await deps.xref.keep(entry.tenant, entry.keepsake)
     log.info({ booking: entry.booking, shipment: entry.keepsake.id }, 'a booking was recorded late')
   }
 
