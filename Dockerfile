@@ -30,11 +30,10 @@ RUN mkdir data && chown 1000:1000 data
 VOLUME /app/data
 USER 1000:1000
 
-ENV PORT=8080
 EXPOSE 8080
 # Draining takes up to SHUTDOWN_GRACE_MS, 30 seconds unless told: give `docker stop --timeout` more than that.
 STOPSIGNAL SIGTERM
 # Whether it lives, not whether it is ready: a store that is away comes back without a new container.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/src/main.js", "serve"]

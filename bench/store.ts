@@ -8,6 +8,7 @@ import type { Link, NewClaim, Store, Thing } from '../src/store/store.ts'
 
 /*
  * What the store does with many rows: node bench/store.ts [--rows 1000000] [--url postgres://…] [--folder /tmp]
+ * [--shuffled]. Rows are loaded in the order of their names, as most files have them, or shuffled, the worst order.
  * Prints one line of JSON for each figure.
  */
 const { values } = parseArgs({
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     url: { type: 'string' },
     folder: { type: 'string', default: tmpdir() },
+    shuffled: { type: 'boolean', default: false },
   },
 })
 const ROWS = Number(values.rows)
@@ -38,15 +40,20 @@ function memory(): Record<string, number> {
   return { rss_mib: rss / MIB, heap_mib: heapUsed / MIB, external_mib: external / MIB }
 }
 
+/** A number that says nothing of its neighbours'. */
+function scattered(index: number): number {
+  return Math.imul(index, 2_654_435_761) >>> 0
+}
+
 /** Ids as the service makes them, spread over the key space and the same in every run. */
 function idOf(index: number): string {
-  const hex = (Math.imul(index, 2_654_435_761) >>> 0).toString(16).padStart(8, '0')
+  const hex = scattered(index).toString(16).padStart(8, '0')
   return `${hex}-${hex.slice(0, 4)}-4${hex.slice(1, 4)}-8${hex.slice(2, 5)}-${hex}${hex.slice(0, 4)}`
 }
 
 function linkAt(index: number): Link {
   const tenant = `tenant-${index % 20}`
-  const name = `REF-${(Math.imul(index, 2_654_435_761) >>> 0).toString(36)}-${index}`
+  const name = values.shuffled ? `REF-${scattered(index).toString(36)}-${index}` : `REF-${100_000_000 + index}`
   const vin = `1HGCM8263${String(index).padStart(8, '0')}`
   const shipment = index % 2 === 0
   return {

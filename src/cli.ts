@@ -18,6 +18,10 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     about: 'Explains the translation of a version-1 request: translate <action> [file] [--json]',
     load: async () => (await import('./commands/translate.ts')).translate,
   },
+  xref: {
+    about: 'Shows, imports and exports the cross-reference: xref get|import|export',
+    load: async () => (await import('./commands/xref.ts')).xref,
+  },
   bookings: {
     about: 'Lists, shows and settles bookings: bookings list|show|settle',
     load: async () => (await import('./commands/bookings.ts')).bookings,
@@ -45,6 +49,11 @@ export async function run(words: readonly string[]): Promise<number> {
     process.stderr.write(`transload: there is no command ${name}\n\n${usage()}`)
     return EXIT_USAGE
   }
+  // Whoever reads the output may have seen enough: `transload xref export | head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
   try {
     return await (await command.load())(rest)
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { decodeUnlabelled } from './body-text.ts'
 import type { Config } from './config.ts'
 import { GatewayError } from './errors.ts'
 
@@ -63,7 +64,8 @@ const BASIC = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i
 function basicId(authorization: string | undefined): string | undefined {
   const encoded = BASIC.exec(authorization ?? '')?.[1]
   if (encoded === undefined) return undefined
-  const pair = Buffer.from(encoded, 'base64').toString('utf8')
+  // Not UTF-8 alone: two ids that it cannot read would become one, and meet.
+  const pair = decodeUnlabelled(Buffer.from(encoded, 'base64'))
   const colon = pair.indexOf(':')
   return colon > 0 ? pair.slice(0, colon) : undefined
 }

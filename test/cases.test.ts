@@ -65,7 +65,8 @@ function checkRequest(one: Case, action: string, request: NonNullable<Case['requ
   if (one.unknown) expect(account.unknown).toEqual(one.unknown)
 }
 
-const remarked = ({ loss, assumed, warning }: Explanation) => [loss, assumed, warning].some((said) => said !== undefined)
+const remarked = ({ loss, assumed, warning }: Explanation) =>
+  [loss, assumed, warning].some((said) => said !== undefined)
 
 /** A body as the service reads it; a request without one has no such key. */
 function bodyOf(text: string | undefined): { readonly body?: unknown } {
@@ -84,7 +85,7 @@ function checkReply(one: Case, action: string): void {
 describe('played over HTTP', () => {
   test.each(files.map(({ name, action, text }) => [name, action, text] as const))('%s', async (_name, action, text) => {
     const one = readCase(text)
-    const house = await openHouse({ env: { LOG_LEVEL: 'silent', ...one.settings } })
+    const house = await openHouse({ env: { ...one.settings } })
     if (one.request === undefined) return checkReplyOverHttp(house, one, action)
     for (const { action: name, request, service } of one.earlier ?? []) {
       house.sandbox.fail({ kind: 'status', status: 200, body: service })

@@ -42,9 +42,7 @@ const caseSchema = z
       .array(z.strictObject({ field: z.string(), code: z.string().optional(), message: z.string().optional() }))
       .optional(),
     /** Every row with a loss, an assumption or a warning. */
-    notes: z
-      .array(z.strictObject({ to: z.string(), loss: remark, assumed: remark, warning: remark }))
-      .optional(),
+    notes: z.array(z.strictObject({ to: z.string(), loss: remark, assumed: remark, warning: remark })).optional(),
     /** Places whose value comes from the remembered quote. */
     remembered: z.array(z.string()).optional(),
     /** Every documented field that was sent and goes nowhere. */
@@ -182,7 +180,9 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
   const { body, problems } = compiled.request(intake.fields, { settings, facts, explanations })
   const unnamed = finds && !found ? [{ field: finds.by[0] ?? '', code: 'required', message: 'names nothing' }] : []
   const upstream = createUpstream({ origin: config.V2_BASE_URL.origin, connections: 1, timeoutMs: 1 })
-  const whole = one.current ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent) : body
+  const whole = one.current
+    ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent)
+    : body
   const request = requestOf(compiled, whole, finds && (found?.id ?? 'nothing'))
   return {
     outgoing: createService(config, upstream).outgoing(request),
@@ -196,7 +196,8 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
 
 function intakeOf(compiled: CompiledAction, sent: NonNullable<Case['request']>) {
   const { endpoint, path, body } = legacyCall(compiled, sent)
-  const read = endpoint.method === 'GET' ? readQuery(path.split('?')[1] ?? '') : readBody(Buffer.from(body ?? ''), undefined)
+  const read =
+    endpoint.method === 'GET' ? readQuery(path.split('?')[1] ?? '') : readBody(Buffer.from(body ?? ''), undefined)
   return version1(compiled, read)
 }
 

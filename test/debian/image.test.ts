@@ -1,0 +1,192 @@
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { cleanEnv, newFolder, output, personalPath, ROOT, run, start } from '../command.ts'
+import { basic, CLIENT } from '../house.ts'
+
+/*
+ * The container image without containers: every instruction of the Dockerfile is replayed in a folder, which stands for
+ * the root of its stage. It proves the commands, the files and the user; not the base image.
+ */
+
+interface Stage {
+  readonly root: string
+  workdir: string
+  env: Record<string, string>
+  user: number | undefined
+  cmd: readonly string[]
+  health: readonly string[]
+  stopSignal: string
+  volume: string
+  port: string
+  labels: string
+}
+
+const INSTALL_TWICE_MS = 300_000
+const BASE = 'node:24-slim'
+const AS_ROOT = process.getuid?.() === 0
+
+test('the stages build, and what comes out serves, is healthy and stops, all without root', {
+  timeout: INSTALL_TWICE_MS,
+}, async () => {
+  const folder = newFolder('image')
+  chmodSync(folder, 0o755)
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const stages = await replay(join(folder, 'stages'), buildContext(join(folder, 'context')))
+  const image = [...stages.values()].at(-1)
+  const builder = stages.get('build')
+  if (!image || !builder) throw new Error('the Dockerfile has no stages')
+  const at = (path: string) => join(image.root, image.workdir, path)
+
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  expect(image.labels).toContain(`org.opencontainers.image.version="${version}"`)
+  expect(image).toMatchObject({ user: 1000, port: '8080', volume: join(image.workdir, 'data'), stopSignal: 'SIGTERM' })
+  expect(existsSync(at('node_modules/vitest'))).toBe(false)
+  expect(existsSync(at('src'))).toBe(false)
+
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+  onTestFinished(sandbox.close)
+  const port = await freePort()
+  // The base image brings Node; here it is the one that the build stage installed.
+  const node = join(builder.root, builder.workdir, 'node_modules/.bin')
+  const inside = {
+    cwd: at('.'),
+    env: {
+      PATH: [node, ...personalPath()].join(':'),
+      ...image.env,
+      PORT: `${port}`,
+      V2_BASE_URL: sandbox.url,
+    },
+    ...(AS_ROOT && { uid: image.user, gid: image.user }),
+  }
+  const [program = '', ...words] = image.cmd
+  const [asks = '', ...question] = image.health
+
+  expect((await run(asks, question, inside)).code).toBe(1)
+  const gateway = start(program, words, inside)
+  await gateway.says(/"msg":"listening"/)
+  expect(await run(asks, question, inside)).toEqual({ code: 0, out: '', err: '' })
+  const quoted = await fetch(`http://127.0.0.1:${port}/getShippingQuote.php`, {
+    method: 'POST',
+    headers: { authorization: basic() },
+    body: JSON.stringify(quoteExample),
+  })
+  expect(quoted.status).toBe(200)
+  if (AS_ROOT) expect(statSync(at('data/transload.db')).uid).toBe(image.user)
+
+  gateway.signal(image.stopSignal as NodeJS.Signals)
+  expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
+  expect((await run(asks, question, inside)).code).toBe(1)
+})
+
+/** The files that .dockerignore lets through: all are left out but those that it names. */
+function buildContext(context: string): string {
+  const lines = readFileSync(join(ROOT, '.dockerignore'), 'utf8').split('\n')
+  const [first, ...rest] = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'))
+  expect(first).toBe('*')
+  mkdirSync(context)
+  for (const line of rest) {
+    expect(line).toMatch(/^!/)
+    cpSync(join(ROOT, line.slice(1)), join(context, line.slice(1)), { recursive: true })
+  }
+  return context
+}
+
+async function replay(folder: string, context: string): Promise<ReadonlyMap<string, Stage>> {
+  const stages = new Map<string, Stage>()
+  let stage = newStage(folder)
+  for (const [instruction, rest] of instructions()) {
+    switch (instruction) {
+      case 'FROM': {
+        const [base, , name = 'image'] = rest.split(' ')
+        expect(base).toBe(BASE)
+        stage = newStage(join(folder, name))
+        stages.set(name, stage)
+        break
+      }
+      case 'WORKDIR':
+        stage.workdir = rest
+        mkdirSync(join(stage.root, rest), { recursive: true })
+        break
+      case 'COPY': {
+        const words = rest.split(' ')
+        const named = /^--from=(.+)$/.exec(words[0] ?? '')?.[1]
+        const from = named === undefined ? context : stages.get(named)?.root
+        if (from === undefined) throw new Error(`COPY from a stage that does not exist: ${rest}`)
+        const sources = words.slice(named === undefined ? 0 : 1, -1)
+        const target = join(stage.root, stage.workdir, words.at(-1) ?? '')
+        for (const source of sources) {
+          const to = target.endsWith('/') ? join(target, source) : target
+          cpSync(join(from, source), to, { recursive: true, verbatimSymlinks: true })
+        }
+        break
+      }
+      case 'RUN':
+        await output('bash', ['-c', `${CHOWN}\n${rest}`], {
+          cwd: join(stage.root, stage.workdir),
+          env: cleanEnv(stage.env),
+        })
+        break
+      case 'ENV': {
+        const [name = '', value = ''] = rest.split('=')
+        stage.env = { ...stage.env, [name]: value }
+        break
+      }
+      case 'USER':
+        stage.user = Number(rest.split(':')[0])
+        break
+      case 'HEALTHCHECK':
+        stage.health = JSON.parse(rest.slice(rest.indexOf('CMD ') + 'CMD '.length))
+        break
+      case 'CMD':
+        stage.cmd = JSON.parse(rest)
+        break
+      case 'STOPSIGNAL':
+        stage.stopSignal = rest
+        break
+      case 'VOLUME':
+        stage.volume = rest
+        break
+      case 'EXPOSE':
+        stage.port = rest
+        break
+      case 'LABEL':
+        stage.labels = rest
+        break
+      default:
+        throw new Error(`this test cannot replay ${instruction}`)
+    }
+  }
+  return stages
+}
+
+/** Where the tests do not run as root, nobody can give a folder away, and whoever runs them stands for the user. */
+const CHOWN = 'chown() { test "$(id -u)" -ne 0 || command chown "$@"; }'
+
+function instructions(): readonly (readonly [instruction: string, rest: string])[] {
+  return readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+    .replace(/^#.*\n/gm, '')
+    .replace(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1).trim()])
+}
+
+function newStage(root: string): Stage {
+  const nothing = { env: {}, user: undefined, cmd: [], health: [], stopSignal: '', volume: '', port: '', labels: '' }
+  return { root, workdir: '/', ...nothing }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,144 @@
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { quoteExample } from '../mappings/quote-rows.ts'
+import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from './command.ts'
+import { basic, CLIENT } from './house.ts'
+
+/*
+ * What is published: packed from a copy of the sources, installed into a project elsewhere, and run from there.
+ * The installation is by hand, with this repository's packages, so that no registry is needed.
+ */
+
+const folder = newFolder('package')
+const project = join(folder, 'project')
+const installed = join(project, 'node_modules/transload')
+const transload = join(project, 'node_modules/.bin/transload')
+const PACK_MS = 120_000
+const VERSION = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version
+let packed: readonly string[] = []
+
+beforeAll(async () => {
+  const source = join(folder, 'source')
+  const build = ['.npmrc', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'mappings']
+  const besides = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs'].filter((name) => existsSync(join(ROOT, name)))
+  for (const name of [...build, ...besides]) cpSync(join(ROOT, name), join(source, name), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(source, 'node_modules'))
+  await output('npm', ['pack'], { cwd: source })
+
+  const archive = join(source, `transload-${VERSION}.tgz`)
+  packed = (await output('tar', ['-tzf', archive])).trim().split('\n')
+  mkdirSync(join(project, 'node_modules/.bin'), { recursive: true })
+  mkdirSync(installed)
+  await output('tar', ['-xzf', archive, '-C', installed, '--strip-components=1'])
+  const { bin, dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(join(project, 'node_modules', name, '..'), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+  }
+  const main = join(installed, bin.transload)
+  chmodSync(main, 0o755)
+  symlinkSync(main, transload)
+}, PACK_MS)
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** The environment of the project: this Node, and nothing that configures the gateway. */
+const env = (more: NodeJS.ProcessEnv = {}) => cleanEnv({ PATH: pathWithThisNode(), ...more })
+
+test('the package carries what it needs to run, compiled, and nothing else', () => {
+  const strays = packed.filter(
+    (path) => !/^package\/(dist\/(src|mappings)\/.+|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(path),
+  )
+  expect(strays).toEqual([])
+  expect(packed.filter((path) => path.endsWith('.ts'))).toEqual([])
+  expect(packed).toContain('package/LICENSE')
+  for (const top of ['src', 'mappings']) {
+    const files = readdirSync(join(ROOT, top), { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
+    expect(files).not.toEqual([])
+    for (const { parentPath, name } of files) {
+      const path = join('dist', join(parentPath, name).slice(ROOT.length + 1))
+      expect(packed).toContain(`package/${path.replace(/\.ts$/, '.js')}`)
+    }
+  }
+})
+
+test('installed elsewhere, it checks its configuration', async () => {
+  const good = await run('npx', ['transload', 'check'], {
+    cwd: project,
+    env: env({ V2_BASE_URL: 'http://127.0.0.1:1' }),
+  })
+  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is good: \d+ actions/) })
+  const bad = await run('npx', ['transload', 'check'], { cwd: project, env: env({ V2_BASE_URL: '' }) })
+  expect(bad).toMatchObject({ code: 78, err: expect.stringContaining('V2_BASE_URL is required') })
+})
+
+test('installed elsewhere, it explains a translation', async () => {
+  const input = JSON.stringify(quoteExample)
+  const ended = await run(transload, ['translate', 'quote.get'], { cwd: project, env: env(), input })
+  const out = expect.stringMatching(/^ {2}pickup +"10314" {2}← TempShipFromPostalCode$/m)
+  expect(ended).toEqual({ code: 0, out, err: '' })
+})
+
+test('installed elsewhere, it serves with a store on disk, and stops when told', async () => {
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+  try {
+    const settings = { V2_BASE_URL: sandbox.url, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
+    const gateway = start(transload, ['serve'], { cwd: project, env: env(settings) })
+    const said = await gateway.says(/"msg":"listening"/)
+    const [, url = ''] = /"url":"([^"]+)"/.exec(said) ?? []
+    const quoted = await fetch(`${url}/getShippingQuote.php`, {
+      method: 'POST',
+      headers: { authorization: basic() },
+      body: JSON.stringify(quoteExample),
+    })
+    expect(await quoted.json()).toMatchObject({ ShipmentNumber: quoteExample.ShipmentNumber })
+    expect(existsSync(join(project, 'data/transload.db'))).toBe(true)
+    gateway.signal('SIGTERM')
+    const out = expect.stringContaining('"msg":"stopped"')
+    expect(await gateway.ended).toEqual({ code: 0, out, err: '' })
+  } finally {
+    await sandbox.close()
+  }
+})
+
+test('an older Node, pretended or found on this machine, is told in one line what is needed', async () => {
+  const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })`
+  const runtimes = [
+    {
+      node: process.execPath,
+      words: ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`],
+      version: '18.20.8',
+    },
+  ]
+  for (const node of personalPath().map((place) => join(place, 'node'))) {
+    if (!existsSync(node)) continue
+    const version = (await output(node, ['--version'])).trim().slice(1)
+    if (Number.parseInt(version, 10) < 24) runtimes.push({ node, words: [], version })
+  }
+  for (const { node, words, version } of runtimes) {
+    const ended = await run(node, [...words, join(installed, 'dist/src/main.js'), 'check'], { env: env() })
+    const err = `transload needs Node 24 or later; this is Node ${version}.\n`
+    expect(ended).toEqual({ code: 1, out: '', err })
+  }
+})
+
+test('the lock file is whole for every platform and names no place to download from', () => {
+  interface Locked {
+    readonly version?: string
+    readonly resolved?: string
+    readonly integrity?: string
+    readonly optionalDependencies?: Readonly<Record<string, string>>
+  }
+  const { packages }: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
+    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
+  )
+  const { '': _root, ...locked } = packages
+  const entries = Object.entries(locked)
+  expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
+  expect(entries.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'))).toEqual([])
+  // npm refuses to install from a lock file that knows a package and not its variant for another machine.
+  const wanted = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies))
+  expect(wanted.filter((name) => !locked[`node_modules/${name}`])).toEqual([])
+})
