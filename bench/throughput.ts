@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -84,6 +84,15 @@ async function answers(port: number): Promise<void> {
 const NUMBER_DIGITS = 14
 let lastNumber = 0
 
+interface Server {
+  readonly port: number
+  readonly pid: number
+}
+
+interface Contender extends Server {
+  readonly what: string
+}
+
 /** One quote, each with a number of its own. */
 function quoteRequest(path: string): Buffer {
   lastNumber += 1
@@ -98,13 +107,16 @@ function quoteRequest(path: string): Buffer {
 
 interface Run {
   readonly perSecond: number
+  /** Of the server's process, all its threads; unknown where there is no /proc. */
+  readonly cpuMicroseconds: number
   readonly p50: number
   readonly p99: number
 }
 
 /** Sends over so many connections, one call at a time on each, for so long. */
-async function load(port: number, connections: number, seconds: number): Promise<Run> {
+async function load({ port, pid }: Server, connections: number, seconds: number): Promise<Run> {
   const times: number[] = []
+  const cpuBefore = cpuMilliseconds(pid)
   const path = '/getShippingQuote.php'
   const end = performance.now() + seconds * MS
   await Promise.all(
@@ -138,12 +150,24 @@ async function load(port: number, connections: number, seconds: number): Promise
   )
   times.sort((one, other) => one - other)
   const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN
-  return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99) }
+  const cpuMicroseconds = ((cpuMilliseconds(pid) - cpuBefore) * MS) / times.length
+  return { perSecond: times.length / seconds, cpuMicroseconds, p50: at(0.5), p99: at(0.99) }
 }
 
-interface Contender {
-  readonly what: string
-  readonly port: number
+const MS_PER_TICK = 10
+
+/** What a process has computed so far: fields 14 and 15 of `/proc/<pid>/stat` (proc(5)). */
+function cpuMilliseconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13)
+    return (Number(user) + Number(system)) * MS_PER_TICK
+  } catch {
+    return Number.NaN
+  }
 }
 
 const median = (figures: readonly number[]) =>
@@ -162,31 +186,36 @@ async function measure(): Promise<void> {
     const gateway = async (what: string, env: NodeJS.ProcessEnv): Promise<Contender> => {
       const port = await freePort()
       const given = { V2_BASE_URL: `http://${HOST}:${servicePort}`, HOST, PORT: String(port), ADMIN_PORT: '0', ...env }
-      children.push(start(GATEWAY_CORE, [join(import.meta.dirname, '../src/main.ts')], given, 'ignore'))
+      const child = start(GATEWAY_CORE, [join(import.meta.dirname, '../src/main.ts')], given, 'ignore')
+      children.push(child)
       await answers(port)
-      return { what, port }
+      return { what, port, pid: child.pid ?? 0 }
     }
     const contenders: readonly Contender[] = [
-      { what: 'straight to the stub: the limit of the load', port: servicePort },
+      { what: 'straight to the stub: the limit of the load', port: servicePort, pid: service.pid ?? 0 },
       await gateway('gateway, memory:, no log', { STORE_URL: 'memory:', LOG_LEVEL: 'warn' }),
       await gateway('gateway, memory:, a log line per call', { STORE_URL: 'memory:' }),
       await gateway('gateway, embedded store, a log line per call', { STORE_URL: join(folder, 'bench.db') }),
     ]
-    const runs = contenders.flatMap(({ what, port }) =>
-      CONNECTIONS.map((connections) => ({ what, port, connections, rounds: [] as Run[] })),
+    const runs = contenders.flatMap((contender) =>
+      CONNECTIONS.map((connections) => ({ contender, connections, rounds: [] as Run[] })),
     )
-    for (const { port, connections } of runs) await load(port, connections, WARM_UP_SECONDS)
+    for (const { contender, connections } of runs) await load(contender, connections, WARM_UP_SECONDS)
     for (let round = 0; round < ROUNDS; round += 1) {
-      for (const { port, connections, rounds } of runs) rounds.push(await load(port, connections, SECONDS))
+      for (const { contender, connections, rounds } of runs) rounds.push(await load(contender, connections, SECONDS))
     }
 
     const where = pinning ? 'the gateway on one core, stub and load on another' : 'nothing pinned: taskset is missing'
     process.stdout.write(`Medians of ${ROUNDS} rounds of ${SECONDS} s, Node ${process.versions.node}, ${where}\n\n`)
-    process.stdout.write('| What | connections | quotes/s | p50 ms | p99 ms |\n|---|---:|---:|---:|---:|\n')
-    for (const { what, connections, rounds } of runs) {
+    process.stdout.write(
+      '| What | connections | quotes/s | p50 ms | p99 ms | CPU µs per call |\n|---|---:|---:|---:|---:|---:|\n',
+    )
+    for (const { contender, connections, rounds } of runs) {
       const perSecond = Math.round(median(rounds.map((run) => run.perSecond)))
       const [p50, p99] = [median(rounds.map((run) => run.p50)), median(rounds.map((run) => run.p99))]
-      process.stdout.write(`| ${what} | ${connections} | ${perSecond} | ${p50.toFixed(2)} | ${p99.toFixed(2)} |\n`)
+      const cpu = Math.round(median(rounds.map((run) => run.cpuMicroseconds)))
+      const figures = [perSecond, p50.toFixed(2), p99.toFixed(2), cpu].join(' | ')
+      process.stdout.write(`| ${contender.what} | ${connections} | ${figures} |\n`)
     }
   } finally {
     await Promise.all(children.map(stop))

@@ -1,3 +1,4 @@
+import type { Unwelcome } from './call.ts'
 import type { Config } from './config.ts'
 import { errorTable, GatewayError, oneLine } from './errors.ts'
 import type { Endpoint } from './mapping/catalog.ts'
@@ -48,6 +49,18 @@ export function asGatewayError(error: unknown): GatewayError {
     cause: error,
   })
 }
+
+/** The error of a call that comes at a bad time. */
+export function notNow(unwelcome: Unwelcome): GatewayError {
+  const [message, retryAfter] = BAD_TIMES[unwelcome]
+  // The body is not worth reading, and the next call had better come over another connection.
+  return new GatewayError(unwelcome, message, { headers: { 'Retry-After': retryAfter, Connection: 'close' } })
+}
+
+const BAD_TIMES = {
+  overloaded: ['The gateway is overloaded. Try again in a second.', '1'],
+  draining: ['The gateway is shutting down. Try again in a few seconds.', '5'],
+} as const
 
 /** An error in the shape that a version-1 caller of this path reads. */
 export function legacyError(error: GatewayError, family: Endpoint['family'], own: string): Answer {

@@ -1,6 +1,16 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
-import { alive, asGatewayError, legacyError, legacyHeaders, problemDetails, readiness, TEXT_TYPE } from './answers.ts'
+import { routePath } from 'hono/route'
+import {
+  alive,
+  asGatewayError,
+  legacyError,
+  legacyHeaders,
+  notNow,
+  problemDetails,
+  readiness,
+  TEXT_TYPE,
+} from './answers.ts'
 import { beginCall, type Env } from './call.ts'
 import type { Config } from './config.ts'
 import { dryRun, dryRunReply } from './dry-run.ts'
@@ -30,11 +40,16 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   app.use(async (c, next) => {
-    const call = beginCall(c.env.incoming, c.req.path)
+    // The pattern of the route that answers, for a path itself may hold anything.
+    const call = beginCall(c.env.incoming, routePath(c, 1))
     c.set('call', call)
     await next()
     log(call, c.env.incoming, c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status)
   })
+
+  const demandWelcome = ({ env: { unwelcome } }: Context<Env>) => {
+    if (unwelcome) throw notNow(unwelcome)
+  }
 
   // The calls of version 1.
   const retired = legacyHeaders(config)
@@ -42,12 +57,13 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const known = asGatewayError(error)
     noteError(c, known)
     const answer = legacyError(known, endpoint.family, c.var.call.own)
-    const status = config.ERROR_STATUS === 'ok' ? 200 : answer.status
+    const status = (c.var.call.errorStatus ?? config.ERROR_STATUS) === 'ok' ? 200 : answer.status
     return reply(c, { ...answer, status, headers: { ...retired, ...answer.headers } })
   }
   for (const endpoint of catalog.endpoints.values()) {
     app.on(endpoint.method, `/legacy${endpoint.path}`, async (c) => {
       try {
+        demandWelcome(c)
         const answer = await legacy(c.env.incoming, endpoint, c.var.call, deps)
         return reply(c, { ...answer, headers: { ...retired, ...answer.headers } })
       } catch (error) {
@@ -57,7 +73,10 @@ export function createApp(deps: AppDeps): Hono<Env> {
     app.all(`/legacy${endpoint.path}`, (c) => inItsShape(c, endpoint, wrongMethod(endpoint.method)))
 
     // The same calls, explained and not sent.
-    const rehearse = async (c: Context<Env>) => pretty(c, await dryRun(c.env.incoming, endpoint, c.var.call, deps))
+    const rehearse = async (c: Context<Env>) => {
+      demandWelcome(c)
+      return pretty(c, await dryRun(c.env.incoming, endpoint, c.var.call, deps))
+    }
     app.post(`/dry-run${endpoint.path}`, rehearse)
     if (endpoint.method === 'GET') app.get(`/dry-run${endpoint.path}`, rehearse)
     app.all(`/dry-run${endpoint.path}`, () => {
@@ -66,9 +85,15 @@ export function createApp(deps: AppDeps): Hono<Env> {
   }
 
   // Version 2 itself.
-  app.all('/service', async (c) => {
+  const pass = async (c: Context<Env>) => {
+    demandWelcome(c)
     await passThrough(c.env.incoming, c.env.outgoing, c.var.call.id, deps)
     return RESPONSE_ALREADY_SENT
+  }
+  app.all('/service', pass)
+  app.post('/token', pass)
+  app.all('/token', () => {
+    throw wrongMethod('POST')
   })
 
   // The gateway's own pages.

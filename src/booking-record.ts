@@ -1,9 +1,9 @@
 import { asGatewayError } from './answers.ts'
 import type { Made } from './bookings.ts'
-import type { StatusSet } from './config.ts'
+import type { StatusSet } from './config-values.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
 import type { Logger } from './log.ts'
-import type { Claim, ClaimChange, Claims } from './store/store.ts'
+import { type Claim, type ClaimChange, type Claims, StoreDown } from './store/store.ts'
 import { NoReply } from './upstream.ts'
 import type { Xref } from './xref.ts'
 
@@ -38,42 +38,53 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   const { claims, instance, log, now } = deps
   /** What is still to be recorded, by handle. */
   const late = new Map<string, () => Promise<unknown>>()
-  let leftoversTaken = false
 
   async function made(claim: Claim, { answer, keepsake }: Made): Promise<void> {
     const entry = { booking: claim.handle, tenant: claim.tenant, answer, keepsake }
     try {
-      await write(claim, entry)
+      await recordMade(claim, entry)
     } catch (err) {
       deps.emergencyLog.write(entry)
-      late.set(claim.handle, () => writeLate(entry))
+      late.set(claim.handle, () => recordLate(entry))
       log.error({ booking: claim.handle, shipment: keepsake.id, err }, 'a booking was made and could not be recorded')
       throw err
     }
   }
 
-  async function write(claim: Claim, { tenant, answer, keepsake }: Unrecorded): Promise<void> {
+  async function recordMade(claim: Claim, { tenant, answer, keepsake }: Unrecorded): Promise<void> {
+    // The numbers first: once the claim says booked, a retry is told of them and may ask for them.
+    await deps.xref.keep(tenant, keepsake)
     const reply = JSON.stringify(answer)
     const change = { state: 'booked', instance, at: now(), shipment: keepsake.id, reply, why: 'made' } as const
-    const [changed] = await Promise.all([claims.change(claim, change), deps.xref.keep(tenant, keepsake)])
-    if (!changed) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
+    if (!(await record(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
-  async function writeLate(entry: Unrecorded): Promise<void> {
-    const claim = await claims.claimByHandle(entry.booking)
-    if (claim?.state === 'sending' || claim?.state === 'unknown') await write(claim, entry)
-    else await deps.xref.keep(entry.tenant, entry.keepsake)
-    log.info({ booking: entry.booking, shipment: entry.keepsake.id }, 'a booking was recorded late')
+  /** Changes a claim; what is known of it counts more than the guess of others that this gateway is gone. */
+  async function record(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
+    const changed = await claims.change(claim, change)
+    if (changed || change.state === 'unknown') return changed
+    const current = await claims.claimByHandle(claim.handle)
+    return current?.state === 'unknown' ? claims.change(current, change) : undefined
+  }
+
+  async function recordLate(entry: Unrecorded): Promise<void> {
+    const { booking, tenant, keepsake } = entry
+    const claim = await claims.claimByHandle(booking)
+    if (claim?.state === 'sending' || claim?.state === 'unknown') await recordMade(claim, entry)
+    else await deps.xref.keep(tenant, keepsake)
+    const line = { booking, shipment: keepsake.id, was: claim?.state }
+    if (claim && claim.state !== 'freed') log.info(line, 'a booking was recorded late')
+    else log.error(line, 'a booking was made although its key is free: there may be a second one')
   }
 
   async function failed(claim: Claim, error: unknown): Promise<Outcome> {
     const { state, why } = proofOf(error)
     const change = { state, why, instance, at: now() }
     try {
-      await claims.change(claim, change)
+      await record(claim, change)
     } catch (err) {
       log.error({ booking: claim.handle, err }, 'the outcome of a booking could not be recorded yet')
-      late.set(claim.handle, () => claims.change(claim, change))
+      late.set(claim.handle, () => record(claim, change))
     }
     if (state === 'unknown') {
       log.error({ booking: claim.handle, tenant: claim.tenant, why }, 'the outcome of a booking is not known')
@@ -89,6 +100,8 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         : { state: 'unknown', why: error.silence }
     }
     const { serviceStatus, code } = asGatewayError(error)
+    // Without a token nothing is sent, and a refused one proves that nothing was done.
+    if (code === 'login-refused' || code === 'login-failed') return { state: 'freed', why: code }
     if (serviceStatus === undefined) return { state: 'unknown', why: code }
     return { state: deps.refusedStatuses(serviceStatus) ? 'refused' : 'unknown', why: `answered ${serviceStatus}` }
   }
@@ -96,22 +109,26 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   function neverSent(handle: string): void {
     late.set(handle, async () => {
       const claim = await claims.claimByHandle(handle)
-      if (claim?.state === 'sending')
-        await claims.change(claim, { state: 'freed', why: 'never sent', instance, at: now() })
+      if (claim?.state !== 'sending' && claim?.state !== 'unknown') return
+      await record(claim, { state: 'freed', why: 'never sent', instance, at: now() })
     })
   }
 
   async function catchUp(): Promise<void> {
-    if (!leftoversTaken) {
-      for (const entry of deps.emergencyLog.read()) late.set(entry.booking, () => writeLate(entry))
-      leftoversTaken = true
+    for (const entry of deps.emergencyLog.read()) {
+      if (!late.has(entry.booking)) late.set(entry.booking, () => recordLate(entry))
     }
-    if (late.size === 0) return
-    for (const [handle, recordIt] of late) {
-      await recordIt()
-      late.delete(handle)
+    for (const [booking, recordIt] of late) {
+      try {
+        await recordIt()
+        late.delete(booking)
+      } catch (err) {
+        log.warn({ booking, err }, 'what became of a booking could not be recorded yet')
+        // The next ones would fail too; anything else is the matter of this one alone.
+        if (err instanceof StoreDown) return
+      }
     }
-    deps.emergencyLog.clear()
+    if (late.size === 0) deps.emergencyLog.clear()
   }
 
   return { made, failed, neverSent, catchUp }

@@ -40,8 +40,8 @@ export interface Bookings {
   ) => Promise<Answer>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
-  /** Resolves when no booking is under way in this gateway. */
-  readonly settled: () => Promise<void>
+  /** Begins no more bookings; resolves when none is under way in this gateway. */
+  readonly drain: () => Promise<void>
 }
 
 export interface BookingsDeps {
@@ -62,15 +62,20 @@ const HANDLE_BYTES = 6
 
 /** Makes the keeper of the rule that a booking happens once. */
 export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs, now }: BookingsDeps): Bookings {
-  const underWay = new Map<string, Promise<void>>()
+  /** Every call that books or waits, whether or not its caller is still there. */
+  const calls = new Set<Promise<Answer>>()
+  /** The calls that send, by their keys. */
+  const senders = new Map<string, Promise<void>>()
   const hashCredential = createCredentialHash()
+  let draining = false
 
-  const once: Bookings['once'] = async (booking, make, mayRead) => {
+  const answer: Bookings['once'] = async (booking, make, mayRead) => {
     const wanted = await newClaim(booking)
     for (;;) {
       await holdLease()
+      if (draining) throw shuttingDown()
       const { won, claim } = await take(wanted)
-      if (won) return await tracked(claim, send(claim, make))
+      if (won) return await announced(claim, send(claim, make))
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
@@ -137,17 +142,19 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     return made.answer
   }
 
-  async function tracked(claim: Claim, answer: Promise<Answer>): Promise<Answer> {
+  /** Lets the other calls of this gateway wait for the one that sends. */
+  async function announced(claim: Claim, sent: Promise<Answer>): Promise<Answer> {
     const id = idOf(claim)
-    const over = answer.then(
+    const over = sent.then(
       () => undefined,
       () => undefined,
     )
-    underWay.set(id, over)
+    senders.set(id, over)
     try {
-      return await answer
+      return await sent
     } finally {
-      underWay.delete(id)
+      // Once a claim is let go, the next call may have taken it already.
+      if (senders.get(id) === over) senders.delete(id)
     }
   }
 
@@ -156,19 +163,24 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
     const look = new Promise<void>((resolve) => setTimeout(resolve, Math.min(LOOK_AGAIN_MS, leftMs)))
-    await Promise.race([look, underWay.get(idOf(claim)) ?? look])
+    await Promise.race([look, senders.get(idOf(claim)) ?? look])
   }
 
   return {
-    once,
+    once: (booking, make, mayRead) => {
+      const call = answer(booking, make, mayRead).finally(() => calls.delete(call))
+      calls.add(call)
+      return call
+    },
     free: async (tenant, shipment) => {
       for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
         if (claim.state === 'booked')
           await claims.change(claim, { state: 'freed', instance, at: now(), why: 'canceled' })
       }
     },
-    settled: async () => {
-      await Promise.all(underWay.values())
+    drain: async () => {
+      draining = true
+      await Promise.allSettled(calls)
     },
   }
 }
@@ -196,6 +208,11 @@ function otherBooking({ state, handle }: Claim): GatewayError {
       ? `A different booking with this reference (${handle}) is under way. Use another reference.`
       : `This reference is already booked with other details (${handle}). Use /updateShipment.php to change the shipment.`
   return new GatewayError('booking-conflict', message)
+}
+
+function shuttingDown(): GatewayError {
+  const message = 'The gateway is shutting down, and this booking was not sent. Send it again.'
+  return new GatewayError('draining', message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } })
 }
 
 function outcomeUnknown(handle: string, cause?: unknown): GatewayError {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Config } from './config.ts'
 
 /** One call while it is under way: what the log line, the error shape and the headers are made from. */
 export interface Call {
@@ -11,6 +12,8 @@ export interface Call {
   /** The action, once it is known. */
   action: string | undefined
   tenant: string | undefined
+  /** Whether an error is to be sent as 200; undefined until the caller is known. */
+  errorStatus: Config['ERROR_STATUS'] | undefined
   /** How many fields no mapping knows. */
   unknownFields: number
   /** What went wrong, as its code. */
@@ -19,9 +22,12 @@ export interface Call {
   cause: unknown
 }
 
+/** Why a listener would rather not take a call; who only asks how the gateway does is answered all the same. */
+export type Unwelcome = 'overloaded' | 'draining'
+
 /** What Hono carries along. */
 export interface Env {
-  Bindings: { incoming: IncomingMessage; outgoing: ServerResponse }
+  Bindings: { incoming: IncomingMessage; outgoing: ServerResponse; unwelcome?: Unwelcome | undefined }
   Variables: { call: Call }
 }
 
@@ -37,6 +43,7 @@ export function beginCall(incoming: IncomingMessage, route: string): Call {
     own: '',
     action: undefined,
     tenant: undefined,
+    errorStatus: undefined,
     unknownFields: 0,
     error: undefined,
     cause: undefined,

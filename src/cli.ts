@@ -1,6 +1,7 @@
 import { ConfigMistakes } from './config.ts'
 import { MappingMistakes } from './mapping/catalog.ts'
 import { StoreTooNew } from './store/store.ts'
+import { TenantsMistakes } from './tenants-file.ts'
 
 /** A command gets its words and gives the exit code; it is loaded when it is called. */
 type Command = (words: readonly string[]) => Promise<number>
@@ -25,6 +26,14 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   bookings: {
     about: 'Lists, shows and settles bookings: bookings list|show|settle',
     load: async () => (await import('./commands/bookings.ts')).bookings,
+  },
+  tenants: {
+    about: 'Hashes secrets, and checks and lists the tenants file: tenants hash|check|list',
+    load: async () => (await import('./commands/tenants.ts')).tenants,
+  },
+  auth: {
+    about: 'Tries both ways to authenticate at the service, for every tenant: auth rehearse',
+    load: async () => (await import('./commands/auth.ts')).auth,
   },
   demo: {
     about: 'Runs the gateway before a stand-in of the service, to try it out.',
@@ -57,7 +66,7 @@ export async function run(words: readonly string[]): Promise<number> {
   try {
     return await (await command.load())(rest)
   } catch (error) {
-    if (error instanceof ConfigMistakes || error instanceof MappingMistakes) {
+    if (error instanceof ConfigMistakes || error instanceof MappingMistakes || error instanceof TenantsMistakes) {
       process.stderr.write(`transload: ${error.mistakes.length} to mend before it can start\n`)
       for (const mistake of error.mistakes) process.stderr.write(`  ${mistake}\n`)
       return EXIT_CONFIG

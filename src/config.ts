@@ -1,5 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import {
+  basePaths,
+  day,
+  duration,
+  list,
+  milliseconds,
+  port,
+  serviceAddress,
+  statuses,
+  version2Word,
+  webAddress,
+  wholeNumber,
+  yesOrNo,
+} from './config-values.ts'
+import { isNetwork } from './source-address.ts'
 
 /** A configuration with mistakes; every one of them, a line each. */
 export class ConfigMistakes extends Error {
@@ -11,82 +26,6 @@ export class ConfigMistakes extends Error {
     this.mistakes = mistakes
   }
 }
-
-const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-
-const duration = z.string().transform((text, ctx) => {
-  const [, amount, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? []
-  if (amount !== undefined) return Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS]
-  ctx.issues.push({ code: 'custom', message: 'must be a duration such as 500ms, 15s, 10m, 24h or 90d', input: text })
-  return z.NEVER
-})
-
-const wholeNumber = (least: number, most: number) =>
-  z.string().transform((text, ctx) => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    if (value >= least && value <= most) return value
-    ctx.issues.push({ code: 'custom', message: `must be a whole number from ${least} to ${most}`, input: text })
-    return z.NEVER
-  })
-
-const yesOrNo = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')
-
-const port = wholeNumber(0, 65_535)
-const milliseconds = wholeNumber(1, UNITS_MS.d)
-
-const webAddress = z.string().transform((text, ctx) => {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url && /^https?:$/.test(url.protocol)) return url
-  ctx.issues.push({ code: 'custom', message: 'must be an http or https address', input: text })
-  return z.NEVER
-})
-
-const serviceAddress = webAddress.transform((url, ctx) => {
-  if (url.username || url.password || url.search || url.hash) {
-    const message = 'must be an address without a user name, a query or a fragment; credentials go into V2_CLIENT_ID'
-    ctx.issues.push({ code: 'custom', message, input: url.origin })
-    return z.NEVER
-  }
-  // A closing `/v2` is understood: paths begin with it already.
-  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '').replace(/\/v2$/, '') }
-})
-
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter(Boolean),
-)
-
-const basePaths = list.transform((paths, ctx) => {
-  const wrong = paths.filter((path) => !/^\/[\w./-]*$/.test(path))
-  if (paths.length > 0 && wrong.length === 0) return paths.map((path) => path.replace(/\/+$/, ''))
-  ctx.issues.push({ code: 'custom', message: 'must list paths such as /,/quotes', input: paths })
-  return z.NEVER
-})
-
-/** Tells whether a status is on the list. */
-export type StatusSet = (status: number) => boolean
-
-const statuses = list.transform((entries, ctx): StatusSet => {
-  const wrong = entries.filter((entry) => !/^[1-5](xx|\d\d)$/.test(entry))
-  if (entries.length === 0 || wrong.length > 0) {
-    ctx.issues.push({ code: 'custom', message: 'must list statuses such as 4xx,503', input: entries })
-    return z.NEVER
-  }
-  const patterns = entries.map((entry) => entry.replace('xx', ''))
-  return (status) => patterns.some((pattern) => String(status).startsWith(pattern))
-})
-
-const day = z.string().transform((text, ctx) => {
-  const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(at)) return new Date(at)
-  ctx.issues.push({ code: 'custom', message: 'must be an ISO 8601 date such as 2026-12-31', input: text })
-  return z.NEVER
-})
-
-/** The service's lists grow, so that only the form of a word can be checked. */
-const version2Word = z.string().regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')
 
 const lookups = z.strictObject({
   vehicle_types: z.record(z.string(), z.string()).default({}),
@@ -120,6 +59,11 @@ const schema = z.object({
     .default('auto'),
   V2_CLIENT_ID: z.string().optional(),
   V2_CLIENT_SECRET: z.string().optional(),
+  V2_TOKEN: z.enum(['basic', 'oauth2', 'auto'], 'must be basic, oauth2 or auto').default('basic'),
+  TENANTS_FILE: z.string().optional(),
+  TRUST_PROXY: list
+    .refine((networks) => networks.every(isNetwork), 'must list networks such as 10.0.0.0/8,192.0.2.7')
+    .optional(),
   UPSTREAM_TIMEOUT_MS: milliseconds.prefault('15000'),
   UPSTREAM_CONNECTIONS: wholeNumber(1, 65_535).prefault('128'),
 
@@ -163,7 +107,7 @@ export const configNames = Object.keys(schema.shape)
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''))
   const parsed = schema.safeParse(set)
-  const mistakes = [...(parsed.error?.issues ?? []).map(inWords), ...halfPairs(set)]
+  const mistakes = [...(parsed.error?.issues ?? []).map(inWords), ...halfPairs(set), ...twoModes(set)]
   if (!parsed.success || mistakes.length > 0) throw new ConfigMistakes(mistakes)
   return Object.freeze(parsed.data)
 }
@@ -174,10 +118,14 @@ const PAIRS = [['V2_CLIENT_ID', 'V2_CLIENT_SECRET']] as const
 function halfPairs(set: Readonly<Record<string, unknown>>): string[] {
   return PAIRS.flatMap(([one, other]) => {
     if ((set[one] === undefined) === (set[other] === undefined)) return []
-    return [
-      set[one] === undefined ? `${one} is required, for ${other} is set` : `${other} is required, for ${one} is set`,
-    ]
+    const [missing, given] = set[one] === undefined ? [one, other] : [other, one]
+    return [`${missing} is required, for ${given} is set`]
   })
+}
+
+function twoModes(set: Readonly<Record<string, unknown>>): string[] {
+  if (set['TENANTS_FILE'] === undefined || set['V2_CLIENT_ID'] === undefined) return []
+  return ['TENANTS_FILE and V2_CLIENT_ID cannot both be set, for each tenant has a client id of its own']
 }
 
 function inWords({ path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string {

@@ -10,11 +10,11 @@ const HASH_BYTES = 32
 export function createCredentialHash(): (caller: Caller) => Promise<string> {
   const slowHash = promisify<string, string, number, Buffer>(scrypt)
   const known = new LRUCache<string, Promise<string>>({ max: CREDENTIALS_KEPT })
-  return ({ tenant, authorization }) => {
-    const id = JSON.stringify([tenant, authorization])
+  return ({ tenant, credential }) => {
+    const id = JSON.stringify([tenant, credential])
     const found = known.get(id)
     if (found) return found
-    const made = slowHash(authorization, `transload ${tenant}`, HASH_BYTES).then((hash) => hash.toString('base64url'))
+    const made = slowHash(credential, `transload ${tenant}`, HASH_BYTES).then((hash) => hash.toString('base64url'))
     known.set(id, made)
     return made
   }

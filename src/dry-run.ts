@@ -3,7 +3,7 @@ import { readBytes } from './body-bytes.ts'
 import type { Call } from './call.ts'
 import { GatewayError } from './errors.ts'
 import { findKnown, pathSegment } from './find.ts'
-import { takeIn, type Version1 } from './intake.ts'
+import { receive, takeIn, type Version1 } from './intake.ts'
 import type { LegacyDeps } from './legacy.ts'
 import { accountForReply, accountForRequest, type ReplyAccount, type Unused } from './mapping/account.ts'
 import type { Endpoint } from './mapping/catalog.ts'
@@ -14,7 +14,7 @@ import type { Draft } from './mapping/paths.ts'
 import type { Explanation } from './mapping/request.ts'
 import { namedIn, ownNumber, quoteFacts, type Recalled, recall, unnamed, withoutName } from './naming.ts'
 import { requestOf } from './perform.ts'
-import type { Service } from './service.ts'
+import type { Address, Service } from './service.ts'
 
 /** A request's translation, explained; nothing was sent. */
 export interface DryRun {
@@ -55,15 +55,18 @@ export async function dryRun(
   call: Call,
   deps: LegacyDeps,
 ): Promise<DryRun> {
-  const intake = await takeIn(incoming, endpoint, call, deps)
+  const sent = await receive(incoming, call, deps.bodyLimitBytes)
+  const caller = await deps.credentials.verified(incoming)
+  call.tenant = caller?.tenant
+  const intake = takeIn(sent, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
   if (intake.generation === 2) {
     const message =
       'The body is version 2 already: the legacy path hands it over as it is, and there is nothing to explain.'
     throw new GatewayError('request-refused', message)
   }
-  const caller = deps.credentials.verified(incoming.headers)
   const resolution = caller ? await resolve(intake, caller.tenant, deps) : unresolved(intake)
-  return explain(intake, resolution, deps.settings, deps.service)
+  const settings = caller?.profile.settings ?? deps.settings
+  return explain(intake, resolution, settings, deps.service, caller?.account ?? deps.address)
 }
 
 /** Explains by the very rows, and the very writing of the request, that a call uses. */
@@ -71,7 +74,8 @@ export function explain(
   intake: Version1,
   resolution: Resolution,
   settings: Settings,
-  service: Pick<Service, 'outgoing' | 'address'>,
+  service: Pick<Service, 'outgoing'>,
+  address: Address,
 ): DryRun {
   const { compiled, fields } = intake
   const account = accountForRequest(compiled, fields, settings, resolution.quote?.facts)
@@ -80,9 +84,9 @@ export function explain(
   const problems = [...(resolution.problems ?? []), ...unnamed(intake), ...account.problems]
 
   const request = requestOf(compiled, body, compiled.action.finds && STAND_IN)
-  const outgoing = service.outgoing(request)
+  const outgoing = service.outgoing(request, address)
   const urlOf = (path: string) =>
-    service.address + path.replace(STAND_IN, () => resolution.segment ?? nameless(compiled))
+    address.origin + address.prefix + path.replace(STAND_IN, () => resolution.segment ?? nameless(compiled))
   const url = urlOf(outgoing.path)
   const headers = { authorization: 'Basic ***', ...outgoing.headers }
   const { example } = compiled.action

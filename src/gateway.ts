@@ -3,13 +3,13 @@ import { type AppDeps, createApp } from './app.ts'
 import { createBookingRecord } from './booking-record.ts'
 import { createBookings } from './bookings.ts'
 import type { Config } from './config.ts'
-import { createCredentials } from './credentials.ts'
 import { openEmergencyLog } from './emergency-log.ts'
 import { keepLeases, newInstance } from './leases.ts'
 import { type Listener, listen } from './listener.ts'
 import { createCallLog, type Logger } from './log.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
+import { openCredentials } from './open-credentials.ts'
 import { createPerform } from './perform.ts'
 import { createService } from './service.ts'
 import type { Store } from './store/store.ts'
@@ -56,11 +56,12 @@ export async function openGateway(
   { catalog, store, log, now = Date.now, adminPort = config.ADMIN_PORT || undefined }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = createUpstream({
-    origin: config.V2_BASE_URL.origin,
     connections: config.UPSTREAM_CONNECTIONS,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
   })
   const service = createService(config, upstream)
+  const settings = settingsOf(config)
+  const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -87,9 +88,10 @@ export async function openGateway(
     config,
     catalog,
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
-    settings: settingsOf(config),
-    credentials: createCredentials(config),
+    settings,
+    credentials,
     service,
+    address: config.V2_BASE_URL,
     perform: createPerform(service, createTurns()),
     xref,
     bookings,
@@ -103,8 +105,9 @@ export async function openGateway(
     draining = true
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A caller that hung up is no connection to wait for, but its booking is.
-    await bookings.settled()
+    await bookings.drain()
     await leases.end()
+    credentials.close()
     await upstream.close()
   }
   try {

@@ -33,11 +33,12 @@ export async function handOver(
   return unchanged(await service.send(request, { ...sending, alone: once ?? false }))
 }
 
-const HANDED_BACK = ['content-type', 'content-encoding', 'etag', 'location', 'retry-after', 'www-authenticate'] as const
+/** Spelled as the gateway spells its own, for a header in two spellings would be sent twice. */
+const HANDED_BACK = ['Content-Type', 'Content-Encoding', 'ETag', 'Location', 'Retry-After', 'WWW-Authenticate'] as const
 
 function unchanged({ status, headers, body }: UpstreamReply): Answer {
   const kept = HANDED_BACK.flatMap((name) => {
-    const value = headers[name]
+    const value = headers[name.toLowerCase()]
     return typeof value === 'string' ? [[name, value] as const] : []
   })
   return { status, headers: Object.fromEntries(kept), body }

@@ -24,12 +24,6 @@ export interface Version2 {
   readonly body: unknown
 }
 
-/** What reading a legacy request depends on. */
-export interface IntakeDeps {
-  readonly catalog: Catalog
-  readonly bodyLimitBytes: number
-}
-
 const VERSION_2_KEYS = new Set([
   'customer',
   'pickup',
@@ -41,24 +35,29 @@ const VERSION_2_KEYS = new Set([
   'instructions',
 ])
 
-/** Reads a legacy request once, and decides what it asks for. */
-export async function takeIn(
-  incoming: IncomingMessage,
-  endpoint: Endpoint,
-  call: Call,
-  { catalog, bodyLimitBytes }: IntakeDeps,
-): Promise<Version1 | Version2> {
+/** Reads a legacy request, once. */
+export async function receive(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
   const sent =
     incoming.method === 'GET' || incoming.method === 'HEAD'
-      ? readQuery(incoming.url?.split('?', 2)[1] ?? '')
+      ? readQuery(queryOf(incoming.url ?? ''))
       : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
   call.own = textOf(sent, 'ShipmentNumber') ?? ''
+  return sent
+}
 
+/** Decides what a request asks for. */
+export function takeIn(
+  sent: FlatBody,
+  endpoint: Endpoint,
+  call: Call,
+  catalog: Catalog,
+  synonyms: Readonly<Record<string, string>>,
+): Version1 | Version2 {
   if (sent.format === 'json' && isVersion2(sent, catalog)) {
     return { generation: 2, text: sent.text, body: JSON.parse(sent.text) }
   }
   const actionName = textOf(sent, 'ActionName')
-  const compiled = endpoint.choose(actionName)
+  const compiled = endpoint.choose(actionName, synonyms)
   if (!compiled) {
     throw new GatewayError(
       'action-unknown',
@@ -69,6 +68,12 @@ export async function takeIn(
   call.action = compiled.action.name
   call.unknownFields = intake.fields.unknown.length
   return intake
+}
+
+/** What follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
+function queryOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark === -1 ? '' : target.slice(mark + 1)
 }
 
 /** Sorts what was sent into the fields of an action. */

@@ -41,11 +41,8 @@ export async function keepLeases(
   const round = async () => {
     try {
       await beat()
-      for (const claim of await store.orphan(silentForMs, instance)) {
-        log.error(
-          { booking: claim.handle, tenant: claim.tenant, gone: claim.instance },
-          'the outcome of a booking is not known',
-        )
+      for (const { handle, tenant } of await store.orphan(silentForMs, instance)) {
+        log.error({ booking: handle, tenant, why: 'its gateway is gone' }, 'the outcome of a booking is not known')
       }
       await catchUp()
     } catch (err) {
@@ -54,9 +51,12 @@ export async function keepLeases(
   }
   await endDeadLeases(store).catch((err: unknown) => log.warn({ err }, 'the leases of earlier runs could not be ended'))
   await round()
-  let running = Promise.resolve()
+  let running: Promise<void> | undefined
   const timer = setInterval(() => {
-    running = running.then(round)
+    // A store that hangs must not find a queue of beats when it comes back.
+    running ??= round().finally(() => {
+      running = undefined
+    })
   }, BEAT_EVERY_MS)
   return {
     instance,

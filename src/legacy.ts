@@ -6,20 +6,25 @@ import type { Credentials } from './credentials.ts'
 import { GatewayError, problemsInOneLine } from './errors.ts'
 import { type Found, find, pathSegment } from './find.ts'
 import { handOver } from './hand-over.ts'
-import { type IntakeDeps, takeIn, type Version1 } from './intake.ts'
-import type { Endpoint } from './mapping/catalog.ts'
+import { receive, takeIn, type Version1 } from './intake.ts'
+import type { Catalog, Endpoint } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
 import { namedIn, ownNumber, quoteFacts, recall, unnamed, vinOf, withoutName } from './naming.ts'
 import type { Perform } from './perform.ts'
 import { bookingOf, idHeaders, keepsakeOf } from './record.ts'
-import { isSuccess, refusal, type Sending, type Service } from './service.ts'
+import { type Address, isSuccess, refusal, type Sending, type Service } from './service.ts'
 import type { Keepsake, Xref } from './xref.ts'
 
 /** What the corridor needs; the same for every call. */
-export interface LegacyDeps extends IntakeDeps {
+export interface LegacyDeps {
+  readonly catalog: Catalog
+  readonly bodyLimitBytes: number
+  /** For whoever has no settings of its own. */
   readonly settings: Settings
   readonly credentials: Credentials
   readonly service: Service
+  /** Where the service is for whoever has no address of its own. */
+  readonly address: Address
   readonly perform: Perform
   readonly xref: Xref
   readonly bookings: Bookings
@@ -33,16 +38,36 @@ export async function legacy(
   call: Call,
   deps: LegacyDeps,
 ): Promise<Answer> {
-  const intake = await takeIn(incoming, endpoint, call, deps)
-  const caller = deps.credentials.identify(incoming.headers)
+  const sent = await receive(incoming, call, deps.bodyLimitBytes)
+  const caller = await deps.credentials.identify(incoming)
+  const { synonyms, limits, errorStatus } = caller.profile
   call.tenant = caller.tenant
-  const sending: Sending = { caller, requestId: call.id, deadline: performance.now() + deps.timeoutMs }
-  if (intake.generation === 2) return handOver(intake, endpoint, sending, deps.service)
+  call.errorStatus = errorStatus
+  const leave = limits.enter()
+  try {
+    const intake = takeIn(sent, endpoint, call, deps.catalog, synonyms)
+    const sending: Sending = { caller, requestId: call.id, deadline: performance.now() + deps.timeoutMs }
+    if (intake.generation === 2) return await handOver(intake, endpoint, sending, deps.service)
+    return await translated(intake, incoming, sending, deps)
+  } finally {
+    leave()
+  }
+}
 
+/** From a version-1 request to its version-1 answer. */
+async function translated(
+  intake: Version1,
+  incoming: IncomingMessage,
+  sending: Sending,
+  deps: LegacyDeps,
+): Promise<Answer> {
   const { compiled, fields } = intake
+  const { caller } = sending
+  const { settings } = caller.profile
+  const { once, until } = compiled.action.service
   const found = await findMeant(intake, sending, deps)
   const quote = found ? quoteFacts(found) : await recall(intake, caller, deps.xref)
-  const { body, problems } = compiled.request(fields, { settings: deps.settings, facts: quote?.facts })
+  const { body, problems } = compiled.request(fields, { settings, facts: quote?.facts })
   const all = [...unnamed(intake), ...problems]
   if (all.length > 0) throw new GatewayError('untranslatable', problemsInOneLine(all), { problems: all })
 
@@ -50,27 +75,24 @@ export async function legacy(
     const wanted = withoutName(intake, body, found?.by)
     const done = await deps.perform({ compiled, body: wanted, found, vin: vinOf(intake) }, sending)
     const own = ownNumber(intake, found)
-    const { reply, missing } = compiled.reply(done.body, { settings: deps.settings, own })
+    const { reply, missing } = compiled.reply(done.body, { settings, own })
     if (missing.length > 0) {
       const message = `The service answered without ${missing.join(' and ')}, which the reply needs. Try again later.`
       throw new GatewayError('service-unreadable', message)
     }
     const answer = { status: 200, headers: idHeaders(intake, done.body), body: JSON.stringify(reply) }
-    return { answer, keepsake: keepsakeOf(intake, body, done.body, found, own ?? quote?.own, deps.settings) }
+    return { answer, keepsake: keepsakeOf(intake, body, done.body, found, own ?? quote?.own, settings) }
   }
-  if (compiled.action.service.once) {
+  if (once) {
     const booking = bookingOf(intake, incoming, sending)
-    return deps.bookings.once(
-      booking,
-      async () => withKeepsake(await make()),
-      (shipment) => mayRead(shipment, sending, deps),
-    )
+    const makeIt = async () => withKeepsake(await make())
+    return deps.bookings.once(booking, makeIt, (shipment) => mayRead(shipment, sending, deps))
   }
 
   const { answer, keepsake } = await make()
   // A number that the caller is about to be given has to resolve from now on.
   if (keepsake) await deps.xref.keep(caller.tenant, keepsake)
-  if (found && compiled.action.service.until) await deps.bookings.free(caller.tenant, found.id)
+  if (found && until) await deps.bookings.free(caller.tenant, found.id)
   return answer
 }
 

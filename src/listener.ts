@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { JSON_TYPE } from './answers.ts'
+import type { Env } from './call.ts'
 
 /** The part of an application that a listener needs. */
 export interface Fetcher {
-  readonly fetch: Parameters<typeof getRequestListener>[0]
+  readonly fetch: (request: Request, bindings: Env['Bindings']) => Response | Promise<Response>
 }
 
 /** A server that listens. */
@@ -26,52 +28,68 @@ export interface ListenerOptions {
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 15_000
 const CHECKING_INTERVAL_MS = 1_000
-const RETRY_AFTER_SECONDS = 1
 
 /** Listens for an application; refuses what must not reach any route. */
 export async function listen(
   app: Fetcher,
   { host, port, maxInFlight = Number.POSITIVE_INFINITY }: ListenerOptions,
 ): Promise<Listener> {
-  // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
-  const serve = getRequestListener(app.fetch, { hostname: 'transload' })
-  let inFlight = 0
+  const underWay = new Set<ServerResponse>()
+  let closing = false
   let emptied = () => {}
+  const unwelcome = () => (closing ? 'draining' : underWay.size > maxInFlight ? 'overloaded' : undefined)
+  const serve = getRequestListener(
+    (request, bindings) => {
+      // What listens here speaks HTTP/1, so that its bindings are those of `node:http`.
+      const { incoming, outgoing } = bindings as Env['Bindings']
+      const response = app.fetch(request, { incoming, outgoing, unwelcome: unwelcome() })
+      // Hono answers HEAD with a new response, which no longer says that everything was sent already.
+      return incoming.method === 'HEAD' ? unlessSent(response, outgoing) : response
+    },
+    // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
+    { hostname: 'transload', errorHandler: () => badRequest() },
+  )
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECKING_INTERVAL_MS,
+      // Refused below, with a body.
+      requireHostHeader: false,
     },
     (incoming, outgoing) => {
       const refused = refusal(incoming)
       if (refused) return answer(outgoing, refused)
-      if (inFlight >= maxInFlight) return answer(outgoing, OVERLOADED)
-      inFlight += 1
+      underWay.add(outgoing)
       outgoing.once('close', () => {
-        inFlight -= 1
-        if (inFlight === 0) emptied()
+        underWay.delete(outgoing)
+        if (underWay.size === 0) emptied()
       })
       void serve(incoming, outgoing)
     },
   )
+  server.on('checkExpectation', (_incoming, outgoing) =>
+    answer(outgoing, { status: 417, message: 'Expect nothing but 100-continue.' }),
+  )
+  server.on('connect', (_incoming, socket) => {
+    socket.on('error', () => socket.destroy())
+    socket.end(written('405 Method Not Allowed', 'CONNECT is not served here.'))
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // Something may have been sent already, and then another answer would be taken for the next reply's.
     if (!socket.writable || ('bytesWritten' in socket && Number(socket.bytesWritten) > 0)) return void socket.destroy()
-    const [status, message] = PARSER_REFUSALS.get(error.code ?? '') ?? BAD_REQUEST
-    const body = bodyOf(message)
-    socket.end(
-      `HTTP/1.1 ${status}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    )
+    socket.end(written(...(PARSER_REFUSALS.get(error.code ?? '') ?? BAD_REQUEST)))
   })
   await started(server, host, port)
 
   return {
     url: urlOf(server, host),
     close: async (graceMs) => {
+      closing = true
+      for (const outgoing of underWay) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
-      const empty = inFlight === 0 ? Promise.resolve() : new Promise<void>((resolve) => (emptied = resolve))
+      const empty = underWay.size === 0 ? Promise.resolve() : new Promise<void>((resolve) => (emptied = resolve))
       await withinGrace(empty, graceMs)
       server.closeAllConnections()
       await closed
@@ -82,14 +100,8 @@ export async function listen(
 interface Refusal {
   readonly status: number
   readonly message: string
-  readonly headers?: Readonly<Record<string, string | number>>
 }
 
-const OVERLOADED: Refusal = {
-  status: 503,
-  message: 'The gateway is overloaded. Try again in a second.',
-  headers: { 'Retry-After': RETRY_AFTER_SECONDS },
-}
 const HTTP_1_0_OR_LATER = /^1\.[01]$/
 
 /** What Node lets through although it means different things to different servers. */
@@ -99,7 +111,7 @@ function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMess
   if (!url?.startsWith('/')) return { status: 400, message: 'Send the path alone as the request target.' }
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
-  if (hosts > 1) return { status: 400, message: 'Send one Host header, not several.' }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return { status: 400, message: 'Send one Host header.' }
   const coding = headers['transfer-encoding']
   if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) {
     return { status: 501, message: 'Send the body with Content-Length, or chunked.' }
@@ -115,15 +127,34 @@ const PARSER_REFUSALS: ReadonlyMap<string, readonly [status: string, message: st
 
 const bodyOf = (message: string) => JSON.stringify({ Message: message, TransportationBooked: 'No' })
 
-function answer(outgoing: ServerResponse, { status, message, headers }: Refusal): void {
-  // The rest of a refused request is not worth reading.
-  outgoing.writeHead(status, {
-    'Content-Type': JSON_TYPE,
-    Connection: 'close',
-    'X-Request-Id': crypto.randomUUID(),
-    ...headers,
-  })
+/** The rest of a refused request is not worth reading. */
+const headersOfRefusal = () => ({
+  'Content-Type': JSON_TYPE,
+  Connection: 'close',
+  'X-Request-Id': crypto.randomUUID(),
+})
+
+function answer(outgoing: ServerResponse, { status, message }: Refusal): void {
+  outgoing.writeHead(status, headersOfRefusal())
   outgoing.end(bodyOf(message))
+}
+
+/** What cannot be made a request of, such as one with a Host that is none. */
+function badRequest(): Response {
+  return new Response(bodyOf(BAD_REQUEST[1]), { status: 400, headers: headersOfRefusal() })
+}
+
+/** A reply as bytes, for whom there is no response to write to. */
+function written(status: string, message: string): string {
+  const body = bodyOf(message)
+  const headers = { ...headersOfRefusal(), 'Content-Length': Buffer.byteLength(body) }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status}`, ...lines, '', body].join('\r\n')
+}
+
+async function unlessSent(response: Response | Promise<Response>, outgoing: ServerResponse): Promise<Response> {
+  const made = await response
+  return outgoing.headersSent ? RESPONSE_ALREADY_SENT : made
 }
 
 function started(server: Server, host: string, port: number): Promise<void> {

@@ -4,11 +4,13 @@ import { pathToFileURL } from 'node:url'
 import * as codecs from '../mappings/codecs.ts'
 import { actions as shipped, tables } from '../mappings/index.ts'
 import type { Lookups } from './config.ts'
+import { oneLine } from './errors.ts'
 import { type Catalog, compileCatalog, MappingMistakes } from './mapping/catalog.ts'
 import { codec } from './mapping/codec.ts'
 import type { Action } from './mapping/declare.ts'
 import * as vocabulary from './mapping/declare.ts'
 import { compileLookup } from './mapping/lookup.ts'
+import { isAction, outlineMistakes } from './mapping/outline.ts'
 
 /** What an operator's own module is given: it stands outside the package and has nothing to import from. */
 export interface Toolbox {
@@ -49,19 +51,21 @@ async function ownActions(directory: string): Promise<readonly Action[]> {
   const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
   const toolbox: Toolbox = { vocabulary, codecs, codec, actions }
   const found: Action[] = []
+  const mistakes: string[] = []
   for (const file of filesIn(directory)) {
     const path = resolve(directory, file)
-    const complain = (what: string) => new MappingMistakes([`${path}: ${what}`])
-    const loaded: { default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
-      throw complain(`cannot be loaded: ${error instanceof Error ? error.message : error}`)
-    })
-    const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
-    for (const action of [made].flat()) {
-      if (!isAction(action))
-        throw complain('its default export is neither an action, nor a list of actions, nor a function that gives one')
-      found.push(action)
+    try {
+      const loaded: { default?: unknown } = await import(pathToFileURL(path).href)
+      const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
+      for (const action of [made].flat()) {
+        if (isAction(action)) found.push(action)
+        else mistakes.push(...outlineMistakes(action).map((mistake) => `${path}: ${mistake}`))
+      }
+    } catch (error) {
+      mistakes.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)
     }
   }
+  if (mistakes.length > 0) throw new MappingMistakes(mistakes)
   return found
 }
 
@@ -73,17 +77,4 @@ function filesIn(directory: string): readonly string[] {
   } catch (error) {
     throw new MappingMistakes([`MAPPINGS_DIR cannot be read: ${error instanceof Error ? error.message : error}`])
   }
-}
-
-/** Only the outline: what is inside is checked, row by row, with everything else. */
-function isAction(value: unknown): value is Action {
-  if (typeof value !== 'object' || value === null) return false
-  const has = (key: string, type: string) => typeof (value as Record<string, unknown>)[key] === type
-  return (
-    has('name', 'string') &&
-    has('legacy', 'object') &&
-    has('service', 'object') &&
-    'request' in value &&
-    'reply' in value
-  )
 }

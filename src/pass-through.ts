@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import type { Dispatcher } from 'undici'
+import { readBytes } from './body-bytes.ts'
 import type { Config } from './config.ts'
-import type { Credentials } from './credentials.ts'
+import type { Credentials, Passage } from './credentials.ts'
 import { GatewayError } from './errors.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -22,7 +24,7 @@ const HOP_BY_HOP = new Set([
 
 /** What passing calls through depends on. */
 export interface PassThroughDeps {
-  readonly config: Pick<Config, 'V2_BASE_URL' | 'UPSTREAM_TIMEOUT_MS'>
+  readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
   readonly credentials: Credentials
   readonly upstream: Upstream
 }
@@ -34,34 +36,92 @@ export async function passThrough(
   requestId: string,
   { config, credentials, upstream }: PassThroughDeps,
 ): Promise<void> {
-  const authorization = credentials.passThrough(incoming.headers)
-  const headers = [...endToEnd(incoming.rawHeaders, ['authorization', 'x-request-id']), 'x-request-id', requestId]
-  if (authorization !== undefined) headers.push('authorization', authorization)
+  const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
+  const passage = await credentials.passage(incoming)
+  const leave = passage.limits.enter()
   const hangUp = new AbortController()
   const onClose = () => hangUp.abort()
   outgoing.once('close', onClose)
   try {
-    const reply = await upstream.pool(authorization ?? '').request({
-      method: (incoming.method ?? 'GET') as 'GET',
-      path: config.V2_BASE_URL.prefix + incoming.url,
-      headers,
-      body: hasBody(incoming) ? incoming : null,
-      headersTimeout: config.UPSTREAM_TIMEOUT_MS,
-      bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
-      responseHeaders: 'raw',
-      signal: hangUp.signal,
-    })
-    // With `responseHeaders: 'raw'` undici gives the header lines as they came.
-    const received = reply.headers as unknown as readonly Buffer[]
-    const lines = endToEnd(received.map(String), ['x-request-id'])
-    outgoing.writeHead(reply.statusCode, [...lines, 'X-Request-Id', requestId])
+    const body = passage.authorized && isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
+    const headers = [...endToEnd(incoming.rawHeaders, ['authorization', 'x-request-id']), 'x-request-id', requestId]
+    const attempt = async (authorization: string | undefined): Promise<Reply> => {
+      const reply = await upstream.pool(passage.origin, passage.pool).request({
+        // Any method passes; undici's type names the usual ones.
+        method: (incoming.method ?? 'GET') as 'GET',
+        path: passage.prefix + incoming.url,
+        headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
+        body,
+        headersTimeout: config.UPSTREAM_TIMEOUT_MS,
+        bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
+        responseHeaders: 'raw',
+        signal: hangUp.signal,
+      })
+      return { status: reply.statusCode, lines: linesOf(reply.headers), body: reply.body }
+    }
+    const reply = await answerOf(passage, body, deadline, attempt)
+    outgoing.writeHead(reply.status, [...endToEnd(reply.lines, ['x-request-id']), 'X-Request-Id', requestId])
     await pipeline(reply.body, outgoing)
   } catch (cause) {
     if (outgoing.headersSent || hangUp.signal.aborted) outgoing.destroy()
-    else throw passThroughError(cause)
+    else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
+    leave()
     outgoing.off('close', onClose)
   }
+}
+
+interface Reply {
+  readonly status: number
+  /** Names and values in turn, as they came. */
+  readonly lines: readonly string[]
+  readonly body: Dispatcher.ResponseData['body']
+}
+
+/** A body this small is kept until it is clear that the service takes the credential, so that it can be sent again. */
+const SMALL_BYTES = 64 * 1024
+
+/** One attempt for what can be read only once; else as many as finding the right `Authorization` takes. */
+async function answerOf(
+  { authorized, authorization, learn }: Passage,
+  body: Buffer | IncomingMessage | null,
+  deadline: number,
+  attempt: (authorization: string | undefined) => Promise<Reply>,
+): Promise<Reply> {
+  if (authorized && (body === null || Buffer.isBuffer(body))) {
+    let last: Reply | undefined
+    await authorized(deadline, async (right) => {
+      // An answer that is not the last one is nobody's; its connection is needed.
+      await last?.body.dump()
+      last = await attempt(right)
+      return { status: last.status, headers: challengesIn(last.lines) }
+    })
+    if (last) return last
+  }
+  const sent = await authorization?.(deadline)
+  const reply = await attempt(sent)
+  if (sent !== undefined) learn?.(sent, { status: reply.status, headers: challengesIn(reply.lines) })
+  return reply
+}
+
+const challengesIn = (lines: readonly string[]) => {
+  const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
+  return values.length > 0 ? { 'www-authenticate': values.join(', ') } : {}
+}
+
+/** With `responseHeaders: 'raw'` undici gives header lines as bytes: as UTF-8 some could not be written again. */
+function linesOf(headers: unknown): string[] {
+  return (headers as readonly Buffer[]).map((line) => line.toString('latin1'))
+}
+
+function isSmall({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return (
+    headers['content-encoding'] === undefined &&
+    length !== undefined &&
+    Number(length) <= SMALL_BYTES &&
+    Number(length) > 0
+  )
 }
 
 /** Header lines that are meant for the other end, less those that are written anew. */
@@ -84,8 +144,9 @@ function namedByConnection(lines: readonly string[]): string[] {
   )
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+function bodyOf(incoming: IncomingMessage): IncomingMessage | null {
+  const { 'transfer-encoding': coding, 'content-length': length } = incoming.headers
+  return coding !== undefined || Number(length ?? 0) > 0 ? incoming : null
 }
 
 function passThroughError(cause: unknown): GatewayError {

@@ -10,6 +10,8 @@ export type Route =
   | `/own${string}`
   /** Passed through to the service, whatever is below. */
   | '/service'
+  /** The service's token endpoint, passed through as well. */
+  | '/token'
   /** Refused: it does not decode, or would mean one thing here and another at the service. */
   | '/unreadable'
 
@@ -31,7 +33,8 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
       const rehearsed = known.get(looseKey(path.slice(DRY_RUN.length - 1)))
       return rehearsed === undefined ? `/own${path}` : `/dry-run${rehearsed}`
     }
-    return path.startsWith('/v2/') || path === '/oauth2/token' ? '/service' : `/own${path}`
+    if (path === '/oauth2/token') return '/token'
+    return path.startsWith('/v2/') ? '/service' : `/own${path}`
   }
 }
 

@@ -1,30 +1,35 @@
 import { oneLine } from './errors.ts'
 
 const WORDS_LIMIT_CHARACTERS = 300
-/** Where services put their words, the most telling first. */
+/** Where services put their words, the most telling first, in lower case and without `_` and `-`. */
 const KEYS = [
   'message',
-  'Message',
+  'errormessage',
   'detail',
-  'error_description',
+  'errordescription',
   'description',
   'reason',
   'faultstring',
   'msg',
   'title',
 ]
-const HOLDERS = ['error', 'errors', 'Error', 'fault', 'fields', 'details', 'data']
+/** What holds more words, or words by field. */
+const HOLDERS = ['error', 'errors', 'messages', 'fault', 'fields', 'violations', 'details', 'data']
+/** What says which field an entry is about. */
+const FIELDS = ['field', 'path', 'propertypath', 'param']
 const DEPTH_LIMIT = 4
 
 /** The service's own words in the body of a refusal, if any can be found; HTML is not quoted. */
 export function serviceWords(body: Buffer): string | undefined {
   const text = body.toString('utf8').trim()
-  if (text === '' || text.startsWith('<')) return undefined
-  const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : [text]
+  const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : wordsIn(text, 0)
   const line = oneLine([...new Set(words)].join('; '))
   if (line === '') return undefined
-  return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1)}…` : line
+  return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1).replace(HALF, '')}…` : line
 }
+
+/** The first half of a character that takes two units. */
+const HALF = /[\ud800-\udbff]$/
 
 function parsed(text: string): unknown {
   try {
@@ -34,14 +39,18 @@ function parsed(text: string): unknown {
   }
 }
 
+const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|center|a|table)\b/i
+
 function wordsIn(value: unknown, depth: number): string[] {
-  if (typeof value === 'string') return value.trim() === '' || value.trim().startsWith('<') ? [] : [value.trim()]
+  if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
   if (Array.isArray(value)) return value.flatMap((entry) => wordsIn(entry, depth + 1))
-  const body = new Map(Object.entries(value))
-  const own = KEYS.flatMap((key) => wordsIn(body.get(key), depth + 1)).slice(0, 1)
-  const field = body.get('field') ?? body.get('path')
-  const named = own.map((words) => (typeof field === 'string' && !words.includes(field) ? `${field}: ${words}` : words))
+  const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
+  const own = KEYS.map((key) => wordsIn(body.get(key), depth + 1)).find((words) => words.length > 0) ?? []
+  const field = FIELDS.map((key) => body.get(key)).find((name) => typeof name === 'string' && !name.startsWith('/'))
+  const named = own.map((words) =>
+    field === undefined || words.includes(String(field)) ? words : `${field}: ${words}`,
+  )
   const held = HOLDERS.flatMap((key) => heldWords(body.get(key), depth + 1))
   return [...named, ...held]
 }

@@ -1,3 +1,4 @@
+import type { Account } from './account.ts'
 import type { Config } from './config.ts'
 import type { Caller } from './credentials.ts'
 import { CHALLENGE } from './credentials.ts'
@@ -42,9 +43,16 @@ export interface Service {
   /** Sends a request; answers whatever the service answers, and throws `NoReply` where it does not. */
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
   /** What `send` would put on the wire now. */
-  readonly outgoing: (request: ServiceRequest) => Outgoing
-  /** The address that paths are appended to. */
-  readonly address: string
+  readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
+}
+
+/** Where the service is. */
+export type Address = Pick<Account, 'origin' | 'prefix'>
+
+/** What an address has been found to understand. */
+interface Spellings {
+  readonly quotes: Spelling<QuoteMethod>
+  readonly shipments: Spelling<ShipmentPath>
 }
 
 type QuoteMethod = 'POST' | 'GET'
@@ -52,35 +60,46 @@ type ShipmentPath = '/v2/shipments' | '/v2/shipment'
 
 /** Speaks version 2 in the spelling that the service understands. */
 export function createService(config: Config, upstream: Upstream): Service {
-  const { origin, prefix } = config.V2_BASE_URL
-  const quotes: Spelling<QuoteMethod> =
-    config.V2_QUOTE_METHOD === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(config.V2_QUOTE_METHOD)
-  const shipments: Spelling<ShipmentPath> =
-    config.V2_SHIPMENT_PATH === 'auto'
-      ? autoSpelling('/v2/shipments', '/v2/shipment')
-      : fixedSpelling(config.V2_SHIPMENT_PATH)
+  const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
+  const known = new Map<string, Spellings>()
+  const spellingsAt = ({ origin, prefix }: Address): Spellings => {
+    const found = known.get(origin + prefix)
+    if (found) return found
+    const made: Spellings = {
+      quotes: quoteMethod === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(quoteMethod),
+      shipments: shipmentPath === 'auto' ? autoSpelling('/v2/shipments', '/v2/shipment') : fixedSpelling(shipmentPath),
+    }
+    known.set(origin + prefix, made)
+    return made
+  }
 
-  const call = ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) =>
-    upstream.call({
-      method,
-      path: prefix + path,
-      headers: { ...headers, authorization: caller.authorization, 'x-request-id': requestId },
-      body,
-      pool: caller.authorization,
-      deadline,
-      alone: alone ?? false,
-    })
+  const call = ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) => {
+    const { origin, prefix, pool, authorized } = caller.account
+    return authorized(deadline, (authorization) =>
+      upstream.call({
+        method,
+        origin,
+        path: prefix + path,
+        headers: { ...headers, authorization, 'x-request-id': requestId },
+        body,
+        pool,
+        deadline,
+        alone: alone ?? false,
+      }),
+    )
+  }
 
   return {
-    address: origin + prefix,
     send: (request, sending) => {
+      const { quotes, shipments } = spellingsAt(sending.caller.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
         return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))
       }
       return call(plain(request), sending)
     },
-    outgoing: (request) => {
+    outgoing: (request, address) => {
+      const { quotes, shipments } = spellingsAt(address)
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
     },
@@ -175,6 +194,7 @@ export function refusal({ status, headers, body }: UpstreamReply): GatewayError 
     return new GatewayError(
       'service-failed',
       `The service answered with a redirect (${status}), which is not followed.`,
+      { serviceStatus: status },
     )
   }
   return new GatewayError('service-failed', said(`The service failed with status ${status}; try again later`, words), {

@@ -5,6 +5,7 @@ import { Client, type Dispatcher, Pool } from 'undici'
 /** A request to the service, built before anything is promised to anybody. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly origin: string
   /** With the prefix of the service's address. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -53,13 +54,12 @@ export class NoReply extends Error {
 /** The connections to the service. */
 export interface Upstream {
   readonly call: (request: UpstreamRequest) => Promise<UpstreamReply>
-  /** A pool for calls that stream. */
-  readonly pool: (name: string) => Dispatcher
+  /** The pool of a credential at an address, for calls that stream. */
+  readonly pool: (origin: string, name: string) => Dispatcher
   readonly close: () => Promise<void>
 }
 
 export interface UpstreamOptions {
-  readonly origin: string
   readonly connections: number
   readonly timeoutMs: number
 }
@@ -68,7 +68,7 @@ const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 const POOLS_KEPT = 1000
 
 /** Opens the way to the service; no connection is made before the first call. */
-export function createUpstream({ origin, connections, timeoutMs }: UpstreamOptions): Upstream {
+export function createUpstream({ connections, timeoutMs }: UpstreamOptions): Upstream {
   // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
   const options: Client.Options = { connect: { timeout: timeoutMs }, headersTimeout: 0, bodyTimeout: 0 }
   const pools = new LRUCache<string, Pool>({
@@ -76,19 +76,20 @@ export function createUpstream({ origin, connections, timeoutMs }: UpstreamOptio
     dispose: (pool) => void pool.close().catch(() => undefined),
   })
 
-  const pool = (name: string): Pool => {
-    const known = pools.get(name)
+  const pool = (origin: string, name: string): Pool => {
+    const id = `${origin} ${name}`
+    const known = pools.get(id)
     if (known) return known
     const made = new Pool(origin, { ...options, connections })
-    pools.set(name, made)
+    pools.set(id, made)
     return made
   }
 
   return {
     pool,
     call: async (request) => {
-      if (!request.alone) return exchange(pool(request.pool), request)
-      const client = new Client(origin, options)
+      if (!request.alone) return exchange(pool(request.origin, request.pool), request)
+      const client = new Client(request.origin, options)
       try {
         return await exchange(client, request)
       } finally {

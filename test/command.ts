@@ -116,12 +116,15 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 
 /** What npm and vitest tell the commands that they start; a person at a terminal has none of it. */
 const FROM_THE_TESTS =
-  /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
+  /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
 
 /** The environment as a person at a terminal has it: without the runtime that npm brings with the packages. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !FROM_THE_TESTS.test(name))
-  return { ...Object.fromEntries(kept), PATH: personalPath().join(delimiter), ...more }
+  // The servers of the tests are here, whatever stands between here and a registry.
+  const direct = [process.env['no_proxy'] ?? process.env['NO_PROXY'] ?? [], '127.0.0.1'].flat().join(',')
+  const always = { PATH: personalPath().join(delimiter), no_proxy: direct, NO_PROXY: direct }
+  return { ...Object.fromEntries(kept), ...always, ...more }
 }
 
 /** A `PATH` on which `node` is the one that runs the tests. */

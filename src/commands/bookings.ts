@@ -1,13 +1,14 @@
+import { hostname, userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import { publicView } from '../bookings.ts'
 import { EXIT_USAGE } from '../cli.ts'
 import { readConfig } from '../config.ts'
 import { settingsOf } from '../gateway.ts'
-import { newInstance } from '../leases.ts'
 import { loadMappings } from '../mappings.ts'
 import { type Settlement, settle } from '../settlement.ts'
-import { openStore } from '../store/open.ts'
+import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Store } from '../store/store.ts'
+import { NO_SERVICE, withLiveStore } from './with-store.ts'
 
 const USAGE = `Usage:
   transload bookings list [--state unknown] [--tenant NAME] [--json]
@@ -16,6 +17,8 @@ const USAGE = `Usage:
   transload bookings settle KEY --not-booked
 `
 const STATES: ReadonlySet<string> = new Set<ClaimState>(['sending', 'booked', 'refused', 'unknown', 'freed'])
+/** What may stand in a header of the answer, where the id and the number go. */
+const PLAIN = /^[\x21-\x7e]{1,200}$/
 
 /** Lists, shows and settles bookings, on a store that gateways are using. */
 export async function bookings(words: readonly string[]): Promise<number> {
@@ -31,30 +34,30 @@ export async function bookings(words: readonly string[]): Promise<number> {
       'not-booked': { type: 'boolean', default: false },
     },
   })
-  const [verb, key] = positionals
+  const [verb, key, ...more] = positionals
   const { state, tenant, json, 'shipment-id': shipment, number, 'not-booked': notBooked } = values
-  const wrongState = state !== undefined && !STATES.has(state)
-  if (verb === 'list' && !wrongState) {
-    return withStore((store) =>
-      list(store, { ...(state && { state: state as ClaimState }), ...(tenant && { tenant }) }, json),
-    )
+  if (more.length > 0) return misused(`there is no use for ${more.join(' ')}`)
+  if (verb === 'list' && key === undefined) {
+    if (state !== undefined && !isState(state)) return misused(`the states are ${[...STATES].join(', ')}`)
+    return withLiveStore((store) => list(store, { ...(state && { state }), ...(tenant && { tenant }) }, json))
   }
-  if (verb === 'show' && key) return withStore((store) => show(store, key))
-  if (verb === 'settle' && key && (shipment !== undefined) !== notBooked) {
-    return withStore((store) => settleIt(store, key, shipment === undefined ? 'not-booked' : { shipment, number }))
+  if (verb === 'show' && key) return withLiveStore((store) => show(store, key))
+  if (verb === 'settle' && key) {
+    if ((shipment !== undefined) === notBooked) return misused('say either --shipment-id or --not-booked')
+    if (notBooked && number !== undefined) return misused('what is not booked has no --number')
+    if (![shipment, number].every((text) => text === undefined || PLAIN.test(text))) {
+      return misused('an id or a number is plain text without blanks, as the service gave it')
+    }
+    return withLiveStore((store) => settleIt(store, key, shipment === undefined ? 'not-booked' : { shipment, number }))
   }
-  process.stderr.write(USAGE)
-  return EXIT_USAGE
+  return misused(key === undefined && (verb === 'show' || verb === 'settle') ? 'say which KEY' : undefined)
 }
 
-async function withStore(work: (store: Store) => Promise<number>): Promise<number> {
-  const { STORE_URL } = readConfig({ V2_BASE_URL: 'https://service.example.com', ...process.env })
-  const store = await openStore(STORE_URL)
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
+const isState = (text: string): text is ClaimState => STATES.has(text)
+
+function misused(how?: string): number {
+  process.stderr.write(`${how === undefined ? '' : `transload: ${how}\n\n`}${USAGE}`)
+  return EXIT_USAGE
 }
 
 async function list(store: Store, filter: { state?: ClaimState; tenant?: string }, json: boolean): Promise<number> {
@@ -63,6 +66,7 @@ async function list(store: Store, filter: { state?: ClaimState; tenant?: string 
     process.stdout.write(json ? `${JSON.stringify(publicView(claim))}\n` : `${inColumns(claim)}\n`)
   }
   if (!json) process.stderr.write(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}\n`)
+  if (claims.length === LIST_LIMIT) process.stderr.write('There are perhaps more: these are the oldest.\n')
   return 0
 }
 
@@ -79,13 +83,13 @@ async function show(store: Store, handle: string): Promise<number> {
 async function settleIt(store: Store, handle: string, settlement: Settlement): Promise<number> {
   const claim = await store.claimByHandle(handle)
   if (!claim) return unknownKey(handle)
-  const config = readConfig({ V2_BASE_URL: 'https://service.example.com', ...process.env })
+  const config = readConfig({ ...NO_SERVICE, ...process.env })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const settled = await settle(claim, settlement, {
     store,
     catalog,
     settings: settingsOf(config),
-    instance: `operator/${newInstance()}`,
+    instance: `operator ${userName()} on ${hostname()}`,
     now: Date.now,
   })
   if (settled) {
@@ -94,8 +98,19 @@ async function settleIt(store: Store, handle: string, settlement: Settlement): P
     )
     return 0
   }
-  process.stderr.write(`transload: ${handle} is ${claim.state}; only unknown bookings can be settled\n`)
+  const { state } = (await store.claimByHandle(handle)) ?? claim
+  process.stderr.write(`transload: ${handle} is ${state}; only unknown bookings can be settled\n`)
   return 1
+}
+
+/** Who settles, as far as the machine knows. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // In a container the user may have a number and no name.
+    return `uid ${process.getuid?.()}`
+  }
 }
 
 function unknownKey(handle: string): number {

@@ -39,9 +39,15 @@ export async function translate(words: readonly string[]): Promise<number> {
     )
     return EXIT_PROBLEMS
   }
-  const upstream = createUpstream({ origin: config.V2_BASE_URL.origin, connections: 1, timeoutMs: 1 })
+  const upstream = createUpstream({ connections: 1, timeoutMs: 1 })
   const intake = version1(compiled, body)
-  const run = explain(intake, unresolved(intake), settingsOf(config), createService(config, upstream))
+  const run = explain(
+    intake,
+    unresolved(intake),
+    settingsOf(config),
+    createService(config, upstream),
+    config.V2_BASE_URL,
+  )
   process.stdout.write(values.json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
   return run.ok ? 0 : EXIT_PROBLEMS
 }

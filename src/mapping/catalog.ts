@@ -14,7 +14,11 @@ export interface Endpoint {
   /** The `ActionName`s that the path knows, for people. */
   readonly accepted: readonly string[]
   /** The action that a call means; undefined if the path does not know the name. */
-  readonly choose: (actionName: string | undefined) => CompiledAction | undefined
+  readonly choose: (
+    actionName: string | undefined,
+    /** What the caller's tenant may say besides. */
+    synonyms?: Readonly<Record<string, string>>,
+  ) => CompiledAction | undefined
 }
 
 /** Every action, checked and compiled, by name and by legacy path. */
@@ -55,19 +59,18 @@ export function compileCatalog(actions: readonly Action[], { tables, synonyms = 
     ...Object.entries(synonyms)
       .filter(([, target]) => !actions.some(({ name }) => name === target))
       .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is no action`),
+    ...pathsOf(actions).flatMap((path) => clashes(path, actions.filter(servedAt(path)), synonyms)),
   ]
   // Compiling a declaration that breaks a rule would only repeat the mistake in other words.
   if (mistakes.length > 0) throw new MappingMistakes(mistakes)
 
   const compiled = new Map(actions.map((action) => [action.name, compileAction(action, tables)]))
-  const paths = [...new Set(actions.flatMap(({ legacy }) => legacy.paths))]
   const endpoints = new Map<string, Endpoint>()
-  for (const path of paths) {
-    const here = [...compiled.values()].filter(({ action }) => action.legacy.paths.includes(path))
-    mistakes.push(...clashes(path, here))
+  for (const path of pathsOf(actions)) {
+    const isHere = servedAt(path)
+    const here = [...compiled.values()].filter(({ action }) => isHere(action))
     endpoints.set(path.toLowerCase(), endpointOf(path, here, synonyms))
   }
-  if (mistakes.length > 0) throw new MappingMistakes(mistakes)
 
   const version1 = new Set([...compiled.values()].flatMap(({ fields }) => fields.names.map(spelling)))
   return { actions: compiled, endpoints, isVersion1: (name) => version1.has(spelling(name)) }
@@ -107,19 +110,45 @@ function endpointOf(
     family: first.action.family,
     actions,
     accepted,
-    choose: (actionName) => (actionName === undefined ? absent : (byKey.get(actionKey(actionName)) ?? any)),
+    choose: (actionName, more = {}) => {
+      if (actionName === undefined) return absent
+      const key = actionKey(actionName)
+      const meant = Object.entries(more).find(([synonym]) => actionKey(synonym) === key)?.[1]
+      return byKey.get(key) ?? actions.find(({ action }) => action.name === meant) ?? any
+    },
   }
 }
 
-function clashes(path: string, actions: readonly CompiledAction[]): string[] {
-  const declared = actions.map(({ action }) => action)
-  const names = declared.map(({ name }) => name).join(' and ')
-  const keys = declared.flatMap(({ legacy }) => (legacy.actionNames === 'any' ? [] : legacy.actionNames.map(actionKey)))
-  const mistakes = twice(keys).map((key) => `${path}: the ActionName ${key} means two of ${names}`)
-  if (new Set(declared.map(({ legacy }) => legacy.method)).size > 1)
+/** Every legacy path once, as its first action writes it: case makes no difference to callers. */
+function pathsOf(actions: readonly Action[]): readonly string[] {
+  const paths = new Map<string, string>()
+  for (const path of actions.flatMap(({ legacy }) => legacy.paths)) {
+    if (!paths.has(path.toLowerCase())) paths.set(path.toLowerCase(), path)
+  }
+  return [...paths.values()]
+}
+
+function servedAt(path: string): (action: Action) => boolean {
+  return ({ legacy }) => legacy.paths.some((other) => other.toLowerCase() === path.toLowerCase())
+}
+
+function clashes(path: string, actions: readonly Action[], synonyms: Readonly<Record<string, string>>): string[] {
+  const names = [...new Set(actions.map(({ name }) => name))].join(' and ')
+  const mistakes: string[] = []
+  const meaning = new Map<string, string>()
+  for (const { name, legacy } of actions) {
+    const added = Object.keys(synonyms).filter((synonym) => synonyms[synonym] === name)
+    for (const said of [...(legacy.actionNames === 'any' ? [] : legacy.actionNames), ...added]) {
+      const first = meaning.get(actionKey(said)) ?? name
+      meaning.set(actionKey(said), first)
+      if (first !== name) mistakes.push(`${path}: the ActionName ${said} means both ${first} and ${name}`)
+    }
+  }
+  if (new Set(actions.map(({ legacy }) => legacy.method)).size > 1) {
     mistakes.push(`${path}: ${names} differ in their method`)
-  if (new Set(declared.map(({ family }) => family)).size > 1) mistakes.push(`${path}: ${names} differ in their family`)
-  if (declared.filter(({ legacy }) => legacy.byDefault || legacy.actionNames === 'any').length > 1) {
+  }
+  if (new Set(actions.map(({ family }) => family)).size > 1) mistakes.push(`${path}: ${names} differ in their family`)
+  if (actions.filter(({ legacy }) => legacy.byDefault || legacy.actionNames === 'any').length > 1) {
     mistakes.push(`${path}: an absent ActionName means two of ${names}`)
   }
   return mistakes

@@ -62,17 +62,23 @@ const REPLY_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'ownNumber', 
 
 /** Every mistake of a declaration, each naming the module and the row. */
 export function mistakesOf(action: Action, surroundings: Surroundings): readonly string[] {
-  const request = [...action.request, ...(action.remember ?? [])]
+  const remember = action.remember ?? []
+  const request = [...action.request, ...remember]
+  const sections: readonly (readonly [Section, readonly Row[], ReadonlySet<Row['kind']>])[] = [
+    ['request', action.request, REQUEST_KINDS],
+    ['remember', remember, REMEMBER_KINDS],
+    ['reply', action.reply, REPLY_KINDS],
+  ]
   return [
-    ...badKinds(action, 'request', action.request, REQUEST_KINDS),
-    ...badKinds(action, 'remember', action.remember ?? [], REMEMBER_KINDS),
-    ...badKinds(action, 'reply', action.reply, REPLY_KINDS),
+    ...sections.flatMap(([section, rows, kinds]) => [
+      ...badKinds(action, section, rows, kinds),
+      ...badPlaces(action, section, rows),
+      ...missingWhys(action, section, rows),
+    ]),
     ...claimedTwice(action, 'request', request),
     ...claimedTwice(action, 'reply', action.reply),
     ...writtenTwice(action, 'request', action.request),
-    ...writtenTwice(action, 'remember', action.remember ?? []),
-    ...badPlaces(action, [...request, ...action.reply]),
-    ...missingWhys(action, [...request, ...action.reply]),
+    ...writtenTwice(action, 'remember', remember),
     ...unknownNames(action, request, surroundings),
     ...badService(action),
   ]
@@ -114,18 +120,24 @@ function writtenTwice(action: Action, section: Section, rows: readonly Row[]): s
   )
 }
 
-function badPlaces(action: Action, rows: readonly Row[]): string[] {
+function badPlaces(action: Action, section: Section, rows: readonly Row[]): string[] {
   return rows.flatMap((row) =>
-    places(row)
+    [...places(row), ...spokenPlaces(row)]
       .filter((v2) => !parsePlace(v2))
-      .map((v2) => `${at(action, 'request', row)}: ${v2} is not a place such as pickup.zipcode or vehicles[0].year`),
+      .map((v2) => `${at(action, section, row)}: ${v2} is not a place such as pickup.zipcode or vehicles[0].year`),
   )
 }
 
-function missingWhys(action: Action, rows: readonly Row[]): string[] {
+/** The places that a row's sentences depend on. */
+function spokenPlaces(row: Row): readonly string[] {
+  if (row.kind !== 'say') return []
+  return row.sentences.flatMap(({ text, when }) => [...(when ? [when.v2] : []), ...bracedIn(text)])
+}
+
+function missingWhys(action: Action, section: Section, rows: readonly Row[]): string[] {
   return rows
     .filter((row) => 'why' in row && row.why.trim() === '')
-    .map((row) => `${at(action, 'request', row)}: the why is missing`)
+    .map((row) => `${at(action, section, row)}: the why is missing`)
 }
 
 function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: Surroundings): string[] {
@@ -167,10 +179,13 @@ function factsOf(fallback: Fallback): readonly string[] {
   return fallback.kind === 'remembered' ? fallback.facts : []
 }
 
-const PARAMETER = /\{([^}]*)\}/g
+/** What stands in braces in a path or a sentence. */
+function bracedIn(text: string): string[] {
+  return [...text.matchAll(/\{([^}]*)\}/g)].map(([, inside = '']) => inside)
+}
 
 function badService({ name, service, finds, legacy }: Action): string[] {
-  const parameters = [...service.path.matchAll(PARAMETER)].map(([, parameter]) => parameter)
+  const parameters = bracedIn(service.path)
   const expected = finds ? [`${finds.kind}_id`] : []
   const mistakes: string[] = []
   if (!service.path.startsWith('/v2/'))
@@ -182,6 +197,6 @@ function badService({ name, service, finds, legacy }: Action): string[] {
   }
   if (legacy.paths.length === 0) mistakes.push(`${name}: no legacy path`)
   for (const path of legacy.paths)
-    if (!path.startsWith('/')) mistakes.push(`${name}: the legacy path ${path} does not begin with /`)
+    if (!/^\/.*[^/]$/.test(path)) mistakes.push(`${name}: the legacy path ${path} is not one such as /getRate.php`)
   return mistakes
 }

@@ -52,7 +52,7 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
 }
 
 /** The path behind `sqlite:`, `sqlite://`, `file:` or nothing. */
-function pathOf(url: string): string {
+export function pathOf(url: string): string {
   const path = url.replace(/^(sqlite|file):(\/\/)?/i, '')
   if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL names no file: ${url}`)
   return path

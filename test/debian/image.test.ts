@@ -16,7 +16,7 @@ interface Stage {
   readonly root: string
   workdir: string
   env: Record<string, string>
-  user: number | undefined
+  user: number
   cmd: readonly string[]
   health: readonly string[]
   stopSignal: string
@@ -176,7 +176,7 @@ function instructions(): readonly (readonly [instruction: string, rest: string])
 }
 
 function newStage(root: string): Stage {
-  const nothing = { env: {}, user: undefined, cmd: [], health: [], stopSignal: '', volume: '', port: '', labels: '' }
+  const nothing = { env: {}, user: 0, cmd: [], health: [], stopSignal: '', volume: '', port: '', labels: '' }
   return { root, workdir: '/', ...nothing }
 }
 

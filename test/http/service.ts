@@ -34,3 +34,41 @@ export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer
   for await (const chunk of stream) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
+
+/** A service that answers nothing until it is told to. */
+export interface HoldingService extends OwnService {
+  /** Resolves once so many requests have come in all. */
+  readonly arrived: (count: number) => Promise<void>
+  /** Answers every request that is held. */
+  readonly release: (body: object) => void
+}
+
+/** Opens such a service for one test. */
+export async function openHoldingService(): Promise<HoldingService> {
+  const held = new Set<ServerResponse>()
+  const watchers = new Set<() => void>()
+  const service = await openService((incoming, outgoing) => {
+    incoming.resume()
+    held.add(outgoing)
+    for (const watcher of watchers) watcher()
+  })
+  return {
+    ...service,
+    arrived: (count) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (service.requests.length < count) return
+          watchers.delete(look)
+          resolve()
+        }
+        watchers.add(look)
+        look()
+      }),
+    release: (body) => {
+      for (const outgoing of held) {
+        outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      }
+      held.clear()
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** The cost of a hash: 2^15 rounds of 1 KiB, about a tenth of a second and 32 MiB. */
+const COST_LOG2 = 15
+const BLOCK = 8
+const PARALLEL = 1
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+/** What scrypt may take: 128 bytes a block a round, and some. */
+const MEMORY_BYTES = 256 * 1024 * 1024
+
+const slowHash = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
+
+/** A salted, slow hash of a secret in the PHC string format: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+export async function hashSecret(secret: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES)
+  const hash = await slowHash(secret, salt, HASH_BYTES, {
+    N: 2 ** COST_LOG2,
+    r: BLOCK,
+    p: PARALLEL,
+    maxmem: MEMORY_BYTES,
+  })
+  return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(hash)}`
+}
+
+const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+const COST_LIMIT_LOG2 = 17
+
+/** Whether a text is a hash that `matchesHash` can verify at a cost that a gateway can bear. */
+export function isSecretHash(text: string): boolean {
+  const [, cost = '0', block = '0', parallel = '0'] = FORM.exec(text) ?? []
+  return between(cost, 1, COST_LIMIT_LOG2) && between(block, 1, BLOCK) && between(parallel, 1, 4)
+}
+
+/** Whether a secret is the one that was hashed; takes the same time either way. */
+export async function matchesHash(secret: string, text: string): Promise<boolean> {
+  const [, cost, block, parallel, salt = '', hash = ''] = FORM.exec(text) ?? []
+  const expected = Buffer.from(hash, 'base64')
+  const options = { N: 2 ** Number(cost), r: Number(block), p: Number(parallel), maxmem: MEMORY_BYTES }
+  const actual = await slowHash(secret, Buffer.from(salt, 'base64'), expected.length, options)
+  return timingSafeEqual(actual, expected)
+}
+
+const between = (text: string, least: number, most: number) => Number(text) >= least && Number(text) <= most
+
+/** PHC strings carry no padding. */
+const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')

@@ -1,0 +1,154 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { output } from '../command.ts'
+import { CLIENT, type House, openHouse } from '../house.ts'
+
+/*
+ * Old integrations as they are: real programs with their own defaults, in the languages that version 1 was called from.
+ * Each asks for a quote, books, reads and cancels. A program that is missing fails its tests.
+ */
+
+interface Call {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly fields: Readonly<Record<string, string>>
+}
+
+interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: the tests look into bodies whose shape is what they test.
+  readonly json: any
+}
+
+/** Makes the calls one after the other, each as it would have made it for years. */
+type Caller = (calls: readonly Call[]) => Promise<readonly Answer[]>
+
+const CREDENTIAL = `${CLIENT.id}:${CLIENT.secret}`
+const fixture = (name: string) => join(import.meta.dirname, 'callers', name)
+const asJson = ({ fields }: Call) => JSON.stringify(fields)
+const asForm = ({ fields }: Call) => new URLSearchParams(fields).toString()
+
+/** A script that gets all calls as JSON. */
+const script =
+  (program: string, ...words: readonly string[]): Caller =>
+  async (calls) =>
+    answers(await output(program, words, { input: JSON.stringify(calls) }))
+
+/** A script that makes one call. */
+const shell =
+  (name: string, body: (call: Call) => string, ...options: readonly string[]): Caller =>
+  async (calls) => {
+    const all: Answer[] = []
+    for (const call of calls) {
+      const input = call.method === 'POST' ? body(call) : ''
+      const words = [fixture(name), CREDENTIAL, call.method, call.url, ...options]
+      all.push(...answers(await output('sh', words, { input })))
+    }
+    return all
+  }
+
+const java =
+  (shape: 'plain' | 'chunked', body: (call: Call) => string): Caller =>
+  async (calls) => {
+    const input = calls.map((call) => `${call.method}\t${call.url}\t${body(call)}\n`).join('')
+    return answers(await output('java', [fixture('Caller.java'), shape, CREDENTIAL], { input }))
+  }
+
+// What PHP has to say about a call goes where no answer is.
+const php = (name: string, ...words: readonly string[]) =>
+  script('php', '-d', 'display_errors=stderr', fixture(name), ...words)
+
+function answers(printed: string): readonly Answer[] {
+  return printed
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const tab = line.indexOf('\t')
+      return { status: Number(line.slice(0, tab)), json: JSON.parse(line.slice(tab + 1)) }
+    })
+}
+
+/** Has the body of a booking sent only once the gateway asks for it; curl would not wait as long as the call may take. */
+const EXPECTING = ['--header', 'Expect: 100-continue', '--expect100-timeout', '60', '--max-time', '20']
+
+const callers: Readonly<Record<string, Caller>> = {
+  'curl, JSON that is labelled as a form': shell('curl.sh', asJson),
+  'curl, JSON that is labelled as such': shell('curl.sh', asJson, '--header', 'Content-Type: application/json'),
+  'curl, a form': shell('curl.sh', asForm),
+  'curl, compressed replies': shell('curl.sh', asJson, '--compressed'),
+  'curl, HTTP/1.0': shell('curl.sh', asJson, '--http1.0'),
+  'curl, expecting to be told to continue': shell('curl.sh', asJson, ...EXPECTING),
+  'curl, chunked': shell('curl.sh', asJson, '--header', 'Transfer-Encoding: chunked'),
+  'wget, JSON that is labelled as a form': shell('wget.sh', asJson),
+  'wget, a form': shell('wget.sh', asForm),
+  'PHP with curl, JSON that is labelled as a form': php('curl.php', 'json', CREDENTIAL),
+  'PHP with curl, expecting to be told to continue': php('curl.php', 'expect', CREDENTIAL),
+  'PHP with curl, a form': php('curl.php', 'form', CREDENTIAL),
+  'PHP with curl, a form that PHP itself has read before': php('curl.php', 'forwarded', CREDENTIAL),
+  'PHP with streams, JSON, HTTP/1.0': php('stream.php', 'json', CREDENTIAL, '1.0'),
+  'PHP with streams, a form, HTTP/1.0': php('stream.php', 'form', CREDENTIAL, '1.0'),
+  'PHP with streams, JSON, HTTP/1.1': php('stream.php', 'json', CREDENTIAL, '1.1'),
+  'Python, JSON that is labelled as a form': script('python3', fixture('caller.py'), 'json', CREDENTIAL),
+  'Python, a form': script('python3', fixture('caller.py'), 'form', CREDENTIAL),
+  'Perl, JSON that is labelled as octets': script('perl', fixture('caller.pl'), 'json', CREDENTIAL),
+  'Perl, a form': script('perl', fixture('caller.pl'), 'form', CREDENTIAL),
+  'Java, JSON that is labelled as a form': java('plain', asJson),
+  'Java, a form, chunked': java('chunked', asForm),
+}
+
+/** A booking whose body is too large to be sent without asking first, as curl used to see it: 1,024 bytes. */
+const booking = {
+  ...bookingExample,
+  BillToName: 'Zoë Example',
+  DeliveryTransportationInstruction: 'Call ahead, twice. '.repeat(60).trim(),
+}
+const reference = { ReferenceNumber: booking.ReferenceNumber }
+
+const steps = ({ url }: House): readonly Call[] => [
+  { method: 'POST', url: `${url}/quotes/getShippingQuoteWTS.php`, fields: quoteExample },
+  { method: 'POST', url: `${url}/createShipment.php`, fields: booking },
+  { method: 'GET', url: `${url}/getShipment.php?${new URLSearchParams(reference)}`, fields: {} },
+  { method: 'POST', url: `${url}/deleteShipment.php`, fields: reference },
+]
+
+test.each(Object.entries(callers))('%s', async (_, talk) => {
+  const house = await openHouse()
+  const [quoted, booked, read, canceled] = await talk(steps(house))
+  const quote = { Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: quoteExample.ShipmentNumber }
+  expect(quoted).toEqual({ status: 200, json: quote })
+  const yes = { Message: expect.stringContaining('TL-100001'), TransportationBooked: 'Yes' }
+  expect(booked).toEqual({ status: 200, json: yes })
+  const { ActionName: _action, ...sent } = booking
+  const phones = { 'PickupPhNo.': '7185550100', 'DeliveryPhNo.': '3055550101', 'BillToPhNo.': '2145550000' }
+  const shown = { ...sent, ...phones, Status: 'new', TransportationBooked: 'Yes' }
+  expect(read).toEqual({ status: 200, json: expect.objectContaining(shown) })
+  expect(canceled).toEqual({ status: 200, json: { Message: expect.any(String), TransportationBooked: 'No' } })
+
+  const [shipment] = house.sandbox.shipments.values()
+  expect(shipment).toMatchObject({ status: 'canceled', external_id: booking.ReferenceNumber })
+  expect(house.sandbox.shipments.size).toBe(1)
+})
+
+describe('multipart is not what version 1 was sent, and says so', () => {
+  const message = expect.stringMatching(/multipart.*Send a JSON object or name=value pairs\./)
+  const refusedQuote = { status: 400, json: { Cost: '', ShipmentNumber: '', Message: message } }
+  const refused = { status: 400, json: { Message: message, TransportationBooked: 'No' } }
+
+  test('PHP with curl, an array', async () => {
+    const house = await openHouse()
+    const calls = steps(house).filter(({ method }) => method === 'POST')
+    expect(await php('curl.php', 'array', CREDENTIAL)(calls)).toEqual([refusedQuote, refused, refused])
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test('curl -F', async () => {
+    const house = await openHouse()
+    const parts = Object.entries(booking).flatMap(([name, value]) => ['--form-string', `${name}=${value}`])
+    const words = ['--silent', '--show-error', '--user', CREDENTIAL, '--write-out', '\n%{http_code}', ...parts]
+    const [body = '', status] = (await output('curl', [...words, `${house.url}/createShipment.php`])).split('\n')
+    expect({ status: Number(status), json: JSON.parse(body) }).toEqual(refused)
+    expect(house.sandbox.requests).toEqual([])
+  })
+})

@@ -1,0 +1,72 @@
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
+
+/*
+ * The way of a newcomer: a clone, and the README's two commands. Nothing else is installed or set; the Node is the one
+ * that this machine has.
+ */
+
+const INSTALL_MS = 300_000
+const DEMO = 'npm ci && npm run demo'
+const TEST = 'npm ci && npm test'
+
+test("a fresh clone comes up with the README's two commands", { timeout: INSTALL_MS }, async () => {
+  const folder = newFolder('clone')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const { clone, status } = await freshClone(folder)
+  const before = await status()
+  const told = readFileSync(join(clone, 'README.md'), 'utf8').match(/npm ci\b[^`\n]*/g)
+  expect(told).toEqual(expect.arrayContaining([DEMO, TEST]))
+
+  const demo = start('bash', ['-c', DEMO], { cwd: clone })
+  const said = await demo.says(/Ctrl-C stops it\.\n/)
+  expect(said).toMatch(/^added \d+ packages in \S+\n/m)
+  expect(said).toMatch(/^Transload listens on http:\/\/127\.0\.0\.1:\d+, /m)
+  const replies: unknown[] = []
+  for (const line of said.split('\n').filter((words) => words.startsWith('curl '))) {
+    replies.push(JSON.parse(await output('bash', ['-c', `${line} --fail`], { cwd: clone })))
+  }
+  expect(replies).toEqual([
+    { Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: expect.any(String) },
+    { Message: expect.stringContaining('booked'), TransportationBooked: 'Yes' },
+    expect.objectContaining({ Status: 'new', TransportationBooked: 'Yes' }),
+    { Message: expect.stringContaining('updated'), TransportationBooked: 'Yes' },
+    { Message: expect.stringContaining('canceled'), TransportationBooked: 'No' },
+    expect.objectContaining({ action: 'shipment.create', ok: true }),
+  ])
+
+  demo.signal('SIGINT')
+  const { code, out, err } = await demo.ended
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toMatch(/\nStopped\.\n$/)
+  expect(out).not.toMatch(/\bwarn|deprecated|vulnerabilit/i)
+
+  // All of them are running elsewhere at this moment; that they start from here, and end well, is shown by one file.
+  const tests = await run('bash', ['-c', `${TEST} -- test/smoke.test.ts`], {
+    cwd: clone,
+    env: cleanEnv({ NO_COLOR: '1' }),
+  })
+  expect(tests).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/Tests +\d+ passed/) })
+  expect(await status()).toBe(before)
+})
+
+/** A clone of what is committed, with what is not committed yet laid over it. */
+async function freshClone(folder: string) {
+  // Whoever checked the repository out need not be who runs the tests.
+  const trusting = join(folder, 'gitconfig')
+  writeFileSync(trusting, '[safe]\n\tdirectory = *\n')
+  const env = cleanEnv({ GIT_CONFIG_GLOBAL: trusting })
+  const git = (...words: readonly string[]) => output('git', words, { env })
+
+  const clone = join(folder, 'transload')
+  await git('clone', '--quiet', `file://${ROOT}`, clone)
+  const changed = await git('-C', ROOT, 'diff', '--name-only', '--no-renames', '-z', 'HEAD')
+  const added = await git('-C', ROOT, 'ls-files', '--others', '--exclude-standard', '-z')
+  for (const path of `${changed}${added}`.split('\0').filter(Boolean)) {
+    if (existsSync(join(ROOT, path))) cpSync(join(ROOT, path), join(clone, path))
+    else rmSync(join(clone, path), { force: true })
+  }
+  return { clone, status: () => git('-C', clone, 'status', '--porcelain') }
+}

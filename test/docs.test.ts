@@ -1,0 +1,165 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../mappings/booking-rows.ts'
+import { generatedDocs } from '../scripts/generated-docs.ts'
+import { configNames } from '../src/config.ts'
+import * as vocabulary from '../src/mapping/declare.ts'
+import { loadMappings } from '../src/mappings.ts'
+import { openHouse, post } from './house.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+]
+
+test('what is generated is up to date: npm run docs', async () => {
+  for (const [path, content] of await generatedDocs(ROOT)) expect(read(path), `${path} is stale`).toBe(content)
+})
+
+test('every link leads to a file, and to a heading in it', () => {
+  const dead = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
+      if (/^https?:/.test(target)) return []
+      const [file = '', anchor] = target.split('#')
+      const path = file === '' ? page : relative(ROOT, join(ROOT, dirname(page), file))
+      if (!existsSync(join(ROOT, path))) return [`${page} → ${target}`]
+      return anchor === undefined || anchorsOf(read(path)).has(anchor) ? [] : [`${page} → ${target}`]
+    }),
+  )
+  expect(dead).toEqual([])
+})
+
+/** The anchors that headings get where Markdown is shown. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  return new Set(
+    [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, '')
+        .replace(/\s/g, '-'),
+    ),
+  )
+}
+
+test('every page can be reached from the README', () => {
+  const reached = new Set(['README.md'])
+  for (const page of reached) {
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+\.md)[^)]*\)/g)) {
+      if (!/^https?:/.test(target)) reached.add(relative(ROOT, join(ROOT, dirname(page), target)))
+    }
+  }
+  expect([...reached].sort()).toEqual([...pages].sort())
+})
+
+test('every variable, command and constructor that a page names exists', () => {
+  const text = pages.map(read).join('\n')
+  const commands = new Set([...text.matchAll(/`?transload ([a-z]+)\b/g)].map(([, name = '']) => name))
+  const known = new Set([...read('src/cli.ts').matchAll(/^ {2}(\w+): \{\n {4}about:/gm)].map(([, name = '']) => name))
+  expect(known).toContain('serve')
+  expect([...commands].filter((name) => !known.has(name) && !PROSE.has(name))).toEqual([])
+
+  const variables = new Set(
+    [...text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name),
+  )
+  expect([...variables].filter((name) => !configNames.includes(name))).toEqual([])
+})
+
+/** Words that follow the program's name and are no command. */
+const PROSE = new Set(['is'])
+
+test('the vocabulary table has every constructor, and no other', () => {
+  const page = read('docs/writing-a-mapping.md')
+  const constructors = Object.keys(vocabulary).filter((name) => name !== 'action')
+  expect(constructors.filter((name) => !page.includes(`${name}(`))).toEqual([])
+  const rows = [...page.matchAll(/^\| `(\w+)\([^|]*\| (?:yes)? ?\|/gm)].map(([, name = '']) => name)
+  expect(rows.filter((name) => !Object.hasOwn(vocabulary, name))).toEqual([])
+  expect(rows.length).toBeGreaterThan(10)
+})
+
+/** The blocks of code of a page, of one language. */
+function blocks(page: string, language: string): readonly string[] {
+  return [...read(page).matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, kind, code = '']) =>
+    kind === language ? [code] : [],
+  )
+}
+
+test("the README's calls work as printed, one after the other", async () => {
+  const { url } = await openHouse()
+  const lines = blocks('README.md', 'sh')
+    .flatMap((block) => block.split('\n'))
+    .filter((line) => line.startsWith('curl '))
+  expect(lines).toHaveLength(3)
+  const replies: unknown[] = []
+  for (const line of lines) replies.push(JSON.parse(await curl(line, url)))
+  expect(replies).toEqual([
+    { Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: 'REF-1' },
+    { Message: expect.any(String), TransportationBooked: 'Yes' },
+    expect.objectContaining({ ReferenceNumber: 'REF-1', PickupZip: '10314', Make: 'Ford', Status: 'new' }),
+  ])
+})
+
+/** Does what curl would do with these words, at another address than the demo's. */
+function curl(line: string, url: string): Promise<string> {
+  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+  const option = (name: string) => (words.includes(name) ? words[words.indexOf(name) + 1] : undefined)
+  const target = words.find((word) => word.startsWith('http://localhost:8080')) ?? ''
+  const body = option('-d')
+  const authorization = `Basic ${Buffer.from(option('-u') ?? '').toString('base64')}`
+  const label = { 'content-type': 'application/x-www-form-urlencoded' }
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      target.replace('http://localhost:8080', url),
+      { method: body === undefined ? 'GET' : 'POST', headers: { authorization, ...(body !== undefined && label) } },
+      (reply) => {
+        const chunks: Buffer[] = []
+        reply
+          .on('data', (chunk: Buffer) => chunks.push(chunk))
+          .on('end', () => resolve(Buffer.concat(chunks).toString()))
+      },
+    )
+    sent.once('error', reject).end(body)
+  })
+}
+
+const modules = blocks('docs/writing-a-mapping.md', 'js').map((code) => ({
+  file: /^\/\/ ([\w-]+\.mjs)$/m.exec(code)?.[1] ?? 'nameless.mjs',
+  code,
+}))
+
+function folderOf(written: readonly { readonly file: string; readonly code: string }[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-docs-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const { file, code } of written) writeFileSync(join(folder, file), code)
+  return folder
+}
+
+test.each(modules)('the example $file loads', async ({ file, code }) => {
+  const { actions } = await loadMappings(folderOf([{ file, code }]))
+  expect(actions.size).toBeGreaterThanOrEqual(7)
+})
+
+test('the example action answers', async () => {
+  const house = await openHouse({ env: { MAPPINGS_DIR: folderOf(modules) } })
+  await post(house, '/createShipment.php', bookingExample)
+  const status = await post(house, '/getShipmentStatus.php', { ReferenceNumber: bookingExample.ReferenceNumber })
+  expect(status.json).toEqual({
+    ReferenceNumber: bookingExample.ReferenceNumber,
+    Price: expect.stringMatching(/^\d+\.\d\d$/),
+    EquipmentType: 'OPEN AUTO',
+    Stage: 'BOOKED',
+    Message: 'Shipment TL-100001 is new.',
+  })
+  const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
+  expect((await post(house, '/getRate.php', trip)).status).toBe(200)
+  const rush = await post(house, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
+  expect(rush.json.request.body.instructions).toBe('expedited')
+})

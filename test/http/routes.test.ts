@@ -1,0 +1,346 @@
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { basic, get, type House, openHouse, post } from '../house.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { openHoldingService } from './service.ts'
+import { send } from './wire.ts'
+
+const LEGACY = {
+  '/getShippingQuote.php': 'POST',
+  '/getShippingQuoteWTS.php': 'POST',
+  '/createShipment.php': 'POST',
+  '/ConfirmBooking': 'POST',
+  '/getShipment.php': 'GET',
+  '/updateShipment.php': 'POST',
+  '/deleteShipment.php': 'POST',
+} as const
+const PATHS = Object.keys(LEGACY)
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Sends one request whose target and headers stay as they are. */
+function request(house: Pick<House, 'url'>, target: string, method = 'GET', headers = '') {
+  return send(house, `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+}
+
+describe('a legacy path', () => {
+  const spellings = [
+    '/getShippingQuote.php',
+    '/getshippingquote.php',
+    '/GETSHIPPINGQUOTE.PHP',
+    '/getShippingQuote.php/',
+    '/quotes/getShippingQuote.php',
+    '/Quotes/GetShippingQuote.Php/',
+    '/%67etShippingQuote%2Ephp',
+    '/quotes%2fgetShippingQuoteWTS.php',
+    '/getShippingQuote.php?x=/v2/',
+  ]
+  test.each(spellings)('%s is served', async (path) => {
+    const house = await openHouse()
+    const { status, json } = await post(house, path, quoteExample)
+    expect(status).toBe(200)
+    expect(json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
+  })
+
+  test.each([
+    '/getShippingQuote.php//',
+    '//getShippingQuote.php',
+    '/quotes//getShippingQuote.php',
+    '/api/getShippingQuote.php',
+    '/quotes/quotes/getShippingQuote.php',
+    '/getShippingQuote',
+    '/getShippingQuote.php5',
+    '/ConfirmBooking.php',
+    '/getShippingQuote%252Ephp',
+    '/./getShippingQuote.php',
+    '/x/../getShippingQuote.php',
+  ])('is not at %s', async (path) => {
+    const house = await openHouse()
+    const body = JSON.stringify(quoteExample)
+    const headers = `Authorization: ${basic()}\r\nContent-Length: ${body.length}\r\n`
+    const reply = await send(house, `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n${body}`)
+    expect(reply.status).toBe(404)
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test.each(Object.entries(LEGACY))('%s takes %s alone, and says so in Allow', async (path, allowed) => {
+    const house = await openHouse()
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND']) {
+      if (method === allowed) continue
+      const reply = await request(house, `/quotes${path}/`, method, `Authorization: ${basic()}\r\n`)
+      expect(reply.status, method).toBe(405)
+      expect(reply.headers.get('allow')).toEqual([allowed])
+      expect(reply.json.Message).toContain(allowed)
+      expect(Object.keys(reply.json)[0]).toBe(path.includes('Quote') ? 'Cost' : 'Message')
+      expect(reply.headers.get('deprecation')).toEqual(['@1767225600'])
+    }
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test('is under each of LEGACY_BASE_PATHS and nowhere else', async () => {
+    const house = await openHouse({ env: { LEGACY_BASE_PATHS: '/Api/v1/, /old' } })
+    for (const path of ['/api/v1/getShipment.php', '/API/V1/GETSHIPMENT.PHP', '/old/getShipment.php/']) {
+      expect((await request(house, path)).status, path).toBe(401)
+    }
+    for (const path of ['/getShipment.php', '/quotes/getShipment.php', '/api/getShipment.php', '/old/old/getShipment.php']) {
+      expect((await request(house, path)).status, path).toBe(404)
+    }
+    expect((await post(house, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
+    expect((await post(house, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
+  })
+
+  test('that is unknown is 404 with the known ones', async () => {
+    const house = await openHouse()
+    for (const path of ['/getShipments.php', '/quotes/index.php', '/nothing', '/quotes', '/v2', '/V2/quote', '/v2x']) {
+      const { status, json } = await post(house, path, {})
+      expect(status, path).toBe(404)
+      expect(json.TransportationBooked).toBe('No')
+      for (const known of PATHS) expect(json.Message).toContain(known)
+    }
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test.each(['/%', '/%zz', '/%ff', '/get%c3Shipment.php', '/quotes/%e0%80%80', '/%00', '/a%0d%0ab', '/a%7f', '/v2/%zz', '/v2/%0a'])(
+    'that does not decode, such as %s, is 400',
+    async (path) => {
+      const house = await openHouse()
+      const reply = await request(house, path)
+      expect(reply.status).toBe(400)
+      expect(reply.json).toEqual({ Message: expect.stringContaining('path'), TransportationBooked: 'No' })
+      expect(house.sandbox.requests).toEqual([])
+    },
+  )
+
+  test('reads over HEAD as over GET, less the body', async () => {
+    const house = await openHouse()
+    await post(house, '/createShipment.php', bookingExample)
+    const target = `/getShipment.php?ReferenceNumber=${bookingExample.ReferenceNumber}`
+    const reply = await request(house, target, 'HEAD', `Authorization: ${basic()}\r\n`)
+    expect(reply.status).toBe(200)
+    expect(reply.body).toBe('')
+    expect((await request(house, '/createShipment.php', 'HEAD')).status).toBe(405)
+    expect((await request(house, '/getShipment.php', 'HEAD')).status).toBe(401)
+  })
+})
+
+test.each([
+  '/legacy/getShippingQuote.php',
+  '/legacy/getshipment.php',
+  '/own/',
+  '/own/healthz',
+  '/own/own/healthz',
+  '/own/openapi.json',
+  '/own/dry-run/reply/quote.get',
+  '/service',
+  '/service/',
+  '/token',
+  '/unreadable',
+  '/dry-run/legacy/getShippingQuote.php',
+  '/dry-run/service',
+  '/dry-run/own/healthz',
+  '/legacy/dry-run/getShippingQuote.php',
+  '/*',
+  '/metrics',
+  '/bookings',
+])('no route of the house is served by its own name: %s is 404', async (path) => {
+  const house = await openHouse()
+  for (const method of ['GET', 'POST', 'HEAD']) {
+    expect((await request(house, path, method, `Authorization: ${basic()}\r\n`)).status, method).toBe(404)
+  }
+  expect(house.sandbox.requests).toEqual([])
+})
+
+describe('the headers of a reply', () => {
+  test('X-Request-Id is on every one, whatever became of the call', async () => {
+    const house = await openHouse()
+    const replies = [
+      ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map((path) => request(house, path)),
+      ...['/v2/quote', '/createShipment.php', '/dry-run/createShipment.php', '/oauth2/token', '/nothing', '/healthz'].map((path) => request(house, path, 'POST')),
+      ...['/healthz', '/v2/quote', '/getShipment.php'].map((path) => request(house, path, 'HEAD')),
+      request(house, '/healthz', 'TRACE'),
+      request(house, 'http://evil.example/healthz'),
+      request(house, '*', 'OPTIONS'),
+      request(house, '/a\\b'),
+      request(house, '/healthz', 'GET', 'Host: y\r\n'),
+      request(house, '/healthz', 'GET', 'Expect: coffee\r\n'),
+      request(house, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`),
+      request(house, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n'),
+      request(house, '/createShipment.php', 'POST', 'Content-Length: 1\r\nContent-Length: 2\r\n'),
+      send(house, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'),
+      send(house, 'GET /healthz HTTP/1.1\r\nHost: exa mple\r\nConnection: close\r\n\r\n'),
+      send(house, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'),
+      send(house, 'GARBAGE\r\n\r\n'),
+    ]
+    const seen = new Set<string>()
+    for (const reply of await Promise.all(replies)) {
+      const [id = '', ...more] = reply.headers.get('x-request-id') ?? []
+      expect(id, reply.body).toMatch(UUID)
+      expect(more).toEqual([])
+      seen.add(id)
+    }
+    expect(seen.size).toBe(replies.length)
+  })
+
+  test('what is no request is answered in JSON, with a status that says why', async () => {
+    const house = await openHouse()
+    const cases = [
+      [400, send(house, 'GARBAGE\r\n\r\n')],
+      [400, send(house, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')],
+      [400, send(house, 'GET /healthz HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n')],
+      [400, request(house, '/healthz', 'GET', 'Host: y\r\n')],
+      [400, request(house, 'http://evil.example/healthz')],
+      [405, request(house, '/healthz', 'TRACE')],
+      [405, send(house, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')],
+      [417, request(house, '/healthz', 'GET', 'Expect: coffee\r\n')],
+      [431, request(house, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`)],
+      [501, request(house, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n')],
+      [501, send(house, 'POST /createShipment.php HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')],
+    ] as const
+    for (const [status, reply] of cases) {
+      const { status: actual, json } = await reply
+      expect(actual, JSON.stringify(json)).toBe(status)
+      expect(json).toEqual({ Message: expect.any(String), TransportationBooked: 'No' })
+    }
+  })
+
+  test("a caller's own request id is kept, sent on and logged, if it is harmless", async () => {
+    const house = await openHouse()
+    const ask = (id: string) => post(house, '/getShippingQuote.php', quoteExample, { 'x-request-id': id })
+    expect((await ask('order-17.A_b')).headers.get('x-request-id')).toBe('order-17.A_b')
+    expect(house.sandbox.requests[0]?.headers['x-request-id']).toBe('order-17.A_b')
+    expect(house.lines()).toContainEqual(expect.objectContaining({ msg: 'call', id: 'order-17.A_b' }))
+    for (const id of ['a b', '<script>', 'x'.repeat(65), 'é']) {
+      expect((await ask(id)).headers.get('x-request-id')).toMatch(UUID)
+    }
+  })
+
+  test('Deprecation is on every reply of a legacy path, Sunset and Link where they are set', async () => {
+    const guide = 'https://example.com/migrate?from=1'
+    const plain = await openHouse()
+    const told = await openHouse({ env: { SUNSET: '2027-06-30', MIGRATION_GUIDE_URL: guide } })
+    for (const house of [plain, told]) {
+      const replies = [
+        await post(house, '/getShippingQuote.php', quoteExample),
+        await post(house, '/createShipment.php', 'nonsense'),
+        await post(house, '/createShipment.php', { PickupZip: 'x' }),
+        await post(house, '/updateShipment.php', {}, { authorization: '' }),
+        await post(house, '/getShippingQuote.php', { pickup: '10314', delivery: '33166' }),
+        await get(house, '/deleteShipment.php'),
+        await get(house, '/getShipment.php?ReferenceNumber=NOBODY'),
+      ]
+      expect(replies.map(({ status }) => status)).toEqual([200, 400, 422, 401, 200, 405, 404])
+      for (const { headers } of replies) {
+        expect(headers.get('deprecation')).toBe('@1767225600')
+        expect(headers.get('sunset')).toBe(house === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
+        expect(headers.get('link')).toBe(house === told ? `<${guide}>; rel="deprecation"; type="text/html"` : null)
+      }
+    }
+    for (const path of ['/healthz', '/nothing']) expect((await get(told, path)).headers.get('deprecation')).toBeNull()
+  })
+})
+
+describe("the gateway's own pages", () => {
+  test('a line of text says what stands here', async () => {
+    const house = await openHouse()
+    const { status, text, headers } = await get(house, '/')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toMatch(/^text\//)
+    expect(text).toMatch(/^Transload/)
+  })
+
+  test('the interface is described, under each prefix', async () => {
+    const house = await openHouse()
+    const { status, json } = await get(house, '/openapi.json')
+    expect(status).toBe(200)
+    expect(json.openapi).toMatch(/^3\.1\./)
+    for (const path of PATHS) for (const prefix of ['', '/quotes']) expect(json.paths).toHaveProperty([prefix + path])
+  })
+
+  test('it is alive and ready whether or not the service is up', async () => {
+    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
+    expect((await get(house, '/healthz')).json).toEqual({ status: 'alive' })
+    expect((await get(house, '/readyz')).json).toEqual({ status: 'ready' })
+  })
+
+  test('without its store it is alive and not ready, on both listeners', async () => {
+    const store = createMemoryStore()
+    const house = await openHouse({ store })
+    await store.close()
+    for (const url of [house.url, house.adminUrl]) {
+      expect((await get({ url }, '/healthz')).status).toBe(200)
+      const { status, json } = await get({ url }, '/readyz')
+      expect(status).toBe(503)
+      expect(json).toEqual({ status: 'not ready' })
+    }
+  })
+
+  test('the admin listener serves none of the legacy paths, and the public one none of its', async () => {
+    const house = await openHouse()
+    expect(house.adminUrl).not.toBe(house.url)
+    for (const path of ['/healthz', '/readyz']) expect((await get({ url: house.adminUrl }, path)).status).toBe(200)
+    for (const path of ['/getShipment.php', '/v2/quote', '/openapi.json', '/dry-run/getShipment.php']) {
+      const reply = await request({ url: house.adminUrl }, path)
+      expect(reply.status).toBe(404)
+      expect(reply.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
+      expect(reply.headers.get('x-request-id')?.[0]).toMatch(UUID)
+    }
+    for (const path of ['/bookings', '/metrics', '/migration']) expect((await get(house, path)).status).toBe(404)
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test('a dry run answers errors as problem details', async () => {
+    const house = await openHouse()
+    const { status, headers, json } = await post(house, '/dry-run/createShipment.php', 'nonsense')
+    expect(status).toBe(400)
+    expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
+    expect(json).toMatchObject({ status: 400, type: expect.any(String), title: expect.any(String), detail: expect.any(String) })
+    const wrong = await request(house, '/dry-run/createShipment.php')
+    expect(wrong.status).toBe(405)
+    expect(wrong.headers.get('allow')).toEqual(['POST'])
+    expect(house.sandbox.requests).toEqual([])
+  })
+})
+
+describe('above MAX_IN_FLIGHT', () => {
+  test('calls are 503 at once, in the shape of their path, and those under way go on', async () => {
+    const service = await openHoldingService()
+    const house = await openHouse({ env: { MAX_IN_FLIGHT: '2' }, serviceUrl: service.url })
+    const underWay = [1, 2].map(() => post(house, '/getShippingQuote.php', quoteExample))
+    await service.arrived(2)
+
+    const quote = await post(house, '/quotes/getShippingQuote.php', quoteExample)
+    expect(quote.status).toBe(503)
+    expect(quote.json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringContaining('overloaded') })
+    expect(quote.headers.get('retry-after')).toMatch(/^\d+$/)
+    expect(quote.headers.get('deprecation')).toBe('@1767225600')
+    const booking = await post(house, '/createShipment.php', bookingExample)
+    expect(booking.status).toBe(503)
+    expect(booking.json).toEqual({ Message: expect.stringContaining('overloaded'), TransportationBooked: 'No' })
+    for (const path of ['/v2/shipments', '/dry-run/createShipment.php']) {
+      expect((await post(house, path, bookingExample)).status).toBe(503)
+    }
+    for (const path of ['/healthz', '/readyz']) expect((await get(house, path)).status).toBe(200)
+    expect(service.requests).toHaveLength(2)
+
+    service.release({ shipment_id: 'q', price: 1 })
+    for (const call of underWay) {
+      expect((await call).json).toEqual({ Cost: '1.00', ShipmentNumber: quoteExample.ShipmentNumber })
+    }
+    const after = post(house, '/getShippingQuote.php', quoteExample)
+    await service.arrived(3)
+    service.release({ shipment_id: 'r', price: 2 })
+    expect((await after).status).toBe(200)
+  })
+
+  test('ERROR_STATUS=ok says so with 200', async () => {
+    const service = await openHoldingService()
+    const house = await openHouse({ env: { MAX_IN_FLIGHT: '1', ERROR_STATUS: 'ok' }, serviceUrl: service.url })
+    const underWay = post(house, '/v2/quote', {})
+    await service.arrived(1)
+    const refused = await post(house, '/createShipment.php', bookingExample)
+    expect(refused.status).toBe(200)
+    expect(refused.json.Message).toContain('overloaded')
+    service.release({})
+    expect((await underWay).status).toBe(200)
+  })
+})
