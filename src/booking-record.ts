@@ -2,10 +2,14 @@ import { asGatewayError } from './answers.ts'
 import type { Made } from './bookings.ts'
 import type { StatusSet } from './config-values.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
+import type { ErrorCode } from './errors.ts'
 import type { Logger } from './log.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from './store/store.ts'
 import { NoReply } from './upstream.ts'
 import type { Xref } from './xref.ts'
+
+/** Without a token nothing is sent, a refused one proves that nothing was done, and an open circuit lets nothing through. */
+const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
 
 /** What is known of a booking that failed. */
 export type Outcome = 'freed' | 'refused' | 'unknown'
@@ -100,8 +104,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         : { state: 'unknown', why: error.silence }
     }
     const { serviceStatus, code } = asGatewayError(error)
-    // Without a token nothing is sent, and a refused one proves that nothing was done.
-    if (code === 'login-refused' || code === 'login-failed') return { state: 'freed', why: code }
+    if (NOTHING_DONE.has(code)) return { state: 'freed', why: code }
     if (serviceStatus === undefined) return { state: 'unknown', why: code }
     return { state: deps.refusedStatuses(serviceStatus) ? 'refused' : 'unknown', why: `answered ${serviceStatus}` }
   }

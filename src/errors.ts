@@ -29,6 +29,7 @@ export const errorTable = {
   'service-unreadable': { status: 502, title: 'The reply of the service cannot be read' },
   'service-unavailable': { status: 503, title: 'The service is not available' },
   'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
+  'circuit-open': { status: 503, title: 'The service keeps failing' },
   overloaded: { status: 503, title: 'The gateway is overloaded' },
   draining: { status: 503, title: 'The gateway is shutting down' },
   'store-down': { status: 503, title: 'The store is not available' },

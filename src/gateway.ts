@@ -50,6 +50,9 @@ export function settingsOf(config: Config): Settings {
   }
 }
 
+/** The age of facts is looked at on every use; this only makes room. */
+const FORGET_EVERY_MS = 3_600_000
+
 /** Builds the house and opens its doors. */
 export async function openGateway(
   config: Config,
@@ -82,6 +85,11 @@ export async function openGateway(
     now,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
+  const forgetting = setInterval(() => {
+    store
+      .forget(now() - config.QUOTE_MEMORY)
+      .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
+  }, FORGET_EVERY_MS)
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -103,6 +111,7 @@ export async function openGateway(
   const open: Listener[] = []
   const close = async () => {
     draining = true
+    clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A caller that hung up is no connection to wait for, but its booking is.
     await bookings.drain()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Catalog, Endpoint } from './mapping/catalog.ts'
+import { claims, places } from './mapping/check.ts'
 import type { CompiledAction } from './mapping/compile.ts'
 import type { Row } from './mapping/declare.ts'
 
@@ -8,11 +9,13 @@ type Schema = Readonly<Record<string, unknown>>
 /** An OpenAPI 3.1 description of the legacy and dry-run paths, generated from the mapping modules. */
 export function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
   const paths: Record<string, Schema> = {}
-  for (const endpoint of catalog.endpoints.values()) {
-    for (const base of basePaths)
-      paths[base + endpoint.path] = { [endpoint.method.toLowerCase()]: legacyOperation(endpoint) }
-    paths[`/dry-run${endpoint.path}`] = { [endpoint.method.toLowerCase()]: dryRunOperation(endpoint) }
+  for (const base of basePaths) {
+    for (const endpoint of catalog.endpoints.values()) {
+      paths[base + endpoint.path] = legacyPath(endpoint, base)
+      paths[`/dry-run${base}${endpoint.path}`] = dryRunPath(endpoint, base)
+    }
   }
+  paths['/dry-run/reply/{action}'] = replyPath([...catalog.actions.values()])
   return {
     openapi: '3.1.0',
     info: {
@@ -27,57 +30,92 @@ export function openApi(catalog: Catalog, basePaths: readonly string[]): Schema 
         QuoteError: QUOTE_ERROR,
         ShipmentError: SHIPMENT_ERROR,
         DryRun: DRY_RUN,
+        ReplyDryRun: REPLY_DRY_RUN,
         ProblemDetails: PROBLEM_DETAILS,
       },
     },
   }
 }
 
-function legacyOperation(endpoint: Endpoint): Schema {
+/** An `operationId` is unique in the document, and the same path is served under every base path. */
+const operationId = (...parts: readonly string[]): string =>
+  parts
+    .flatMap((part) => part.replace(/\.php$/, '').split('/'))
+    .filter(Boolean)
+    .join('-')
+
+const summaryOf = ({ actions }: Endpoint): string => actions.map(({ action }) => action.summary).join(' ')
+
+function legacyPath(endpoint: Endpoint, base: string): Schema {
   const error = { $ref: `#/components/schemas/${endpoint.family === 'quote' ? 'QuoteError' : 'ShipmentError'}` }
-  return {
-    ...request(endpoint),
+  const operation = {
+    operationId: operationId(base, endpoint.path),
+    summary: summaryOf(endpoint),
+    ...(endpoint.method === 'GET' ? query(endpoint) : body(endpoint)),
     security: [{ basic: [] }, {}],
     responses: {
-      200: {
-        description: 'Done.',
-        content: json({ anyOf: endpoint.actions.map(replySchema) }),
-      },
+      200: { description: 'Done.', content: json({ anyOf: endpoint.actions.map(replySchema) }) },
       default: { description: 'Not done; Message says what to do.', content: json(error) },
     },
   }
+  return { [endpoint.method.toLowerCase()]: operation }
 }
 
-function dryRunOperation(endpoint: Endpoint): Schema {
-  const operation = request(endpoint)
+function dryRunPath(endpoint: Endpoint, base: string): Schema {
+  const operation = (...manner: readonly string[]) => ({
+    operationId: operationId('dry-run', base, endpoint.path, ...manner),
+    summary: `Explain, and do not send: ${summaryOf(endpoint)}`,
+    responses: explained('The translation, explained.', 'DryRun'),
+  })
   return {
-    ...operation,
-    operationId: `dry-run-${String(operation['operationId'])}`,
-    summary: `Explain, and do not send: ${String(operation['summary'])}`,
-    responses: {
-      200: { description: 'The translation, explained.', content: json({ $ref: '#/components/schemas/DryRun' }) },
-      default: {
-        description: 'The request cannot be read.',
-        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/ProblemDetails' } } },
+    ...(endpoint.method === 'GET' && { get: { ...operation('by-query'), ...query(endpoint) } }),
+    post: { ...operation(), ...body(endpoint) },
+  }
+}
+
+function replyPath(actions: readonly CompiledAction[]): Schema {
+  const names = actions.map(({ action }) => action.name)
+  return {
+    post: {
+      operationId: operationId('dry-run', 'reply'),
+      summary: 'Explain the version-1 form of a version-2 reply.',
+      parameters: [{ name: 'action', in: 'path', required: true, schema: { type: 'string', enum: names } }],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {},
+            examples: Object.fromEntries(actions.map(({ action }) => [action.name, { value: action.example.reply }])),
+          },
+        },
       },
+      responses: explained('The reply, explained.', 'ReplyDryRun'),
     },
   }
 }
 
-function request({ path, method, actions }: Endpoint): Schema {
-  const summary = actions.map(({ action }) => action.summary).join(' ')
-  const about = { operationId: path.slice(1).replace('.php', ''), summary }
-  if (method === 'GET') {
-    const fields = actions.flatMap((compiled) => Object.entries(fieldSchemas(compiled)))
-    return { ...about, parameters: fields.map(([name, schema]) => ({ name, in: 'query', schema })) }
-  }
-  const schemas = actions.map(requestSchema)
-  const content = { schema: { anyOf: schemas }, examples: Object.fromEntries(actions.map(exampleOf)) }
+const explained = (description: string, schema: string): Schema => ({
+  200: { description, content: json({ $ref: `#/components/schemas/${schema}` }) },
+  default: {
+    description: 'The request cannot be read.',
+    content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/ProblemDetails' } } },
+  },
+})
+
+function query({ actions }: Endpoint): Schema {
+  const fields = Object.entries(Object.assign({}, ...actions.map(fieldSchemas)) as Record<string, Schema>)
+  return { parameters: fields.map(([name, schema]) => ({ name, in: 'query', schema })) }
+}
+
+function body({ actions }: Endpoint): Schema {
+  const schema = { anyOf: actions.map(requestSchema) }
   return {
-    ...about,
     requestBody: {
       required: true,
-      content: { 'application/json': content, 'application/x-www-form-urlencoded': { schema: { anyOf: schemas } } },
+      content: {
+        'application/json': { schema, examples: Object.fromEntries(actions.map(exampleOf)) },
+        'application/x-www-form-urlencoded': { schema },
+      },
     },
   }
 }
@@ -102,7 +140,7 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
   const actionName = names === 'any' ? {} : { enum: names }
   return Object.fromEntries(
     fields.names.map((name) => {
-      const row = rows.find((candidate) => 'v1' in candidate && candidate.v1 === name)
+      const row = rows.find((candidate) => claims(candidate).includes(name))
       const description = row && describe(row)
       const more = name === 'ActionName' ? actionName : {}
       return [name, { type: 'string', ...more, ...(description && { description }) }]
@@ -111,18 +149,16 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
 }
 
 function describe(row: Row): string | undefined {
-  if (row.kind === 'move') return `${row.v2}: ${row.codec.summary}`
-  if (row.kind === 'split') return `${Object.values(row.v2).join(', ')}: ${row.codec.summary}`
+  const to = places(row).join(', ')
+  if (row.kind === 'move' || row.kind === 'split') return `${to}: ${row.codec.summary}`
+  if (row.kind === 'join') return `${to}: ${row.joint.summary}`
+  if (row.kind === 'lookup') return `${to}: looked up in the table ${row.table}.`
   return 'why' in row ? row.why : undefined
 }
 
 function replySchema({ action }: CompiledAction): Schema {
-  const fields = action.reply.flatMap((row) => ('v1' in row && row.kind !== 'join' ? [row.v1] : []))
-  return {
-    type: 'object',
-    title: `${action.name} reply`,
-    properties: Object.fromEntries(fields.map((name) => [name, TEXT])),
-  }
+  const properties = Object.fromEntries(action.reply.flatMap(claims).map((name) => [name, TEXT]))
+  return { type: 'object', title: `${action.name} reply`, properties }
 }
 
 const json = (schema: Schema) => ({ 'application/json': { schema } })
@@ -146,34 +182,37 @@ const PROBLEM_DETAILS = jsonSchema(
     problems: z.array(PROBLEM).optional(),
   }),
 )
+const EXPLANATION = z.object({
+  to: z.string(),
+  from: z.array(z.string()),
+  before: z.unknown().optional(),
+  after: z.unknown(),
+  rule: z.string().optional(),
+  origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
+  loss: z.string().optional(),
+  assumed: z.string().optional(),
+  warning: z.string().optional(),
+})
+const TEXTS = z.record(z.string(), z.string())
+const EXPLAINED = z.object({
+  action: z.string(),
+  ok: z.boolean(),
+  fields: z.array(EXPLANATION),
+  unused: z.array(z.object({ field: z.string(), why: z.string() })),
+  unknown: z.array(z.string()),
+  problems: z.array(PROBLEM),
+})
 const DRY_RUN = jsonSchema(
-  z.object({
-    action: z.string(),
-    ok: z.boolean(),
+  EXPLAINED.extend({
     request: z.object({
       method: z.string(),
       url: z.string(),
-      headers: z.record(z.string(), z.string()),
+      headers: TEXTS,
       body: z.unknown().optional(),
       over: z.string().optional(),
     }),
-    fields: z.array(
-      z.object({
-        to: z.string(),
-        from: z.array(z.string()),
-        before: z.unknown().optional(),
-        after: z.unknown(),
-        rule: z.string().optional(),
-        origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
-        loss: z.string().optional(),
-        assumed: z.string().optional(),
-        warning: z.string().optional(),
-      }),
-    ),
-    unused: z.array(z.object({ field: z.string(), why: z.string() })),
-    unknown: z.array(z.string()),
-    problems: z.array(PROBLEM),
-    reply: z.object({ example: z.unknown(), v1: z.record(z.string(), z.string()) }),
+    reply: z.object({ example: z.unknown(), v1: TEXTS }),
     curl: z.string(),
   }),
 )
+const REPLY_DRY_RUN = jsonSchema(EXPLAINED.extend({ reply: z.object({ v2: z.unknown(), v1: TEXTS }) }))

@@ -1,9 +1,11 @@
 import type { Account } from './account.ts'
+import { type Circuit, createCircuit } from './circuit.ts'
 import type { Config } from './config.ts'
 import type { Caller } from './credentials.ts'
 import { CHALLENGE } from './credentials.ts'
 import { GatewayError } from './errors.ts'
 import type { Draft } from './mapping/paths.ts'
+import { createRetry, type Retry } from './retries.ts'
 import { serviceWords } from './service-words.ts'
 import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
 import type { NoReply, Upstream, UpstreamReply } from './upstream.ts'
@@ -49,8 +51,10 @@ export interface Service {
 /** Where the service is. */
 export type Address = Pick<Account, 'origin' | 'prefix'>
 
-/** What an address has been found to understand. */
-interface Spellings {
+/** What has been found out about an address. */
+interface Acquaintance {
+  readonly retry: Retry
+  readonly circuit: Circuit
   readonly quotes: Spelling<QuoteMethod>
   readonly shipments: Spelling<ShipmentPath>
 }
@@ -61,11 +65,13 @@ type ShipmentPath = '/v2/shipments' | '/v2/shipment'
 /** Speaks version 2 in the spelling that the service understands. */
 export function createService(config: Config, upstream: Upstream): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
-  const known = new Map<string, Spellings>()
-  const spellingsAt = ({ origin, prefix }: Address): Spellings => {
+  const known = new Map<string, Acquaintance>()
+  const acquaintance = ({ origin, prefix }: Address): Acquaintance => {
     const found = known.get(origin + prefix)
     if (found) return found
-    const made: Spellings = {
+    const made: Acquaintance = {
+      retry: createRetry(),
+      circuit: createCircuit(),
       quotes: quoteMethod === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(quoteMethod),
       shipments: shipmentPath === 'auto' ? autoSpelling('/v2/shipments', '/v2/shipment') : fixedSpelling(shipmentPath),
     }
@@ -75,7 +81,8 @@ export function createService(config: Config, upstream: Upstream): Service {
 
   const call = ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) => {
     const { origin, prefix, pool, authorized } = caller.account
-    return authorized(deadline, (authorization) =>
+    const { retry, circuit } = acquaintance(caller.account)
+    const attempt = (authorization: string) =>
       upstream.call({
         method,
         origin,
@@ -85,13 +92,14 @@ export function createService(config: Config, upstream: Upstream): Service {
         pool,
         deadline,
         alone: alone ?? false,
-      }),
-    )
+      })
+    const once = () => circuit(() => authorized(deadline, attempt))
+    return isRepeatable(method, path) ? retry(once, deadline) : once()
   }
 
   return {
     send: (request, sending) => {
-      const { quotes, shipments } = spellingsAt(sending.caller.account)
+      const { quotes, shipments } = acquaintance(sending.caller.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
         return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))
@@ -99,7 +107,7 @@ export function createService(config: Config, upstream: Upstream): Service {
       return call(plain(request), sending)
     },
     outgoing: (request, address) => {
-      const { quotes, shipments } = spellingsAt(address)
+      const { quotes, shipments } = acquaintance(address)
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
     },
@@ -107,6 +115,9 @@ export function createService(config: Config, upstream: Upstream): Service {
 }
 
 const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
+/** Reads, quotes and cancels do the same however often they are done; updates and bookings do not. */
+const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
+
 const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
 
 const BASE_HEADERS = {

@@ -1,10 +1,11 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from './command.ts'
 import { basic, CLIENT } from './house.ts'
+import { pack } from './pack.ts'
 
 /*
  * What is published: packed from a copy of the sources, installed into a project elsewhere, and run from there.
@@ -16,18 +17,10 @@ const project = join(folder, 'project')
 const installed = join(project, 'node_modules/transload')
 const transload = join(project, 'node_modules/.bin/transload')
 const PACK_MS = 120_000
-const VERSION = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version
 let packed: readonly string[] = []
 
 beforeAll(async () => {
-  const source = join(folder, 'source')
-  const build = ['.npmrc', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'mappings']
-  const besides = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs'].filter((name) => existsSync(join(ROOT, name)))
-  for (const name of [...build, ...besides]) cpSync(join(ROOT, name), join(source, name), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules'), join(source, 'node_modules'))
-  await output('npm', ['pack'], { cwd: source })
-
-  const archive = join(source, `transload-${VERSION}.tgz`)
+  const archive = await pack(folder)
   packed = (await output('tar', ['-tzf', archive])).trim().split('\n')
   mkdirSync(join(project, 'node_modules/.bin'), { recursive: true })
   mkdirSync(installed)
@@ -101,6 +94,17 @@ test('installed elsewhere, it serves with a store on disk, and stops when told',
   } finally {
     await sandbox.close()
   }
+})
+
+test('installed elsewhere, it shows itself, and leaves nothing behind at Ctrl-C', async () => {
+  const places = env({ TMPDIR: project, PORT: '0' })
+  const before = readdirSync(project)
+  const demo = start(transload, ['demo'], { cwd: project, env: places })
+  await demo.says(/Ctrl-C stops it\.\n/)
+  expect(readdirSync(project).length).toBeGreaterThan(before.length)
+  demo.signal('SIGINT')
+  expect(await demo.ended).toEqual({ code: 0, out: expect.stringMatching(/\nStopped\.\n$/), err: '' })
+  expect(readdirSync(project)).toEqual(before)
 })
 
 test('an older Node, pretended or found on this machine, is told in one line what is needed', async () => {

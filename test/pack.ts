@@ -1,0 +1,18 @@
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { output, ROOT } from './command.ts'
+
+/** What the package is built from, and what goes into it as it is. */
+const BUILD = ['.npmrc', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'mappings']
+const BESIDES = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs']
+
+/** Packs a copy of the sources, so that a `dist` that somebody is using stays; gives the path of the archive. */
+export async function pack(folder: string): Promise<string> {
+  const source = join(folder, 'source')
+  const besides = BESIDES.filter((name) => existsSync(join(ROOT, name)))
+  for (const name of [...BUILD, ...besides]) cpSync(join(ROOT, name), join(source, name), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(source, 'node_modules'))
+  await output('npm', ['pack'], { cwd: source })
+  const { name, version } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
+  return join(source, `${name}-${version}.tgz`)
+}
