@@ -59,11 +59,10 @@ function firstAnswer(port: number): Promise<void> {
   })
 }
 
-async function stop(child: ChildProcess): Promise<number> {
-  const gone = once(child, 'exit')
+/** How long it takes to end after the signal. */
+async function ending(child: ChildProcess): Promise<number> {
   const at = performance.now()
-  child.kill('SIGTERM')
-  await gone
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   return performance.now() - at
 }
 
@@ -90,9 +89,10 @@ try {
       }
       const at = performance.now()
       const child = spawn(process.execPath, [values.entry], { env, stdio: ['ignore', 'ignore', 'inherit'] })
-      await firstAnswer(port)
-      const upMs = performance.now() - at
-      const downMs = await stop(child)
+      const upMs = await firstAnswer(port)
+        .then(() => performance.now() - at)
+        .finally(() => void child.kill('SIGTERM'))
+      const downMs = await ending(child)
       // The first round only warms the caches of the disk.
       if (round < 0) continue
       up.push(upMs)

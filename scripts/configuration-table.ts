@@ -28,17 +28,53 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
       about: 'With `V2_CLIENT_SECRET`: the credential that goes to the service whatever the caller sent (the sidecar).',
     },
     V2_CLIENT_SECRET: { about: 'See `V2_CLIENT_ID`; the two go together.' },
+    V2_TOKEN: {
+      default: 'basic',
+      about:
+        'How the service is told who asks: `basic`; `oauth2`: the credential is exchanged for a token; `auto`: `basic` until the service asks for a token.',
+    },
+    V2_CA_FILE: { about: 'Certificate authorities, in PEM, that vouch for the service besides the usual ones.' },
+    V2_CERT_FILE: { about: 'With `V2_KEY_FILE`: the certificate that the gateway shows to the service, in PEM.' },
+    V2_KEY_FILE: { about: 'See `V2_CERT_FILE`; the two go together.' },
     UPSTREAM_TIMEOUT_MS: {
       default: '15000',
       about: 'How long a whole call to the service may take, further readings of its included.',
     },
     UPSTREAM_CONNECTIONS: { default: '128', about: 'Connections to the service at most, for each credential.' },
   },
+  'The callers': {
+    TENANTS_FILE: {
+      about:
+        'A JSON file that says who may call, and as whom at the service; see [below](#tenants). Not with `V2_CLIENT_ID`.',
+    },
+    TRUST_PROXY: {
+      about:
+        'The networks of proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8,192.0.2.7`; without it, none is.',
+    },
+  },
   'The doors': {
     HOST: { default: '0.0.0.0', about: 'Where callers are served.' },
     PORT: { default: '8080', about: 'Where callers are served; 0 is any free port.' },
     ADMIN_HOST: { default: '127.0.0.1', about: 'Where operators are served.' },
     ADMIN_PORT: { default: '9901', about: 'Where operators are served; 0 turns the admin listener off.' },
+    TLS_CERT_FILE: {
+      about:
+        'With `TLS_KEY_FILE`: the certificate for `https`, in PEM; read again when it changes. Without it: plain HTTP.',
+    },
+    TLS_KEY_FILE: { about: 'See `TLS_CERT_FILE`; the two go together.' },
+    TLS_MIN_VERSION: {
+      default: '1.2',
+      about: 'The oldest TLS that is spoken; `1.0` is for callers that know no better, and protects nothing.',
+    },
+    WORKERS: { default: '1', about: 'Processes that share the ports and the store. The limits below are for each.' },
+    MAX_CONNECTIONS: { default: '10000', about: 'Connections of callers at most; one more is closed at once.' },
+    SOURCE_CONNECTIONS: {
+      default: '1024',
+      about: 'Connections of one address at most. A proxy is one address: give it as many as it needs.',
+    },
+    SOURCE_CALLS_PER_SECOND: {
+      about: 'Calls per second of one address at most; one more is 429. Without it: no limit.',
+    },
     MAX_IN_FLIGHT: { default: '1024', about: 'Calls under way at most; one more is answered 503 at once.' },
     SHUTDOWN_GRACE_MS: {
       default: '30000',

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { loadMappings } from '../src/mappings.ts'
+import { tenantsSchema } from '../src/tenants-file.ts'
 import { configurationTables } from './configuration-table.ts'
 import { errorTable } from './error-table.ts'
+import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 
 /** Every document that is generated, or has generated parts, by its path, as it should be. */
@@ -10,6 +13,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   return new Map([
     ['docs/mapping-reference.md', mappingReference(await loadMappings()).replace(/\n{3,}/g, '\n\n')],
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
+    ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errorTable())],
   ])
 }

@@ -16,6 +16,7 @@ interface Taken {
 export interface Account {
   readonly origin: string
   readonly prefix: string
+  readonly scheme: Scheme
   /** Keeps the connections of one credential apart from those of another. */
   readonly pool: string
   /** Makes an attempt with the right `Authorization`, and makes it anew where a refusal proves that another is right. */
@@ -24,6 +25,8 @@ export interface Account {
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the answer to such a call. */
   readonly learn: (authorization: string, answer: Taken) => void
+  /** Basic whatever the scheme, for the token endpoint itself. */
+  readonly forTokens: Pick<Account, 'authorized' | 'authorization' | 'learn'>
 }
 
 export interface AccountOptions {
@@ -55,6 +58,7 @@ export function openAccount(options: AccountOptions): Account {
       if (wantsTokens(answer)) bearerUntil = performance.now() + PROBE_AGAIN_MS
     } else if (answer.status === 401) {
       tokens.drop(authorization.slice(BEARER.length))
+      if (scheme === 'auto' && wantsBasicAlone(answer)) bearerUntil = 0
     }
   }
 
@@ -75,29 +79,41 @@ export function openAccount(options: AccountOptions): Account {
     deadline: number,
     attempt: (authorization: string) => Promise<R>,
   ): Promise<R> {
-    let answer: R
+    let refused: R | undefined
+    let failure: unknown
     try {
-      answer = await withToken(deadline, attempt)
-      if (answer.status !== 401 || !challenges(answer.headers).includes('basic')) return answer
+      refused = await withToken(deadline, attempt)
+      if (refused.status !== 401 || !challenges(refused.headers).includes('basic')) return refused
     } catch (error) {
-      if (!(error instanceof GatewayError) || !error.code.startsWith('login-')) throw error
-      // The service may have gone back to Basic, and its token endpoint with it.
-      const retried = await attempt(basic)
-      if (retried.status === 401) throw error
+      if (!isLoginError(error) || performance.now() >= deadline) throw error
+      failure = error
+    }
+    // The service may have gone back to Basic, and its token endpoint with it.
+    const retried = await attempt(basic)
+    if (retried.status !== 401) {
       bearerUntil = 0
       return retried
     }
-    const retried = await attempt(basic)
-    if (retried.status !== 401) bearerUntil = 0
-    return retried.status === 401 ? answer : retried
+    if (refused) return refused
+    throw failure
   }
 
   return {
     origin,
     prefix,
+    scheme,
     pool,
     learn,
-    authorization: async (deadline) => (usesTokens() ? BEARER + (await tokens.get(deadline)) : basic),
+    authorization: async (deadline) => {
+      if (!usesTokens()) return basic
+      try {
+        return BEARER + (await tokens.get(deadline))
+      } catch (error) {
+        // Where there is no token endpoint any more, the service has gone back to Basic.
+        if (scheme === 'auto' && isLoginError(error) && error.serviceStatus === NOT_FOUND) return basic
+        throw error
+      }
+    },
     authorized: async (deadline, attempt) => {
       if (scheme === 'oauth2') return withToken(deadline, attempt)
       if (usesTokens()) return withTokenOrBasic(deadline, attempt)
@@ -105,16 +121,34 @@ export function openAccount(options: AccountOptions): Account {
       learn(basic, answer)
       return wantsTokens(answer) ? withToken(deadline, attempt) : answer
     },
+    forTokens: {
+      authorization: async () => basic,
+      authorized: (_deadline, attempt) => attempt(basic),
+      learn: () => {},
+    },
   }
 }
 
 const BEARER = 'Bearer '
+const NOT_FOUND = 404
+
+const isLoginError = (error: unknown): error is GatewayError =>
+  error instanceof GatewayError && error.code.startsWith('login-')
+
+function wantsBasicAlone({ headers }: Taken): boolean {
+  const schemes = challenges(headers)
+  return schemes.includes('basic') && !schemes.includes('bearer')
+}
 
 /** The schemes of `WWW-Authenticate` (RFC 9110, 11.6.1), in lower case. */
 function challenges(headers: IncomingHttpHeaders): readonly string[] {
   const value: string | readonly string[] = headers['www-authenticate'] ?? ''
   const lines = typeof value === 'string' ? [value] : value
   return lines.flatMap((line) =>
-    [...line.matchAll(/(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi)].map(([, name = '']) => name.toLowerCase()),
+    [...line.replace(QUOTED, '""').matchAll(SCHEME)].map(([, name = '']) => name.toLowerCase()),
   )
 }
+
+/** A realm may hold commas, and words that look like schemes. */
+const QUOTED = /"(?:[^"\\]|\\.)*"/g
+const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi

@@ -22,6 +22,7 @@ import { openApi } from './open-api.ts'
 import { passThrough } from './pass-through.ts'
 import { pretty, reply } from './reply.ts'
 import { createRouter } from './routing.ts'
+import { createSourceLimits } from './source-limits.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What the house is built from. */
@@ -47,8 +48,10 @@ export function createApp(deps: AppDeps): Hono<Env> {
     log(call, c.env.incoming, c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status)
   })
 
-  const demandWelcome = ({ env: { unwelcome } }: Context<Env>) => {
+  const limitSource = createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY)
+  const demandWelcome = ({ env: { unwelcome, incoming } }: Context<Env>) => {
     if (unwelcome) throw notNow(unwelcome)
+    limitSource(incoming)
   }
 
   // The calls of version 1.
@@ -105,6 +108,9 @@ export function createApp(deps: AppDeps): Hono<Env> {
     }
     c.var.call.action = compiled.action.name
     return pretty(c, await dryRunReply(c.env.incoming, compiled, deps))
+  })
+  app.all('/own/dry-run/reply/:action', () => {
+    throw wrongMethod('POST')
   })
   app.get('/own/', (c) => reply(c, { status: 200, headers: { 'Content-Type': TEXT_TYPE }, body: WELCOME }))
   const description = openApi(catalog, config.LEGACY_BASE_PATHS)

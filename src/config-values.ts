@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import { z } from 'zod'
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -43,8 +44,38 @@ export const serviceAddress = webAddress.transform((url, ctx) => {
     return z.NEVER
   }
   // A closing `/v2` is understood: paths begin with it already.
-  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '').replace(/\/v2$/, '') }
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '').replace(/\/+v2$/, '') }
 })
+
+/** The path of a file that can be read now. */
+export const file = z.string().refine(canRead, 'names a file that cannot be read')
+
+function canRead(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where `openStore` finds a store; a mistake does not repeat it, for it may hold a password. */
+export const storeAddress = z.string().transform((text, ctx) => {
+  const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(text.trim()) ?? []
+  if (STORES.get(scheme.toLowerCase())?.(text.trim())) return text
+  ctx.issues.push({ code: 'custom', message: 'must be memory:, postgres://… or a path for a file', input: scheme })
+  return z.NEVER
+})
+
+const namesFile = (text: string) => !/[:/]$/.test(text)
+const namesServer = (text: string) => URL.canParse(text)
+const STORES: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ['memory', () => true],
+  ['postgres', namesServer],
+  ['postgresql', namesServer],
+  ['sqlite', namesFile],
+  ['file', namesFile],
+])
 
 /** Entries separated by commas. */
 export const list = z.string().transform((text) =>

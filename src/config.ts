@@ -4,11 +4,13 @@ import {
   basePaths,
   day,
   duration,
+  file,
   list,
   milliseconds,
   port,
   serviceAddress,
   statuses,
+  storeAddress,
   version2Word,
   webAddress,
   wholeNumber,
@@ -64,6 +66,9 @@ const schema = z.object({
   TRUST_PROXY: list
     .refine((networks) => networks.every(isNetwork), 'must list networks such as 10.0.0.0/8,192.0.2.7')
     .optional(),
+  V2_CA_FILE: file.optional(),
+  V2_CERT_FILE: file.optional(),
+  V2_KEY_FILE: file.optional(),
   UPSTREAM_TIMEOUT_MS: milliseconds.prefault('15000'),
   UPSTREAM_CONNECTIONS: wholeNumber(1, 65_535).prefault('128'),
 
@@ -71,6 +76,13 @@ const schema = z.object({
   PORT: port.prefault('8080'),
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port.prefault('9901'),
+  TLS_CERT_FILE: file.optional(),
+  TLS_KEY_FILE: file.optional(),
+  TLS_MIN_VERSION: z.enum(['1.0', '1.1', '1.2', '1.3'], 'must be 1.0, 1.1, 1.2 or 1.3').default('1.2'),
+  WORKERS: wholeNumber(1, 256).prefault('1'),
+  MAX_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('10000'),
+  SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('1024'),
+  SOURCE_CALLS_PER_SECOND: wholeNumber(1, 1_000_000).optional(),
   MAX_IN_FLIGHT: wholeNumber(1, 1_000_000).prefault('1024'),
   SHUTDOWN_GRACE_MS: milliseconds.prefault('30000'),
   LOG_LEVEL: z
@@ -90,7 +102,7 @@ const schema = z.object({
   LOOKUPS_FILE: lookupsFile.optional(),
   MAPPINGS_DIR: z.string().optional(),
 
-  STORE_URL: z.string().default('sqlite:./data/transload.db'),
+  STORE_URL: storeAddress.prefault('sqlite:./data/transload.db'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
@@ -113,7 +125,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 /** Names that make sense only together. */
-const PAIRS = [['V2_CLIENT_ID', 'V2_CLIENT_SECRET']] as const
+const PAIRS = [
+  ['V2_CLIENT_ID', 'V2_CLIENT_SECRET'],
+  ['V2_CERT_FILE', 'V2_KEY_FILE'],
+  ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
+] as const
 
 function halfPairs(set: Readonly<Record<string, unknown>>): string[] {
   return PAIRS.flatMap(([one, other]) => {

@@ -88,7 +88,7 @@ export function explain(
   const urlOf = (path: string) =>
     address.origin + address.prefix + path.replace(STAND_IN, () => resolution.segment ?? nameless(compiled))
   const url = urlOf(outgoing.path)
-  const headers = { authorization: 'Basic ***', ...outgoing.headers }
+  const headers = { authorization: address.scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...outgoing.headers }
   const { example } = compiled.action
   return {
     action: compiled.action.name,

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { rootCertificates } from 'node:tls'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { createBookingRecord } from './booking-record.ts'
@@ -13,8 +15,9 @@ import { openCredentials } from './open-credentials.ts'
 import { createPerform } from './perform.ts'
 import { createService } from './service.ts'
 import type { Store } from './store/store.ts'
+import type { TlsFiles } from './tls.ts'
 import { createTurns } from './turns.ts'
-import { createUpstream } from './upstream.ts'
+import { createUpstream, type UpstreamTls } from './upstream.ts'
 import { createXref } from './xref.ts'
 
 /** What a gateway is opened with, besides its configuration. */
@@ -61,6 +64,7 @@ export async function openGateway(
   const upstream = createUpstream({
     connections: config.UPSTREAM_CONNECTIONS,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    tls: upstreamTls(config),
   })
   const service = createService(config, upstream)
   const settings = settingsOf(config)
@@ -99,7 +103,7 @@ export async function openGateway(
     settings,
     credentials,
     service,
-    address: config.V2_BASE_URL,
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     perform: createPerform(service, createTurns()),
     xref,
     bookings,
@@ -124,16 +128,36 @@ export async function openGateway(
       host: config.HOST,
       port: config.PORT,
       maxInFlight: config.MAX_IN_FLIGHT,
+      maxConnections: config.MAX_CONNECTIONS,
+      sourceConnections: config.SOURCE_CONNECTIONS,
+      tls: tlsOf(config, log),
+      log,
     })
     open.push(door)
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createAdmin({ ready, store }), { host: config.ADMIN_HOST, port: adminPort })
+        : await listen(createAdmin({ ready, store }), { host: config.ADMIN_HOST, port: adminPort, log })
     if (admin) open.push(admin)
     return { url: door.url, adminUrl: admin?.url, close }
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
+  if (certFile === undefined || keyFile === undefined) return undefined
+  if (version === '1.0' || version === '1.1')
+    log.warn(`TLS ${version} is spoken to whoever asks for it; it protects nothing`)
+  return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
+}
+
+function upstreamTls({ V2_CA_FILE: ca, V2_CERT_FILE: cert, V2_KEY_FILE: key }: Config): UpstreamTls {
+  return {
+    ...(ca !== undefined && { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }),
+    ...(cert !== undefined && { cert: readFileSync(cert) }),
+    ...(key !== undefined && { key: readFileSync(key) }),
   }
 }

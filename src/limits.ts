@@ -19,31 +19,32 @@ export interface LimitOptions {
 /** Lets so many calls in per second, with a second's worth at once, and so many at a time. */
 export function createLimits({ perSecond, concurrent = Number.POSITIVE_INFINITY }: LimitOptions): Limits {
   let inside = 0
-  let tokens = perSecond ?? 0
+  const most = Math.max(perSecond ?? 0, 1)
+  let left = most
   let filledAt = performance.now()
-  const admits = () => {
-    if (perSecond === undefined) return true
+  const spend = (rate: number) => {
     const now = performance.now()
-    tokens = Math.min(Math.max(perSecond, 1), tokens + ((now - filledAt) / 1000) * perSecond)
+    left = Math.min(most, left + ((now - filledAt) / 1000) * rate)
     filledAt = now
-    if (tokens < 1) return false
-    tokens -= 1
-    return true
+    if (left < 1) throw tooMany(Math.ceil((1 - left) / rate))
+    left -= 1
   }
   return {
     enter: () => {
-      if (inside >= concurrent || !admits()) throw tooMany()
+      if (inside >= concurrent) throw tooMany(1)
+      if (perSecond !== undefined) spend(perSecond)
       inside += 1
-      let left = false
+      let gone = false
       return () => {
-        if (!left) inside -= 1
-        left = true
+        if (!gone) inside -= 1
+        gone = true
       }
     },
   }
 }
 
-function tooMany(): GatewayError {
-  const message = 'Too many calls at once for this account. Send fewer, or try again in a second.'
-  return new GatewayError('too-many-calls', message, { headers: { 'Retry-After': '1' } })
+function tooMany(seconds: number): GatewayError {
+  const wait = seconds === 1 ? 'a second' : `${seconds} seconds`
+  const message = `Too many calls at once for this account. Send fewer, or try again in ${wait}.`
+  return new GatewayError('too-many-calls', message, { headers: { 'Retry-After': String(seconds) } })
 }

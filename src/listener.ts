@@ -1,9 +1,12 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Socket, Server as SocketServer } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { JSON_TYPE } from './answers.ts'
 import type { Env } from './call.ts'
+import type { Logger } from './log.ts'
+import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
 /** The part of an application that a listener needs. */
 export interface Fetcher {
@@ -22,6 +25,13 @@ export interface ListenerOptions {
   readonly port: number
   /** @default no limit */
   readonly maxInFlight?: number
+  /** @default no limit */
+  readonly maxConnections?: number
+  /** @default no limit */
+  readonly sourceConnections?: number
+  /** @default plain HTTP */
+  readonly tls?: TlsFiles | undefined
+  readonly log: Logger
 }
 
 /** A caller that sends its headers, or its whole request, slower than this is let go. */
@@ -29,11 +39,17 @@ const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 15_000
 const CHECKING_INTERVAL_MS = 1_000
 
+const MANNERS = {
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  connectionsCheckingInterval: CHECKING_INTERVAL_MS,
+  // Refused below, with a body.
+  requireHostHeader: false,
+} as const
+
 /** Listens for an application; refuses what must not reach any route. */
-export async function listen(
-  app: Fetcher,
-  { host, port, maxInFlight = Number.POSITIVE_INFINITY }: ListenerOptions,
-): Promise<Listener> {
+export async function listen(app: Fetcher, options: ListenerOptions): Promise<Listener> {
+  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
   const underWay = new Set<ServerResponse>()
   let closing = false
   let emptied = () => {}
@@ -49,25 +65,20 @@ export async function listen(
     // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
     { hostname: 'transload', errorHandler: () => badRequest() },
   )
-  const server = createServer(
-    {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECKING_INTERVAL_MS,
-      // Refused below, with a body.
-      requireHostHeader: false,
-    },
-    (incoming, outgoing) => {
-      const refused = refusal(incoming)
-      if (refused) return answer(outgoing, refused)
-      underWay.add(outgoing)
-      outgoing.once('close', () => {
-        underWay.delete(outgoing)
-        if (underWay.size === 0) emptied()
-      })
-      void serve(incoming, outgoing)
-    },
-  )
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const refused = refusal(incoming)
+    if (refused) return answer(outgoing, refused)
+    underWay.add(outgoing)
+    outgoing.once('close', () => {
+      underWay.delete(outgoing)
+      if (underWay.size === 0) emptied()
+    })
+    void serve(incoming, outgoing)
+  }
+  const server = tls ? createTlsServer({ ...MANNERS, ...readTls(tls) }, handle) : createServer(MANNERS, handle)
+  const unwatch =
+    tls && 'setSecureContext' in server ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log) : undefined
+  limitConnections(server, options)
   server.on('checkExpectation', (_incoming, outgoing) =>
     answer(outgoing, { status: 417, message: 'Expect nothing but 100-continue.' }),
   )
@@ -83,9 +94,10 @@ export async function listen(
   await started(server, host, port)
 
   return {
-    url: urlOf(server, host),
+    url: urlOf(server, host, tls ? 'https' : 'http'),
     close: async (graceMs) => {
       closing = true
+      unwatch?.()
       for (const outgoing of underWay) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
@@ -95,6 +107,26 @@ export async function listen(
       await closed
     },
   }
+}
+
+/** Lets nobody hold more connections than there are for everybody, and no address more than its share. */
+function limitConnections(
+  server: SocketServer,
+  { maxConnections, sourceConnections = Number.POSITIVE_INFINITY }: ListenerOptions,
+): void {
+  if (maxConnections !== undefined) server.maxConnections = maxConnections
+  const held = new Map<string, number>()
+  server.on('connection', (socket: Socket) => {
+    const source = socket.remoteAddress ?? ''
+    const count = (held.get(source) ?? 0) + 1
+    if (count > sourceConnections) return void socket.destroy()
+    held.set(source, count)
+    socket.once('close', () => {
+      const left = (held.get(source) ?? 1) - 1
+      if (left === 0) held.delete(source)
+      else held.set(source, left)
+    })
+  })
 }
 
 interface Refusal {
@@ -157,7 +189,7 @@ async function unlessSent(response: Response | Promise<Response>, outgoing: Serv
   return outgoing.headersSent ? RESPONSE_ALREADY_SENT : made
 }
 
-function started(server: Server, host: string, port: number): Promise<void> {
+function started(server: SocketServer, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -167,11 +199,11 @@ function started(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-function urlOf(server: Server, host: string): string {
+function urlOf(server: SocketServer, host: string, scheme: string): string {
   // A server that listens on a port has an address with a port.
   const { port } = server.address() as AddressInfo
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${port}`
+  return `${scheme}://${name}:${port}`
 }
 
 function withinGrace(work: Promise<void>, graceMs: number): Promise<void> {

@@ -2,7 +2,7 @@ import type { Caller } from './credentials.ts'
 import type { Found, Named } from './find.ts'
 import type { Version1 } from './intake.ts'
 import type { Problem } from './mapping/fields.ts'
-import type { Draft } from './mapping/paths.ts'
+import { type Draft, dropAt, placeOf } from './mapping/paths.ts'
 import type { KnownFacts } from './mapping/request.ts'
 import type { Xref } from './xref.ts'
 
@@ -79,6 +79,7 @@ export function ownNumber(intake: Version1, found: Found | undefined): string | 
 export function withoutName(intake: Version1, body: Draft, by: string | undefined): Draft {
   const row = intake.compiled.action.request.find((candidate) => candidate.kind === 'move' && candidate.v1 === by)
   if (row?.kind !== 'move') return body
-  const { [row.v2]: _, ...rest } = body
+  const rest = structuredClone(body)
+  dropAt(rest, placeOf(row.v2))
   return rest
 }

@@ -9,8 +9,6 @@ import { namesIn } from './naming.ts'
 import type { Sending } from './service.ts'
 import { type Keepsake, vinKey } from './xref.ts'
 
-const IDEMPOTENCY_KEY_LIMIT_CHARACTERS = 255
-
 /** What tells this booking from others: the fields that go into it, in the order of their rows. */
 export function bookingOf(
   { compiled, sent }: Version1,
@@ -30,7 +28,7 @@ export function bookingOf(
     caller,
     reference: (keeps?.under[0] && sent(keeps.under[0])) ?? '',
     vin: keeps?.with ? vinKey(sent(keeps.with)) : '',
-    idempotencyKey: typeof key === 'string' && key !== '' ? key.slice(0, IDEMPOTENCY_KEY_LIMIT_CHARACTERS) : undefined,
+    idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
     fields,
     deadline,
   }

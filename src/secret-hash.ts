@@ -10,7 +10,26 @@ const HASH_BYTES = 32
 /** What scrypt may take: 128 bytes a block a round, and some. */
 const MEMORY_BYTES = 256 * 1024 * 1024
 
-const slowHash = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
+const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
+
+/** Hashes at once: of the four threads that make them, some have to be left for files and names. */
+const AT_ONCE = 2
+let underWay = 0
+const waiting: (() => void)[] = []
+
+/** A slow hash, in its turn. */
+async function slowHash(...words: Parameters<typeof derive>): Promise<Buffer> {
+  if (underWay >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+  else underWay += 1
+  try {
+    return await derive(...words)
+  } finally {
+    const next = waiting.shift()
+    // The next one takes the place over.
+    if (next) next()
+    else underWay -= 1
+  }
+}
 
 /** A salted, slow hash of a secret in the PHC string format: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export async function hashSecret(secret: string): Promise<string> {

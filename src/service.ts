@@ -49,7 +49,7 @@ export interface Service {
 }
 
 /** Where the service is. */
-export type Address = Pick<Account, 'origin' | 'prefix'>
+export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
 
 /** What has been found out about an address. */
 interface Acquaintance {

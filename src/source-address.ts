@@ -27,6 +27,8 @@ export function compileNetworks(networks: readonly string[]): Networks {
     return { list, fixed }
   })
   const narrowest = (address: string) => {
+    // A connection that is closed already has no address.
+    if (isIP(address) === 0) return -1
     const family = familyName(isIP(address))
     return compiled.reduce((most, { list, fixed }) => (fixed > most && list.check(address, family) ? fixed : most), -1)
   }
@@ -42,11 +44,16 @@ export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Net
   if (!trusted) return address
   const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
   for (const hop of forwarded.reverse()) {
-    const next = plain(hop.trim())
+    const next = plain(withoutPort(hop.trim()))
     if (!trusted.has(address) || isIP(next) === 0) break
     address = next
   }
   return address
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  return hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
 }
 
 /** IPv4 addresses come mapped into IPv6 where the server listens on both. */

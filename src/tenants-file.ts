@@ -8,38 +8,71 @@ const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictO
   error: 'must say where the secret is: {"env": "NAME"} or {"file": "/path"}',
 })
 
-const tenant = z.strictObject({
-  name: z.string().regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores'),
-  credentials: z
-    .array(
-      z.strictObject({
-        id: z.string().regex(/^[^:\p{Cc}]+$/u, 'must be a client id, which has no colon'),
-        secret_hash: z.string().refine(isSecretHash, 'must be a hash that `transload tenants hash` made'),
-      }),
-    )
-    .default([]),
-  networks: z.array(z.string().refine(isNetwork, 'must be a network such as 192.0.2.0/24')).default([]),
-  v2: z.strictObject({
-    client_id: z.string().min(1),
-    client_secret: secretRef,
-    base_url: z.string().pipe(serviceAddress).optional(),
-    token: z.enum(['basic', 'oauth2', 'auto']).optional(),
-  }),
-  webhook_secret: secretRef.optional(),
-  callback_url: z.string().pipe(webAddress).optional(),
-  defaults: z
-    .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
-    .default({}),
-  error_status: z.enum(['ok', 'as-is']).optional(),
-  shipment_number: z.enum(['caller', 'service']).optional(),
-  actions: z.record(z.string(), z.string()).default({}),
-  limits: z
-    .strictObject({ per_second: z.number().positive().optional(), concurrent: z.int().positive().optional() })
-    .default({}),
+const credential = z.strictObject({
+  id: z.string().regex(/^[^:\p{Cc}]+$/u, 'must be a client id, which has no colon'),
+  secret_hash: z
+    .string()
+    .refine(isSecretHash, 'must be a hash that `transload tenants hash` made')
+    .describe('What `transload tenants hash` prints.'),
 })
 
+const network = z.string().refine(isNetwork, 'must be a network such as 192.0.2.0/24')
+
+const tenant = z
+  .strictObject({
+    name: z.string().regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores'),
+    credentials: z
+      .array(credential)
+      .default([])
+      .describe('What its callers send as HTTP Basic authentication; several, so that they can be rotated.'),
+    networks: z
+      .array(network)
+      .default([])
+      .describe('Where its callers that send no credential come from, such as 192.0.2.0/24.'),
+    v2: z
+      .strictObject({
+        client_id: z.string().min(1),
+        client_secret: secretRef,
+        base_url: z.string().pipe(serviceAddress).optional().describe('Instead of V2_BASE_URL.'),
+        token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
+      })
+      .describe('Its credential at the service.'),
+    webhook_secret: secretRef.optional(),
+    callback_url: z.string().pipe(webAddress).optional(),
+    defaults: z
+      .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
+      .default({})
+      .describe('Instead of DEFAULT_TRANSPORT_TYPE and DEFAULT_VEHICLE_TYPE.'),
+    error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
+    shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
+    actions: z.record(z.string(), z.string()).default({}).describe('More ActionNames: name → action.'),
+    limits: z
+      .strictObject({
+        per_second: z.number().positive().optional().describe("Calls per second; a second's worth may come at once."),
+        concurrent: z.int().positive().optional().describe('Calls at a time.'),
+      })
+      .default({}),
+  })
+  .meta({ anyOf: [{ required: ['credentials'] }, { required: ['networks'] }] })
+
 /** The shape of the tenants file; `docs/tenants.schema.json` is generated from it. */
-export const tenantsSchema = z.strictObject({ tenants: z.array(tenant).min(1, 'must have at least one tenant') })
+export const tenantsSchema = z.strictObject({
+  $schema: z.string().optional().describe('For editors; means nothing to the gateway.'),
+  tenants: z.array(tenant).min(1, 'must have at least one tenant'),
+})
+
+/** What can be read of a tenant with mistakes, so that one of them does not hide the others. */
+const readable = z.object({
+  name: tenant.shape.name.catch('(no name)'),
+  credentials: z.array(credential.nullable().catch(null)).default([]).catch([null]),
+  networks: z.array(network.nullable().catch(null)).default([]).catch([null]),
+  v2: z.object({ client_secret: secretRef.optional().catch(undefined) }).catch({ client_secret: undefined }),
+  webhook_secret: secretRef.optional().catch(undefined),
+  actions: tenant.shape.actions.catch({}),
+})
+const readableTenants = z.object({ tenants: z.array(readable) })
+
+type Readable = z.output<typeof readable>
 
 /** A tenant as its file declares it, with the service's secret fetched from where the file says it is. */
 export type Tenant = z.output<typeof tenant> & { readonly secret: string }
@@ -61,54 +94,69 @@ export function readTenants(
   actions: ReadonlySet<string>,
   env: NodeJS.ProcessEnv = process.env,
 ): readonly Tenant[] {
-  let content: unknown
-  try {
-    content = JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new TenantsMistakes([`${path}: cannot be read as JSON: ${error instanceof Error ? error.message : error}`])
-  }
+  const content = contentOf(path)
   const parsed = tenantsSchema.safeParse(content)
-  if (!parsed.success) {
-    throw new TenantsMistakes(parsed.error.issues.map(({ path: at, message }) => `${path}: ${inWords(at)}: ${message}`))
+  const tenants = readableTenants.safeParse(content).data?.tenants ?? []
+  const mistakes = [
+    ...(parsed.error?.issues ?? []).map(inWords),
+    ...inconsistencies(tenants),
+    ...unknownActions(tenants, actions),
+    ...tenants.flatMap((declared) => missingSecrets(declared, env)),
+  ]
+  if (!parsed.success || mistakes.length > 0) throw new TenantsMistakes(mistakes.map((said) => `${path}: ${said}`))
+  return parsed.data.tenants.map((declared) => ({
+    ...declared,
+    secret: fetchSecret(declared.v2.client_secret, env) ?? '',
+  }))
+}
+
+function contentOf(path: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new TenantsMistakes([`${path}: cannot be read: ${error instanceof Error ? error.message : error}`])
   }
-  const { tenants } = parsed.data
-  const mistakes = [...inconsistencies(tenants), ...unknownActions(tenants, actions)]
-  const read = tenants.map((declared) => {
-    const secret = fetchSecret(declared.v2.client_secret, env)
-    if (secret === undefined)
-      mistakes.push(`${declared.name}: the secret of the service is not where v2.client_secret says`)
-    if (declared.webhook_secret && fetchSecret(declared.webhook_secret, env) === undefined) {
-      mistakes.push(`${declared.name}: the secret of the webhooks is not where webhook_secret says`)
-    }
-    return { ...declared, secret: secret ?? '' }
-  })
-  if (mistakes.length > 0) throw new TenantsMistakes(mistakes.map((mistake) => `${path}: ${mistake}`))
-  return read
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // The parser quotes what it stumbles over, which may be a secret that is in the wrong place.
+    const where = /\(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0]
+    throw new TenantsMistakes([`${path}: is no JSON${where === undefined ? '' : ` ${where}`}`])
+  }
 }
 
-function inWords(at: readonly PropertyKey[]): string {
-  return at
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
-    .join('')
-    .slice(1)
+function inWords({ path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string {
+  const at = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
+  return at === '' ? message : `${at.slice(1)}: ${message}`
 }
 
-function inconsistencies(tenants: readonly z.output<typeof tenant>[]): string[] {
+function missingSecrets({ name, v2, webhook_secret }: Readable, env: NodeJS.ProcessEnv): string[] {
+  const isMissing = (ref: z.output<typeof secretRef> | undefined) => ref && fetchSecret(ref, env) === undefined
+  return [
+    ...(isMissing(v2.client_secret) ? [`${name}: the secret of the service is not where v2.client_secret says`] : []),
+    ...(isMissing(webhook_secret) ? [`${name}: the secret of the webhooks is not where webhook_secret says`] : []),
+  ]
+}
+
+function inconsistencies(tenants: readonly Readable[]): string[] {
   const nobody = tenants.filter(({ credentials, networks }) => credentials.length === 0 && networks.length === 0)
   return [
     ...nobody.map(({ name }) => `${name}: has neither credentials nor networks, so that nobody is it`),
     ...twice(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
-    ...twice(tenants.flatMap(({ credentials }) => credentials.map(({ secret_hash }) => secret_hash))).map(
+    ...twice(tenants.flatMap(({ credentials }) => texts(credentials.map((one) => one?.secret_hash)))).map(
       () => 'two credentials have the same hash',
     ),
-    ...sharedBy(tenants, ({ credentials }) => credentials.map(({ id }) => id)).map(
+    ...sharedBy(tenants, ({ credentials }) => texts(credentials.map((one) => one?.id))).map(
       (id) => `two tenants accept the credential ${id}`,
     ),
-    ...sharedBy(tenants, ({ networks }) => networks).map((network) => `two tenants have the network ${network}`),
+    ...sharedBy(tenants, ({ networks }) => texts(networks)).map((shared) => `two tenants have the network ${shared}`),
   ]
 }
 
-function unknownActions(tenants: readonly z.output<typeof tenant>[], known: ReadonlySet<string>): string[] {
+const texts = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === 'string')
+
+function unknownActions(tenants: readonly Readable[], known: ReadonlySet<string>): string[] {
   return tenants.flatMap(({ name, actions }) =>
     Object.entries(actions)
       .filter(([, action]) => !known.has(action))

@@ -32,10 +32,10 @@ interface Register {
 }
 
 const VERIFIED_KEPT = 100_000
-/** So many wrong secrets for one id from one address in a while, and no more are looked at from there. */
-const WRONG_LIMIT = 10
-const WRONG_WINDOW_MS = 60_000
-const WRONG_KEPT = 10_000
+/** So many different wrong secrets for one id from one address in a while, and no other is looked at from there. */
+const GUESSES = 10
+const GUESSES_WINDOW_MS = 60_000
+const GUESSES_KEPT = 10_000
 
 /** Tells tenants apart by their credentials, or by their networks where they send none. */
 export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenant[]): TenantCredentials {
@@ -43,8 +43,11 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
   // The key is this process's own, so that what is kept in memory is worth nothing elsewhere.
   const key = randomBytes(32)
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
-  const verified = new LRUCache<string, Promise<Caller | undefined>>({ max: VERIFIED_KEPT })
-  const wrong = new LRUCache<string, number>({ max: WRONG_KEPT, ttl: WRONG_WINDOW_MS, noUpdateTTL: true })
+  const verified = new LRUCache<string, Caller>({ max: VERIFIED_KEPT })
+  // Known to be wrong: whoever goes on sending an old secret uses up no guesses, nor anybody's time.
+  const refused = new LRUCache<string, true>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS })
+  const checking = new Map<string, Promise<Caller | undefined>>()
+  const guesses = new LRUCache<string, number>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
   // An id that nobody has takes as long to refuse as one that somebody has.
   const decoy = hashSecret(digest('nobody')).then((hash) => [{ hash, caller: undefined }])
   let callers = new Map<string, { readonly declared: string; readonly caller: Caller }>()
@@ -75,18 +78,31 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     if (!pair) return undefined
     const credential = basicOf(pair.id, pair.secret)
     const id = digest(credential)
-    const known = await verified.get(id)
+    const known = verified.get(id)
     if (known) return { ...known, credential }
-    const guesses = digest(`${source} ${pair.id}`)
-    if ((wrong.get(guesses) ?? 0) >= WRONG_LIMIT) throw tooManyGuesses()
-    const checking = verified.get(id) ?? matching(pair.secret, register.byId.get(pair.id) ?? (await decoy))
-    verified.set(id, checking)
-    const caller = await checking
-    if (caller) return { ...caller, credential }
-    // What is wrong now may be right after a rotation.
-    verified.delete(id)
-    wrong.set(guesses, (wrong.get(guesses) ?? 0) + 1)
-    return undefined
+    if (refused.has(id)) return undefined
+    let check = checking.get(id)
+    if (!check) {
+      check = verify(pair, id, digest(`${source} ${pair.id}`)).finally(() => checking.delete(id))
+      checking.set(id, check)
+    }
+    const caller = await check
+    return caller && { ...caller, credential }
+  }
+
+  /** Counted before it is known to be wrong, so that many guesses at once are not free. */
+  async function verify(pair: Pair, id: string, guesser: string): Promise<Caller | undefined> {
+    const count = guesses.get(guesser) ?? 0
+    if (count >= GUESSES) throw tooManyGuesses()
+    guesses.set(guesser, count + 1)
+    const asked = register
+    const caller = await matching(pair.secret, asked.byId.get(pair.id) ?? (await decoy))
+    if (caller) guesses.set(guesser, Math.max(0, (guesses.get(guesser) ?? 0) - 1))
+    // What a list says that has been replaced meanwhile is not worth remembering.
+    if (asked !== register) return caller
+    if (caller) verified.set(id, caller)
+    else refused.set(id, true)
+    return caller
   }
 
   function byAddress(source: string): Caller | undefined {
@@ -105,16 +121,26 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     mode: 'tenants',
     identify,
     verified: recognise,
-    passage: async (incoming) =>
-      isBearer(incoming.headers.authorization)
-        ? asTheyAre(deps, incoming.headers.authorization)
-        : passageOf(await identify(incoming)),
+    passage: async (incoming) => {
+      if (isBearer(incoming.headers.authorization)) return asTheyAre(deps, incoming.headers.authorization)
+      const caller = await identify(incoming)
+      return isForTokens(incoming) ? { ...passageOf(caller), ...caller.account.forTokens } : passageOf(caller)
+    },
     replace: (list) => {
       register = registerOf(list)
-      verified.clear()
-      wrong.clear()
+      // Tenants that stay as they are need no slow hash again.
+      for (const [id, caller] of verified) if (callers.get(caller.tenant)?.caller !== caller) verified.delete(id)
+      refused.clear()
+      guesses.clear()
     },
   }
+}
+
+type Pair = NonNullable<ReturnType<typeof basicPair>>
+
+/** Whether a call that is passed through asks for a token; the router has decoded its path already. */
+function isForTokens({ url = '' }: IncomingMessage): boolean {
+  return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
 }
 
 async function matching(
@@ -133,7 +159,7 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
     deps,
     v2.base_url ?? deps.config.V2_BASE_URL,
     basic,
-    `tenant ${name}`,
+    `tenant ${name} ${basic}`,
     v2.token ?? deps.config.V2_TOKEN,
   )
   const settings = {

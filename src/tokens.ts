@@ -1,4 +1,5 @@
 import { GatewayError } from './errors.ts'
+import { createRetry, type Retry } from './retries.ts'
 import { serviceWords } from './service-words.ts'
 import { NoReply, type Upstream, type UpstreamReply } from './upstream.ts'
 
@@ -32,7 +33,7 @@ interface Token {
 const DEFAULT_LIFE_S = 300
 /** A token this close to its end may expire on the way. */
 const MARGIN_MS = 5_000
-/** The share of its life after which a token is renewed behind the callers' backs. */
+/** The share of its usable life after which a token is renewed behind the callers' backs. */
 const RENEW_AFTER = 0.8
 /** How long a failed renewal is left alone while the cached token is still good. */
 const RENEW_PAUSE_MS = 5_000
@@ -42,11 +43,13 @@ export function createTokens(source: TokenSource): Tokens {
   let token: Token | undefined
   let fetching: Promise<Token> | undefined
   let pausedUntil = 0
+  const retry = createRetry()
 
   const fetchOnce = (): Promise<Token> => {
-    fetching ??= fetchToken(source)
+    fetching ??= fetchToken(source, retry)
       .then((fetched) => {
         token = fetched
+        pausedUntil = 0
         return fetched
       })
       .finally(() => {
@@ -74,33 +77,37 @@ export function createTokens(source: TokenSource): Tokens {
   }
 }
 
-async function fetchToken(source: TokenSource): Promise<Token> {
-  const askedAt = performance.now()
-  const reply = await source.upstream.call({
-    method: 'POST',
-    origin: source.origin,
-    path: `${source.prefix}/oauth2/token`,
-    headers: {
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-      authorization: source.basic,
-      'content-type': 'application/x-www-form-urlencoded',
-    },
-    body: 'grant_type=client_credentials',
-    pool: source.pool,
-    deadline: askedAt + source.timeoutMs,
+async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
+  const deadline = performance.now() + source.timeoutMs
+  let askedAt = 0
+  const ask = () => {
+    askedAt = performance.now()
+    return source.upstream.call({
+      method: 'POST',
+      origin: source.origin,
+      path: `${source.prefix}/oauth2/token`,
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        authorization: source.basic,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+      pool: source.pool,
+      deadline,
+    })
+  }
+  const reply = await retry(ask, deadline).catch((error: unknown) => {
+    throw error instanceof NoReply ? silent(error) : error
   })
   if (reply.status < 200 || reply.status > 299) throw notGiven(reply)
   const { access_token: text, expires_in: life } = bodyOf(reply)
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) throw unreadable()
   const seconds = Number(life ?? DEFAULT_LIFE_S)
   const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
-  return {
-    text,
-    // The life begins when it was asked for, at the latest.
-    expiresAt: askedAt + Math.max(lifeMs - MARGIN_MS, lifeMs / 2),
-    renewAt: askedAt + lifeMs * RENEW_AFTER,
-  }
+  const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
+  // The life begins when it was asked for, at the latest.
+  return { text, expiresAt: askedAt + usableMs, renewAt: askedAt + usableMs * RENEW_AFTER }
 }
 
 function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: unknown } {
@@ -111,6 +118,9 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
     return {}
   }
 }
+
+/** What a caller of version 1 can send. */
+const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
 const unreadable = () =>
   new GatewayError('login-failed', 'The service gave no token that can be read. Try again later.', { status: 502 })
@@ -123,22 +133,43 @@ function notGiven({ status, headers, body }: UpstreamReply): GatewayError {
     return new GatewayError(
       'login-refused',
       `The service gives no token for the credential; check the Client ID and the Client Secret.${said}`,
+      { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
     )
   }
   return new GatewayError('login-failed', `The service gives no token now; try again later.${said}`, {
     status: status === 503 || status === 429 ? 503 : 502,
+    serviceStatus: status,
     headers: { 'Retry-After': headers['retry-after'] ?? '5' },
   })
 }
 
+/** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */
+function silent(cause: NoReply): GatewayError {
+  return cause.silence === 'late'
+    ? late(cause)
+    : new GatewayError(
+        'login-failed',
+        'The service cannot be reached for a token; nothing was sent. Try again later.',
+        {
+          cause,
+        },
+      )
+}
+
+const late = (cause?: NoReply) =>
+  new GatewayError('login-failed', 'The service gave no token in time; nothing was sent. Try again later.', {
+    status: 504,
+    cause,
+  })
+
 /** Waits for a fetch that others wait for too, but no longer than this call has. */
 async function before<T>(deadline: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new NoReply('unsent')), deadline - performance.now())
+  const over = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(late()), deadline - performance.now())
   })
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work, over])
   } finally {
     clearTimeout(timer)
   }

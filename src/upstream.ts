@@ -62,15 +62,24 @@ export interface Upstream {
 export interface UpstreamOptions {
   readonly connections: number
   readonly timeoutMs: number
+  /** @default what Node trusts, and no certificate of our own */
+  readonly tls?: UpstreamTls
+}
+
+/** Whom to trust at the service's end, and what to show there. */
+export interface UpstreamTls {
+  readonly ca?: string[]
+  readonly cert?: Buffer
+  readonly key?: Buffer
 }
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 const POOLS_KEPT = 1000
 
 /** Opens the way to the service; no connection is made before the first call. */
-export function createUpstream({ connections, timeoutMs }: UpstreamOptions): Upstream {
+export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOptions): Upstream {
   // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
-  const options: Client.Options = { connect: { timeout: timeoutMs }, headersTimeout: 0, bodyTimeout: 0 }
+  const options: Client.Options = { connect: { timeout: timeoutMs, ...tls }, headersTimeout: 0, bodyTimeout: 0 }
   const pools = new LRUCache<string, Pool>({
     max: POOLS_KEPT,
     dispose: (pool) => void pool.close().catch(() => undefined),

@@ -5,9 +5,10 @@ import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
-import { configNames } from '../src/config.ts'
+import { configNames, readConfig } from '../src/config.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
 import { loadMappings } from '../src/mappings.ts'
+import { readTenants } from '../src/tenants-file.ts'
 import { openHouse, post } from './house.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -129,6 +130,18 @@ function curl(line: string, url: string): Promise<string> {
     sent.once('error', reject).end(body)
   })
 }
+
+test('the example files of the configuration are accepted', async () => {
+  const [lookups = '', tenants = ''] = blocks('docs/configuration.md', 'json')
+  const folder = folderOf([
+    { file: 'lookups.json', code: lookups },
+    { file: 'tenants.json', code: tenants },
+  ])
+  const config = readConfig({ V2_BASE_URL: 'https://service.example.com', LOOKUPS_FILE: join(folder, 'lookups.json') })
+  const { actions } = await loadMappings(undefined, config.LOOKUPS_FILE)
+  const env = { ACME_V2_SECRET: 'invented' }
+  expect(readTenants(join(folder, 'tenants.json'), new Set(actions.keys()), env)).toHaveLength(1)
+})
 
 const modules = blocks('docs/writing-a-mapping.md', 'js').map((code) => ({
   file: /^\/\/ ([\w-]+\.mjs)$/m.exec(code)?.[1] ?? 'nameless.mjs',

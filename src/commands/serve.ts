@@ -1,14 +1,18 @@
+import cluster from 'node:cluster'
 import { readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
 import { createLog } from '../log.ts'
 import { loadMappings } from '../mappings.ts'
 import { openStore } from '../store/open.ts'
+import { runWorkers } from '../workers.ts'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */
 export async function serve(): Promise<number> {
   const config = readConfig()
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const log = createLog(config.LOG_LEVEL)
+  if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
+
   const store = await openStore(config.STORE_URL, {
     onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
   })
@@ -26,6 +30,8 @@ export async function serve(): Promise<number> {
   await store.close()
   log.info('stopped')
   await new Promise<void>((resolve) => log.flush(() => resolve()))
+  // A worker's line to the process that started it would keep it alive.
+  process.disconnect?.()
   return 0
 }
 

@@ -3,7 +3,7 @@ import { EXIT_USAGE } from '../cli.ts'
 import { readConfig } from '../config.ts'
 import { loadMappings } from '../mappings.ts'
 import { hashSecret } from '../secret-hash.ts'
-import { readTenants, type Tenant } from '../tenants-file.ts'
+import { readTenants, type Tenant, TenantsMistakes } from '../tenants-file.ts'
 import { NO_SERVICE } from './with-store.ts'
 
 const USAGE = `Usage:
@@ -41,10 +41,11 @@ async function hash(): Promise<number> {
 }
 
 /** The tenants of a file, or of the one that the environment names. */
-export async function read(file: string | undefined): Promise<readonly Tenant[]> {
+async function read(file: string | undefined): Promise<readonly Tenant[]> {
   const config = readConfig({ ...NO_SERVICE, ...process.env, ...(file !== undefined && { TENANTS_FILE: file }) })
+  if (config.TENANTS_FILE === undefined) throw new TenantsMistakes(['TENANTS_FILE is not set, and no file was named'])
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  return readTenants(config.TENANTS_FILE ?? '', new Set(catalog.actions.keys()))
+  return readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
 }
 
 function inColumns({ name, credentials, networks, v2 }: Tenant): string {

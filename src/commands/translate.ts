@@ -17,19 +17,13 @@ const STANDARD_INPUT = 0
 
 /** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
 export async function translate(words: readonly string[]): Promise<number> {
-  const { positionals, values } = parseArgs({
-    args: [...words],
-    allowPositionals: true,
-    options: { json: { type: 'boolean', default: false } },
-  })
-  const [name = '', file] = positionals
+  const asked = readWords(words)
+  if (typeof asked === 'string') return misuse(asked)
+  const { name, file, json } = asked
   const config = readConfig({ V2_BASE_URL: NOWHERE, ...process.env })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const compiled = catalog.actions.get(name)
-  if (!compiled) {
-    process.stderr.write(`transload: translate needs an action, one of ${[...catalog.actions.keys()].join(', ')}\n`)
-    return EXIT_USAGE
-  }
+  if (!compiled) return misuse(`translate needs an action, one of ${[...catalog.actions.keys()].join(', ')}`)
   let body: ReturnType<typeof readBody>
   try {
     body = readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
@@ -48,11 +42,28 @@ export async function translate(words: readonly string[]): Promise<number> {
     createService(config, upstream),
     config.V2_BASE_URL,
   )
-  process.stdout.write(values.json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
+  process.stdout.write(json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
   return run.ok ? 0 : EXIT_PROBLEMS
 }
 
 const EXIT_PROBLEMS = 1
+
+/** What is asked for, or what is wrong with how. */
+function readWords(words: readonly string[]) {
+  const options = { json: { type: 'boolean', default: false } } as const
+  try {
+    const { positionals, values } = parseArgs({ args: [...words], allowPositionals: true, options })
+    const [name = '', file, ...rest] = positionals
+    return rest.length === 0 ? { name, file, json: values.json } : 'translate takes one file'
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function misuse(complaint: string): number {
+  process.stderr.write(`transload: ${complaint}\nUsage: transload translate <action> [file] [--json]\n`)
+  return EXIT_USAGE
+}
 
 function inWords(run: DryRun): string {
   const width = Math.max(0, ...run.fields.map(({ to }) => to.length))

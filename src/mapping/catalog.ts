@@ -53,13 +53,15 @@ export class MappingMistakes extends Error {
 /** Checks declarations, all of them, and compiles them; throws `MappingMistakes`. */
 export function compileCatalog(actions: readonly Action[], { tables, synonyms = {} }: CatalogOptions): Catalog {
   const surroundings = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
+  // What has the name of another clashes with it in every way; saying so once is enough.
+  const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
   const mistakes = [
     ...actions.flatMap((action) => mistakesOf(action, surroundings)),
     ...twice(actions.map(({ name }) => name)).map((name) => `${name}: two actions have this name`),
     ...Object.entries(synonyms)
       .filter(([, target]) => !actions.some(({ name }) => name === target))
       .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is no action`),
-    ...pathsOf(actions).flatMap((path) => clashes(path, actions.filter(servedAt(path)), synonyms)),
+    ...pathsOf(actions).flatMap((path) => clashes(path, distinct.filter(servedAt(path)), synonyms)),
   ]
   // Compiling a declaration that breaks a rule would only repeat the mistake in other words.
   if (mistakes.length > 0) throw new MappingMistakes(mistakes)
@@ -133,7 +135,7 @@ function servedAt(path: string): (action: Action) => boolean {
 }
 
 function clashes(path: string, actions: readonly Action[], synonyms: Readonly<Record<string, string>>): string[] {
-  const names = [...new Set(actions.map(({ name }) => name))].join(' and ')
+  const names = actions.map(({ name }) => name).join(' and ')
   const mistakes: string[] = []
   const meaning = new Map<string, string>()
   for (const { name, legacy } of actions) {

@@ -1,4 +1,4 @@
-import { type Draft, type Place, placeOf } from './paths.ts'
+import { type Draft, dropAt, placeOf } from './paths.ts'
 
 /** Lays the sent fields over the whole that the service has, in this entry of its lists; gives a new body. */
 export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
@@ -11,18 +11,24 @@ export function compileOverlay(serverSets: readonly string[]): Overlay {
   const closed = serverSets.map(placeOf)
   return (current, sent, entry) => {
     const whole = asDraft(structuredClone(current))
-    for (const place of closed) drop(whole, place, 0)
+    for (const place of closed) dropAt(whole, place)
     lay(whole, sent, entry)
     return whole
   }
 }
 
-/** Which entry of a list carries this value: the vehicle that a VIN means. The first where none does. */
+/**
+ * Which entry of a list carries this value: the vehicle that a VIN means, in whatever case and with whatever blanks.
+ * The first where none does.
+ */
 export function entryWith(list: unknown, key: string, value: string | undefined): number {
   if (!Array.isArray(list) || value === undefined) return 0
-  const wanted = value.toUpperCase()
-  const found = list.findIndex((entry) => String(asDraft(entry)[key] ?? '').toUpperCase() === wanted)
+  const found = list.findIndex((entry) => bare(String(asDraft(entry)[key] ?? '')) === bare(value))
   return Math.max(found, 0)
+}
+
+function bare(text: string): string {
+  return text.replace(/\s+/g, '').toUpperCase()
 }
 
 function lay(whole: Draft, sent: Draft, entry: number): void {
@@ -41,18 +47,6 @@ function lay(whole: Draft, sent: Draft, entry: number): void {
       whole[key] = value
     }
   }
-}
-
-function drop(holder: unknown, place: Place, at: number): void {
-  const step = place[at]
-  if (typeof holder !== 'object' || holder === null || step === undefined) return
-  if (typeof step === 'number') {
-    // A declared `[0]` stands for every entry of the list.
-    if (Array.isArray(holder)) for (const entry of holder) drop(entry, place, at + 1)
-    return
-  }
-  if (at === place.length - 1) delete (holder as Draft)[step]
-  else drop((holder as Draft)[step], place, at + 1)
 }
 
 /** An object as it is; anything else, which nothing can be laid over, as an empty one. */

@@ -56,6 +56,20 @@ export function putAt(body: Draft, place: Place, value: unknown): void {
   holder[place[last] as string | number] = value
 }
 
+/** Takes away what stands at a place, in every entry of a list, if there is anything. */
+export function dropAt(holder: unknown, place: Place, at = 0): void {
+  const step = place[at]
+  if (typeof holder !== 'object' || holder === null || step === undefined) return
+  if (typeof step === 'number') {
+    // A declared `[0]` stands for every entry of the list.
+    if (Array.isArray(holder)) for (const entry of holder) dropAt(entry, place, at + 1)
+  } else if (at === place.length - 1) {
+    delete (holder as Draft)[step]
+  } else {
+    dropAt((holder as Draft)[step], place, at + 1)
+  }
+}
+
 /** Every leaf of a body with its path; empty objects and lists are leaves. */
 export function* leaves(value: unknown, path = ''): Generator<readonly [path: string, value: unknown]> {
   if (Array.isArray(value) && value.length > 0) {

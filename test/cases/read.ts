@@ -179,13 +179,13 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
   const explanations: Explanation[] = []
   const { body, problems } = compiled.request(intake.fields, { settings, facts, explanations })
   const unnamed = finds && !found ? [{ field: finds.by[0] ?? '', code: 'required', message: 'names nothing' }] : []
-  const nobody = { origin: config.V2_BASE_URL.origin, connections: 1, timeoutMs: 1 }
+  const service = createService(config, createUpstream({ connections: 1, timeoutMs: 1 }))
   const whole = one.current
     ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent)
     : body
   const request = requestOf(compiled, whole, finds && (found?.id ?? 'nothing'))
   return {
-    outgoing: createService(config, createUpstream(nobody)).outgoing(request),
+    outgoing: service.outgoing(request, config.V2_BASE_URL),
     explanations,
     problems: [...unnamed, ...problems],
     fields: intake.fields,

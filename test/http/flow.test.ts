@@ -56,7 +56,11 @@ async function shipmentOfTwo(house: House) {
     },
     { 'content-type': 'application/json' },
   )
-  return { id: String(json.id), number: String(json.number), vehicles: json.vehicles.map(({ id }: { id: string }) => id) }
+  return {
+    id: String(json.id),
+    number: String(json.number),
+    vehicles: json.vehicles.map(({ id }: { id: string }) => id),
+  }
 }
 
 describe('the life of a quote', () => {
@@ -501,11 +505,13 @@ describe('an update', () => {
     const house = await openHouse({ sandbox: { etag: true } })
     const { id } = await book(house)
     house.sandbox.requests.length = 0
-    const overtaken = house.sandbox.next(({ method }) => method === 'GET').then(() => {
-      const shipment = house.sandbox.shipments.get(id)
-      if (shipment?.delivery) shipment.delivery = { ...shipment.delivery, contact_name: 'Their change' }
-      house.sandbox.touch(id)
-    })
+    const overtaken = house.sandbox
+      .next(({ method }) => method === 'GET')
+      .then(() => {
+        const shipment = house.sandbox.shipments.get(id)
+        if (shipment?.delivery) shipment.delivery = { ...shipment.delivery, contact_name: 'Their change' }
+        house.sandbox.touch(id)
+      })
     const updated = await post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Our change' })
     await overtaken
     expect(updated.json).toMatchObject({ TransportationBooked: 'Yes' })
@@ -607,7 +613,12 @@ describe('cancelling what is canceled', () => {
   test('is not claimed where the service refuses a cancellation for another reason', async () => {
     const house = await openHouse()
     await book(house)
-    house.sandbox.fail({ kind: 'status', status: 409, body: { message: 'already on the truck' }, on: { method: 'DELETE' } })
+    house.sandbox.fail({
+      kind: 'status',
+      status: 409,
+      body: { message: 'already on the truck' },
+      on: { method: 'DELETE' },
+    })
     const { status, json } = await post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
     expect(status).toBe(409)
     expect(json.Message).toContain('already on the truck')
@@ -615,21 +626,32 @@ describe('cancelling what is canceled', () => {
 })
 
 describe('a name that the cross-reference does not have', () => {
-  test.each(['../x', 'a/b', '.', '..', '...', '%2e%2e', '..%2fquote', 'a?b', 'a#b', 'a b', 'a\\b', 'é', 'x'.repeat(65)])(
-    '%s never reaches the service as a path',
-    async (name) => {
-      const house = await openHouse()
-      for (const field of ['ReferenceNumber', 'ShipmentNumber', 'id']) {
-        expect((await read(house, { [field]: name })).status).toBe(404)
-        for (const path of ['/updateShipment.php', '/deleteShipment.php']) {
-          const { status, json } = await post(house, path, { [field]: name })
-          expect(status).toBe(404)
-          expect(json.TransportationBooked).toBe('No')
-        }
+  test.each([
+    '../x',
+    'a/b',
+    '.',
+    '..',
+    '...',
+    '%2e%2e',
+    '..%2fquote',
+    'a?b',
+    'a#b',
+    'a b',
+    'a\\b',
+    'é',
+    'x'.repeat(65),
+  ])('%s never reaches the service as a path', async (name) => {
+    const house = await openHouse()
+    for (const field of ['ReferenceNumber', 'ShipmentNumber', 'id']) {
+      expect((await read(house, { [field]: name })).status).toBe(404)
+      for (const path of ['/updateShipment.php', '/deleteShipment.php']) {
+        const { status, json } = await post(house, path, { [field]: name })
+        expect(status).toBe(404)
+        expect(json.TransportationBooked).toBe('No')
       }
-      expect(sent(house)).toEqual([])
-    },
-  )
+    }
+    expect(sent(house)).toEqual([])
+  })
 
   test('stays one segment of a path where the service itself gave such an id', async () => {
     const house = await openHouse()
@@ -673,9 +695,7 @@ describe('a name that the cross-reference does not have', () => {
     const { status, json } = await read(house, { ReferenceNumber: UNKNOWN_ID })
     expect(status).toBe(404)
     expect(json).toEqual({ Message: expect.any(String), TransportationBooked: 'No' })
-    expect(new Set(sent(house))).toEqual(
-      new Set([`GET /v2/shipments/${UNKNOWN_ID}`, `GET /v2/shipment/${UNKNOWN_ID}`]),
-    )
+    expect(new Set(sent(house))).toEqual(new Set([`GET /v2/shipments/${UNKNOWN_ID}`, `GET /v2/shipment/${UNKNOWN_ID}`]))
   })
 
   test('is 404 with its own name where the service does not know it either', async () => {

@@ -32,7 +32,11 @@ async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: 
 }
 
 /** Sends what cannot be accepted and gives the answer, having seen that nothing was sent on. */
-async function refused(body: string | object | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}, path = BOOKING) {
+async function refused(
+  body: string | object | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+  path = BOOKING,
+) {
   const house = await openHouse()
   const answer = await post(house, path, body, headers)
   expect(house.sandbox.requests).toEqual([])
@@ -234,7 +238,11 @@ describe('values', () => {
   })
 
   test('are trimmed', async () => {
-    const { pickup, external_id } = await booked({ ...bookingExample, PickupCity: '  Staten Island \r\n', ReferenceNumber: ' R-1 ' })
+    const { pickup, external_id } = await booked({
+      ...bookingExample,
+      PickupCity: '  Staten Island \r\n',
+      ReferenceNumber: ' R-1 ',
+    })
     expect(pickup.city).toBe('Staten Island')
     expect(external_id).toBe('R-1')
   })
@@ -292,7 +300,8 @@ describe('field names', () => {
 
   test('__proto__, constructor and prototype are data, and change nothing', async () => {
     const plain = await booked(bookingExample)
-    const sneaky = '{"__proto__":{"PickupZip":"99999","isAdmin":"yes"},"constructor":{"prototype":{"x":1}},"prototype":"p",'
+    const sneaky =
+      '{"__proto__":{"PickupZip":"99999","isAdmin":"yes"},"constructor":{"prototype":{"x":1}},"prototype":"p",'
     expect(await booked(JSON.stringify(bookingExample).replace('{', sneaky))).toEqual(plain)
     expect(await booked(`${form(bookingExample)}&__proto__=1&constructor=2&prototype[x]=3`)).toEqual(plain)
     expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('isAdmin')
@@ -349,7 +358,10 @@ describe('limits', () => {
   test('200 fields pass, 201 are 422', async () => {
     await booked({ ...bookingExample, ...filled(200 - known) })
     await booked(form({ ...bookingExample, ...filled(200 - known) }))
-    for (const body of [{ ...bookingExample, ...filled(201 - known) }, form({ ...bookingExample, ...filled(201 - known) })]) {
+    for (const body of [
+      { ...bookingExample, ...filled(201 - known) },
+      form({ ...bookingExample, ...filled(201 - known) }),
+    ]) {
       const { status, json } = await refused(body)
       expect(status).toBe(422)
       expect(json).toEqual({ Message: expect.stringContaining('200 fields'), TransportationBooked: 'No' })
@@ -372,7 +384,9 @@ describe('limits', () => {
     expect((await post(house, QUOTE, padded(2000))).status).toBe(200)
     expect((await post(house, QUOTE, padded(2001))).status).toBe(413)
     const bomb = Uint8Array.from(gzipSync(padded(5_000_000)))
-    expect((await post(house, QUOTE, Uint8Array.from(gzipSync(padded(2000))), { 'content-encoding': 'gzip' })).status).toBe(200)
+    expect(
+      (await post(house, QUOTE, Uint8Array.from(gzipSync(padded(2000))), { 'content-encoding': 'gzip' })).status,
+    ).toBe(200)
     const limited = await openHouse({ env: { BODY_LIMIT_BYTES: '20000' } })
     expect(bomb.length).toBeLessThan(20_000)
     expect((await post(limited, QUOTE, bomb, { 'content-encoding': 'gzip' })).status).toBe(413)
@@ -451,22 +465,27 @@ describe('a body of version 2 on a legacy path', () => {
     vehicles: [{ vin: '1FDXE4FN9PDD32477' }],
   }
 
-  test.each([QUOTE, '/quotes/getShippingQuoteWTS.php'])('on %s is a quote, and its reply is of version 2', async (path) => {
-    const house = await openHouse()
-    const body = '{ "pickup" : "10314",\n "delivery":"33166", "unknown_to_us": 12345678901234567890 }'
-    const { status, json, headers } = await post(house, path, body, FORM_LABEL)
-    const [request] = house.sandbox.requests
-    expect(request).toMatchObject({ method: 'POST', path: '/v2/quote', body })
-    expect(request?.headers['content-type']).toBe('application/json')
-    expect(status).toBe(200)
-    expect(json).toEqual({ shipment_id: expect.any(String), price: expect.any(Number) })
-    expect(headers.get('deprecation')).toBe('@1767225600')
-  })
+  test.each([QUOTE, '/quotes/getShippingQuoteWTS.php'])(
+    'on %s is a quote, and its reply is of version 2',
+    async (path) => {
+      const house = await openHouse()
+      const body = '{ "pickup" : "10314",\n "delivery":"33166", "unknown_to_us": 12345678901234567890 }'
+      const { status, json, headers } = await post(house, path, body, FORM_LABEL)
+      const [request] = house.sandbox.requests
+      expect(request).toMatchObject({ method: 'POST', path: '/v2/quote', body })
+      expect(request?.headers['content-type']).toBe('application/json')
+      expect(status).toBe(200)
+      expect(json).toEqual({ shipment_id: expect.any(String), price: expect.any(Number) })
+      expect(headers.get('deprecation')).toBe('@1767225600')
+    },
+  )
 
   test('goes by the way of asking that the service understands', async () => {
     const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
     const { status, json } = await post(house, QUOTE, { pickup: '10314', delivery: '33166' })
-    expect(house.sandbox.requests).toMatchObject([{ method: 'GET', path: '/v2/quote?pickup=10314&delivery=33166', body: '' }])
+    expect(house.sandbox.requests).toMatchObject([
+      { method: 'GET', path: '/v2/quote?pickup=10314&delivery=33166', body: '' },
+    ])
     expect(status).toBe(200)
     expect(json.price).toEqual(expect.any(Number))
   })
@@ -509,7 +528,11 @@ describe('a body of version 2 on a legacy path', () => {
     const house = await openHouse()
     const { json: made } = await post(house, BOOKING, SHIPMENT)
     const { status, json } = await post(house, '/deleteShipment.php', { id: made.id, external_id: 'X' })
-    expect(house.sandbox.requests.at(-1)).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${made.id}`, body: '' })
+    expect(house.sandbox.requests.at(-1)).toMatchObject({
+      method: 'DELETE',
+      path: `/v2/shipments/${made.id}`,
+      body: '',
+    })
     expect(status).toBe(200)
     expect(json).toMatchObject({ id: made.id, status: 'canceled' })
   })
@@ -546,19 +569,27 @@ describe('a body of version 2 on a legacy path', () => {
     expect(json.error).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('delivery') })
   })
 
-  test.each(['customer', 'pickup', 'delivery', 'vehicles', 'vehicle_type', 'transport_type', 'external_id', 'instructions'])(
-    'that mixes %s with version 1 is 422, and says which',
-    async (key) => {
-      const { status, json } = await refused({ [key]: 'x', PickupZip: '10314' })
-      expect(status).toBe(422)
-      expect(json).toEqual({ Message: expect.stringContaining(key), TransportationBooked: 'No' })
-      expect(json.Message).toContain('PickupZip')
-    },
-  )
+  test.each([
+    'customer',
+    'pickup',
+    'delivery',
+    'vehicles',
+    'vehicle_type',
+    'transport_type',
+    'external_id',
+    'instructions',
+  ])('that mixes %s with version 1 is 422, and says which', async (key) => {
+    const { status, json } = await refused({ [key]: 'x', PickupZip: '10314' })
+    expect(status).toBe(422)
+    expect(json).toEqual({ Message: expect.stringContaining(key), TransportationBooked: 'No' })
+    expect(json.Message).toContain('PickupZip')
+  })
 
   test('is known by its keys in their own case only, and only in JSON', async () => {
     const house = await openHouse()
-    expect((await post(house, BOOKING, { ...bookingExample, Pickup: 'x', VEHICLES: 'y' })).json.TransportationBooked).toBe('Yes')
+    expect(
+      (await post(house, BOOKING, { ...bookingExample, Pickup: 'x', VEHICLES: 'y' })).json.TransportationBooked,
+    ).toBe('Yes')
     const body = form({ ...bookingExample, ReferenceNumber: 'R-2', pickup: 'x', customer: 'y' })
     expect((await post(house, BOOKING, body)).json.TransportationBooked).toBe('Yes')
   })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, get, type House, openHouse, post } from '../house.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
+import { basic, get, type House, openHouse, post } from '../house.ts'
 import { openHoldingService } from './service.ts'
 import { send } from './wire.ts'
 
@@ -82,7 +82,12 @@ describe('a legacy path', () => {
     for (const path of ['/api/v1/getShipment.php', '/API/V1/GETSHIPMENT.PHP', '/old/getShipment.php/']) {
       expect((await request(house, path)).status, path).toBe(401)
     }
-    for (const path of ['/getShipment.php', '/quotes/getShipment.php', '/api/getShipment.php', '/old/old/getShipment.php']) {
+    for (const path of [
+      '/getShipment.php',
+      '/quotes/getShipment.php',
+      '/api/getShipment.php',
+      '/old/old/getShipment.php',
+    ]) {
       expect((await request(house, path)).status, path).toBe(404)
     }
     expect((await post(house, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
@@ -100,16 +105,24 @@ describe('a legacy path', () => {
     expect(house.sandbox.requests).toEqual([])
   })
 
-  test.each(['/%', '/%zz', '/%ff', '/get%c3Shipment.php', '/quotes/%e0%80%80', '/%00', '/a%0d%0ab', '/a%7f', '/v2/%zz', '/v2/%0a'])(
-    'that does not decode, such as %s, is 400',
-    async (path) => {
-      const house = await openHouse()
-      const reply = await request(house, path)
-      expect(reply.status).toBe(400)
-      expect(reply.json).toEqual({ Message: expect.stringContaining('path'), TransportationBooked: 'No' })
-      expect(house.sandbox.requests).toEqual([])
-    },
-  )
+  test.each([
+    '/%',
+    '/%zz',
+    '/%ff',
+    '/get%c3Shipment.php',
+    '/quotes/%e0%80%80',
+    '/%00',
+    '/a%0d%0ab',
+    '/a%7f',
+    '/v2/%zz',
+    '/v2/%0a',
+  ])('that does not decode, such as %s, is 400', async (path) => {
+    const house = await openHouse()
+    const reply = await request(house, path)
+    expect(reply.status).toBe(400)
+    expect(reply.json).toEqual({ Message: expect.stringContaining('path'), TransportationBooked: 'No' })
+    expect(house.sandbox.requests).toEqual([])
+  })
 
   test('reads over HEAD as over GET, less the body', async () => {
     const house = await openHouse()
@@ -154,8 +167,17 @@ describe('the headers of a reply', () => {
   test('X-Request-Id is on every one, whatever became of the call', async () => {
     const house = await openHouse()
     const replies = [
-      ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map((path) => request(house, path)),
-      ...['/v2/quote', '/createShipment.php', '/dry-run/createShipment.php', '/oauth2/token', '/nothing', '/healthz'].map((path) => request(house, path, 'POST')),
+      ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map(
+        (path) => request(house, path),
+      ),
+      ...[
+        '/v2/quote',
+        '/createShipment.php',
+        '/dry-run/createShipment.php',
+        '/oauth2/token',
+        '/nothing',
+        '/healthz',
+      ].map((path) => request(house, path, 'POST')),
       ...['/healthz', '/v2/quote', '/getShipment.php'].map((path) => request(house, path, 'HEAD')),
       request(house, '/healthz', 'TRACE'),
       request(house, 'http://evil.example/healthz'),
@@ -293,7 +315,12 @@ describe("the gateway's own pages", () => {
     const { status, headers, json } = await post(house, '/dry-run/createShipment.php', 'nonsense')
     expect(status).toBe(400)
     expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
-    expect(json).toMatchObject({ status: 400, type: expect.any(String), title: expect.any(String), detail: expect.any(String) })
+    expect(json).toMatchObject({
+      status: 400,
+      type: expect.any(String),
+      title: expect.any(String),
+      detail: expect.any(String),
+    })
     const wrong = await request(house, '/dry-run/createShipment.php')
     expect(wrong.status).toBe(405)
     expect(wrong.headers.get('allow')).toEqual(['POST'])

@@ -86,8 +86,9 @@ export function repliesIn(text: string): readonly WireReply[] {
     if (blank === -1 || status === '') throw new Error(`no reply of HTTP: ${rest}`)
     const headers = new Map<string, string[]>()
     for (const line of lines) {
-      const [name = '', value = ''] = line.split(/:\s*/, 2)
-      headers.set(name.toLowerCase(), [...(headers.get(name.toLowerCase()) ?? []), value])
+      const colon = line.indexOf(':')
+      const name = line.slice(0, colon).toLowerCase()
+      headers.set(name, [...(headers.get(name) ?? []), line.slice(colon + 1).trim()])
     }
     rest = rest.slice(blank + 4)
     const length = headers.get('content-length')?.[0]

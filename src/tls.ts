@@ -1,0 +1,42 @@
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import type { SecureContextOptions, SecureVersion } from 'node:tls'
+import type { Logger } from './log.ts'
+
+/** Where the certificate and its key are, and how old a TLS is still spoken. */
+export interface TlsFiles {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly minVersion: SecureVersion
+}
+
+/** Polled, for files that are mounted from elsewhere change without an event. */
+const LOOK_EVERY_MS = 2_000
+
+/** What a server needs to speak TLS, from the files as they are now. */
+export function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOptions {
+  const old = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
+  return {
+    cert: readFileSync(certFile),
+    key: readFileSync(keyFile),
+    minVersion,
+    // OpenSSL 3 speaks the old versions only at its lowest level of security.
+    ...(old && { ciphers: 'DEFAULT@SECLEVEL=0' }),
+  }
+}
+
+/** Takes a new certificate as soon as its files have changed; a pair that does not fit is refused. Returns the end of it. */
+export function watchTls(files: TlsFiles, take: (tls: SecureContextOptions) => void, log: Logger): () => void {
+  const again = () => {
+    try {
+      take(readTls(files))
+      log.info('the certificate was read again')
+    } catch (err) {
+      log.error({ err }, 'the new certificate is refused; the old one goes on')
+    }
+  }
+  const paths = [files.certFile, files.keyFile]
+  for (const path of paths) watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, again)
+  return () => {
+    for (const path of paths) unwatchFile(path, again)
+  }
+}

@@ -1,0 +1,161 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { ROOT, start } from '../command.ts'
+import { basic, get, post } from '../house.ts'
+import { openHoldingService } from './service.ts'
+import { dial, repliesIn } from './wire.ts'
+
+const SECRET = 'the-very-secret'
+const AUTHORIZATION = basic('acme', SECRET)
+
+/** Starts the program before a service, with nothing else in its environment. */
+async function serve(V2_BASE_URL: string, more: Record<string, string> = {}) {
+  const env = { V2_BASE_URL, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', STORE_URL: 'memory:', ...more }
+  const program = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { env, cwd: ROOT })
+  const out = await program.says(/"msg":"listening"/)
+  const [listening] = linesOf(out).filter(({ msg }) => msg === 'listening')
+  return { ...program, url: String(listening?.['url']) }
+}
+
+function linesOf(out: string): Record<string, unknown>[] {
+  return out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+}
+
+const quote = (house: { url: string }) =>
+  post(house, '/getShippingQuote.php', quoteExample, { authorization: AUTHORIZATION })
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s under load: not ready, what is under way is finished, exit 0',
+  async (signal) => {
+    const service = await openHoldingService()
+    const gateway = await serve(service.url)
+    expect((await get(gateway, '/readyz')).status).toBe(200)
+
+    const wire = await dial(gateway)
+    wire.write('GET /v2/shipments/x HTTP/1.1\r\nHost: x\r\n\r\n')
+    const underWay = Array.from({ length: 20 }, () => quote(gateway))
+    await service.arrived(21)
+
+    gateway.signal(signal)
+    await gateway.says(/"msg":"draining"/)
+    // Nobody new is let in, and who is in already is told.
+    await expect(quote(gateway)).rejects.toThrow()
+    wire.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n')
+    wire.write('POST /createShipment.php HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}')
+    service.release({ shipment_id: 'q-1', price: 17 })
+
+    for (const call of underWay) {
+      const { status, json, headers } = await call
+      expect(status).toBe(200)
+      expect(json.Cost).toBe('17.00')
+      expect(headers.get('connection')).toBe('close')
+    }
+    const [passed, ...later] = repliesIn(await wire.closed())
+    expect(passed?.status).toBe(200)
+    // What came behind it on the same connection, as far as it was still answered.
+    for (const { status } of later) expect(status).toBe(503)
+
+    const { code, out, err } = await gateway.ended
+    expect(err).toBe('')
+    expect(code).toBe(0)
+    expect(linesOf(out).at(-1)).toMatchObject({ msg: 'stopped' })
+    expect(service.requests).toHaveLength(21)
+  },
+)
+
+test('an idle gateway stops at once, and closes connections that nobody uses', async () => {
+  const service = await openHoldingService()
+  const gateway = await serve(service.url)
+  const idle = await dial(gateway)
+  idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await idle.until(/alive/)
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).toBe(0)
+  expect(repliesIn(await idle.closed())).toHaveLength(1)
+})
+
+test('a second SIGTERM ends it at once', async () => {
+  const service = await openHoldingService()
+  const gateway = await serve(service.url)
+  const lost = quote(gateway).catch((error: unknown) => error)
+  await service.arrived(1)
+  gateway.signal('SIGTERM')
+  await gateway.says(/"msg":"draining"/)
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).not.toBe(0)
+  expect(await lost).toBeInstanceOf(Error)
+})
+
+test('a call that outlives SHUTDOWN_GRACE_MS is cut off', async () => {
+  const service = await openHoldingService()
+  const gateway = await serve(service.url, { SHUTDOWN_GRACE_MS: '200', UPSTREAM_TIMEOUT_MS: '2000' })
+  const lost = quote(gateway).catch((error: unknown) => error)
+  await service.arrived(1)
+  gateway.signal('SIGTERM')
+  expect(await lost).toBeInstanceOf(Error)
+  expect((await gateway.ended).code).toBe(0)
+})
+
+test('the log is JSON, a line a call, and says nothing that is nobody else’s business', async () => {
+  const service = await openHoldingService()
+  const gateway = await serve(service.url)
+  const ask = async (made: Promise<{ status: number }>, requests: number, reply: object) => {
+    await service.arrived(requests)
+    service.release(reply)
+    return (await made).status
+  }
+  const headers = { authorization: AUTHORIZATION }
+  const booking = post(gateway, '/createShipment.php', { ...bookingExample, Unknown: 'x' }, headers)
+  expect(await ask(booking, 1, { id: 's-1', number: 'TL-1' })).toBe(200)
+  const read = get(gateway, `/getShipment.php?ReferenceNumber=${bookingExample.ReferenceNumber}`, headers)
+  expect(await ask(read, 2, { id: 's-1', pickup: { contact_email: 'secret@example.com' } })).toBe(200)
+  expect(await ask(get(gateway, '/v2/shipments/private?key=hidden', headers), 3, {})).toBe(200)
+  expect((await get(gateway, '/private/path', headers)).status).toBe(404)
+  expect((await post(gateway, '/deleteShipment.php', '{"ReferenceNumber":"private"', headers)).status).toBe(400)
+  gateway.signal('SIGTERM')
+
+  const { out, err } = await gateway.ended
+  expect(err).toBe('')
+  const lines = linesOf(out)
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    'listening',
+    'call',
+    'call',
+    'call',
+    'call',
+    'call',
+    'draining',
+    'stopped',
+  ])
+  expect(lines.filter(({ msg }) => msg === 'call')).toMatchObject([
+    {
+      method: 'POST',
+      path: '/legacy/createShipment.php',
+      action: 'shipment.create',
+      status: 200,
+      tenant: 'acme',
+      unknown_fields: 1,
+    },
+    { method: 'GET', path: '/legacy/getShipment.php', action: 'shipment.get', status: 200, tenant: 'acme' },
+    { method: 'GET', path: '/service', status: 200 },
+    { method: 'GET', status: 404, error: 'path-unknown' },
+    { method: 'POST', path: '/legacy/deleteShipment.php', status: 400, error: 'body-unreadable' },
+  ])
+  for (const line of lines.filter(({ msg }) => msg === 'call')) {
+    expect(line).toMatchObject({
+      id: expect.any(String),
+      ms: expect.any(Number),
+      level: 'info',
+      time: expect.any(Number),
+    })
+  }
+  const values = Object.values(bookingExample).filter((value) => value.length > 3 && value !== 'MakeBooking')
+  for (const secret of [SECRET, AUTHORIZATION.slice(6), 'private', 'hidden', 'secret@example.com', ...values]) {
+    expect(out).not.toContain(secret)
+  }
+})
