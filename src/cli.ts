@@ -1,4 +1,5 @@
 import { ConfigMistakes } from './config.ts'
+import { EXIT_CONFIG, EXIT_USAGE } from './exit-codes.ts'
 import { MappingMistakes } from './mapping/catalog.ts'
 import { StoreTooNew } from './store/store.ts'
 import { TenantsMistakes } from './tenants-file.ts'
@@ -40,11 +41,6 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     load: async () => (await import('./commands/demo.ts')).demo,
   },
 }
-
-/** EX_CONFIG of sysexits.h: starting again will not help before somebody mends the configuration. */
-const EXIT_CONFIG = 78
-/** EX_USAGE of sysexits.h. */
-export const EXIT_USAGE = 64
 
 /** Runs the command that the words name; without one, the gateway. */
 export async function run(words: readonly string[]): Promise<number> {

@@ -9,8 +9,13 @@ export type { Logger }
 export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
   const base = { name: 'transload' }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
-  return pino(options, destination ?? pino.destination({ sync: false, minLength: 0 }))
+  // A write for every line would cost a call more than all of its translation.
+  const buffered = { sync: false, minLength: BUFFERED_BYTES, periodicFlush: FLUSH_EVERY_MS }
+  return pino(options, destination ?? pino.destination(buffered))
 }
+
+const BUFFERED_BYTES = 4096
+const FLUSH_EVERY_MS = 100
 
 /** Writes the one line of a call: no body, no header, no query, nothing that a caller could have put a secret into. */
 export type CallLog = (call: Call, incoming: IncomingMessage, status: number) => void

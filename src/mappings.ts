@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { z } from 'zod'
 import * as codecs from '../mappings/codecs.ts'
 import { actions as shipped, tables } from '../mappings/index.ts'
 import type { Lookups } from './config.ts'
@@ -17,6 +18,8 @@ export interface Toolbox {
   readonly vocabulary: typeof vocabulary
   readonly codecs: typeof codecs
   readonly codec: typeof codec
+  /** For the version-2 side of a codec. */
+  readonly z: typeof z
   /** The shipped actions by name, to derive from. */
   readonly actions: Readonly<Record<string, Action>>
 }
@@ -49,7 +52,7 @@ function compileTable(
 /** The operator's modules: each exports, as default, an action, a list of them, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
   const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
-  const toolbox: Toolbox = { vocabulary, codecs, codec, actions }
+  const toolbox: Toolbox = { vocabulary, codecs, codec, z, actions }
   const found: Action[] = []
   const mistakes: string[] = []
   for (const file of filesIn(directory)) {

@@ -1,12 +1,11 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
+import { EXIT_CONFIG } from './exit-codes.ts'
 import type { Logger } from './log.ts'
 
 /** A worker that ends sooner than this after its start is started anew only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
 const PAUSE_MS = 1_000
-/** EX_CONFIG: another start would end in the same way. */
-const EXIT_CONFIG = 78
 
 /** Runs processes that share the ports and the store; replaces those that die, and ends with all of them. */
 export async function runWorkers(

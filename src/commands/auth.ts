@@ -1,7 +1,7 @@
-import { EXIT_USAGE } from '../cli.ts'
 import { type Config, readConfig } from '../config.ts'
 import { accountAt, basicOf } from '../credentials.ts'
 import { GatewayError } from '../errors.ts'
+import { EXIT_USAGE } from '../exit-codes.ts'
 import { settingsOf } from '../gateway.ts'
 import { loadMappings } from '../mappings.ts'
 import { readTenants } from '../tenants-file.ts'

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { EXIT_USAGE } from '../cli.ts'
 import { readConfig } from '../config.ts'
+import { EXIT_USAGE } from '../exit-codes.ts'
 import { loadMappings } from '../mappings.ts'
 import { hashSecret } from '../secret-hash.ts'
 import { readTenants, type Tenant, TenantsMistakes } from '../tenants-file.ts'

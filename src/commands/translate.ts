@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { EXIT_USAGE } from '../cli.ts'
 import { readConfig } from '../config.ts'
 import { type DryRun, explain, unresolved } from '../dry-run.ts'
 import { GatewayError } from '../errors.ts'
+import { EXIT_USAGE } from '../exit-codes.ts'
 import { settingsOf } from '../gateway.ts'
 import { version1 } from '../intake.ts'
 import { loadMappings } from '../mappings.ts'
@@ -35,13 +35,10 @@ export async function translate(words: readonly string[]): Promise<number> {
   }
   const upstream = createUpstream({ connections: 1, timeoutMs: 1 })
   const intake = version1(compiled, body)
-  const run = explain(
-    intake,
-    unresolved(intake),
-    settingsOf(config),
-    createService(config, upstream),
-    config.V2_BASE_URL,
-  )
+  const run = explain(intake, unresolved(intake), settingsOf(config), createService(config, upstream), {
+    ...config.V2_BASE_URL,
+    scheme: config.V2_TOKEN,
+  })
   process.stdout.write(json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
   return run.ok ? 0 : EXIT_PROBLEMS
 }

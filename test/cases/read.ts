@@ -185,7 +185,7 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
     : body
   const request = requestOf(compiled, whole, finds && (found?.id ?? 'nothing'))
   return {
-    outgoing: service.outgoing(request, config.V2_BASE_URL),
+    outgoing: service.outgoing(request, { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }),
     explanations,
     problems: [...unnamed, ...problems],
     fields: intake.fields,

@@ -2,7 +2,7 @@ import { scryptSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Answered, basic, get, type House, type HouseOptions, openHouse, post } from '../house.ts'
 
@@ -116,4 +116,18 @@ export function counted<T>(values: readonly T[]): Readonly<Record<string, number
 /** Does something so often at once. */
 export function atOnce<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => work(i)))
+}
+
+/** Moves the clocks of both ends: the gateway's, which goes by intervals, and the service's. */
+export function clocks() {
+  const real = performance.now.bind(performance)
+  let ahead = 0
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead)
+  onTestFinished(() => spy.mockRestore())
+  return {
+    pass: (ms: number) => {
+      ahead += ms
+    },
+    clock: () => new Date(Date.now() + ahead),
+  }
 }

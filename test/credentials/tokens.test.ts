@@ -1,7 +1,7 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { basic, type House, type HouseOptions, openHouse, post } from '../house.ts'
 import { bytesOf, openService } from '../http/service.ts'
-import { atOnce, book, counted, exchanges, quote, read } from './edge.ts'
+import { atOnce, book, clocks, counted, exchanges, quote, read } from './edge.ts'
 
 const OWN = { V2_CLIENT_ID: 'own', V2_CLIENT_SECRET: 'own-secret' }
 const AT_TOKEN = { path: '/oauth2/token' } as const
@@ -13,15 +13,6 @@ function openWithTokens({ env, sandbox, ...options }: HouseOptions = {}): Promis
     env: { ...OWN, V2_TOKEN: 'oauth2', ...env },
     sandbox: { credentials: { own: 'own-secret' }, auth: 'bearer', ...sandbox },
   })
-}
-
-/** Moves the clock of both ends: the gateway's, which goes by intervals, and the service's. */
-function clocks() {
-  const real = performance.now.bind(performance)
-  let ahead = 0
-  const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead)
-  onTestFinished(() => spy.mockRestore())
-  return { pass: (ms: number) => void (ahead += ms), clock: () => new Date(Date.now() + ahead) }
 }
 
 const given = (body: object) => ({ kind: 'status', on: AT_TOKEN, status: 200, body: { ...body } }) as const
