@@ -3,16 +3,18 @@ import { alive, asGatewayError, problemDetails, readiness } from './answers.ts'
 import { publicView } from './bookings.ts'
 import { beginCall, type Env } from './call.ts'
 import { GatewayError } from './errors.ts'
+import type { Metrics } from './metrics.ts'
 import { pretty, reply } from './reply.ts'
 import type { Claims } from './store/store.ts'
 
 export interface AdminDeps {
   readonly ready: () => boolean
   readonly store: Claims
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>
 }
 
 /** Every route of the admin listener: what only operators reach. */
-export function createAdmin({ ready, store }: AdminDeps): Hono<Env> {
+export function createAdmin({ ready, store, metrics }: AdminDeps): Hono<Env> {
   const app = new Hono<Env>()
   app.use(async (c, next) => {
     c.set('call', beginCall(c.env.incoming, c.req.path))
@@ -20,6 +22,9 @@ export function createAdmin({ ready, store }: AdminDeps): Hono<Env> {
   })
   app.get('/healthz', (c) => reply(c, alive))
   app.get('/readyz', (c) => reply(c, readiness(ready())))
+  app.get('/metrics', async (c) =>
+    reply(c, { status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.text() }),
+  )
   app.get('/bookings', async (c) => {
     const unknown = await store.listClaims({ state: 'unknown' })
     return pretty(c, { unknown: unknown.map(publicView) })

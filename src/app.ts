@@ -18,6 +18,7 @@ import { GatewayError } from './errors.ts'
 import { type LegacyDeps, legacy } from './legacy.ts'
 import type { CallLog } from './log.ts'
 import type { Endpoint } from './mapping/catalog.ts'
+import type { Metrics } from './metrics.ts'
 import { openApi } from './open-api.ts'
 import { passThrough } from './pass-through.ts'
 import { pretty, reply } from './reply.ts'
@@ -30,13 +31,14 @@ export interface AppDeps extends LegacyDeps {
   readonly config: Config
   readonly upstream: Upstream
   readonly log: CallLog
+  readonly metrics: Pick<Metrics, 'noteCall'>
   /** Whether calls are welcome: the store is open and nobody is shutting down. */
   readonly ready: () => boolean
 }
 
 /** The map of the house: every route and middleware of the public listener, in order. */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, log } = deps
+  const { config, catalog, log, metrics } = deps
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
@@ -45,7 +47,9 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const call = beginCall(c.env.incoming, routePath(c, 1))
     c.set('call', call)
     await next()
-    log(call, c.env.incoming, c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status)
+    const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status
+    log(call, c.env.incoming, status)
+    metrics.noteCall(call, status)
   })
 
   const limitSource = createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY)

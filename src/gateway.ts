@@ -11,6 +11,7 @@ import { type Listener, listen } from './listener.ts'
 import { createCallLog, type Logger } from './log.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
+import { createMetrics } from './metrics.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createPerform } from './perform.ts'
 import { createService } from './service.ts'
@@ -94,6 +95,7 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
   }, FORGET_EVERY_MS)
+  const metrics = createMetrics()
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -110,6 +112,7 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
     log: createCallLog(log),
+    metrics,
     ready,
   }
   const open: Listener[] = []
@@ -137,7 +140,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createAdmin({ ready, store }), { host: config.ADMIN_HOST, port: adminPort, log })
+        : await listen(createAdmin({ ready, store, metrics }), { host: config.ADMIN_HOST, port: adminPort, log })
     if (admin) open.push(admin)
     return { url: door.url, adminUrl: admin?.url, close }
   } catch (error) {

@@ -9,7 +9,11 @@ const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictO
 })
 
 const credential = z.strictObject({
-  id: z.string().regex(/^[^:\p{Cc}]+$/u, 'must be a client id, which has no colon'),
+  id: z
+    .string()
+    // Patterns go into the JSON Schema, where not everybody's know Unicode.
+    .regex(/^[^:]+$/, 'must be a client id, which has no colon')
+    .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id, which has no control characters'),
   secret_hash: z
     .string()
     .refine(isSecretHash, 'must be a hash that `transload tenants hash` made')

@@ -34,31 +34,36 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const service = await openHoldingService()
     const gateway = await serve(service.url)
+    // Whoever has begun to speak keeps the connection, and learns over it how things stand.
+    const asking = await dial(gateway)
+    asking.write('GET /readyz HTTP/1.1\r\nHost: x\r\n')
+    const booking = await dial(gateway)
+    booking.write('POST /createShipment.php HTTP/1.1\r\nHost: x\r\n')
+    const passing = await dial(gateway)
+    passing.write('GET /v2/shipments/x HTTP/1.1\r\nHost: x\r\n\r\n')
     expect((await get(gateway, '/readyz')).status).toBe(200)
-
-    const wire = await dial(gateway)
-    wire.write('GET /v2/shipments/x HTTP/1.1\r\nHost: x\r\n\r\n')
     const underWay = Array.from({ length: 20 }, () => quote(gateway))
     await service.arrived(21)
 
     gateway.signal(signal)
     await gateway.says(/"msg":"draining"/)
-    // Nobody new is let in, and who is in already is told.
     await expect(quote(gateway)).rejects.toThrow()
-    wire.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n')
-    wire.write('POST /createShipment.php HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}')
-    service.release({ shipment_id: 'q-1', price: 17 })
+    asking.write('\r\n')
+    expect(await asking.until(/\}/)).toMatch(/^HTTP\/1\.1 503 [\s\S]*not ready/)
+    booking.write('Content-Length: 2\r\n\r\n{}')
+    const [late] = repliesIn(await booking.closed())
+    expect(late?.status).toBe(503)
+    expect(late?.json).toEqual({ Message: expect.stringContaining('shutting down'), TransportationBooked: 'No' })
+    expect(late?.headers.get('retry-after')?.[0]).toMatch(/^[1-9]\d*$/)
 
+    service.release({ shipment_id: 'q-1', price: 17 })
     for (const call of underWay) {
       const { status, json, headers } = await call
       expect(status).toBe(200)
       expect(json.Cost).toBe('17.00')
       expect(headers.get('connection')).toBe('close')
     }
-    const [passed, ...later] = repliesIn(await wire.closed())
-    expect(passed?.status).toBe(200)
-    // What came behind it on the same connection, as far as it was still answered.
-    for (const { status } of later) expect(status).toBe(503)
+    expect(repliesIn(await passing.closed()).map(({ status }) => status)).toEqual([200])
 
     const { code, out, err } = await gateway.ended
     expect(err).toBe('')

@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+import { type CommandOptions, cleanEnv, type Ended, ROOT, type Running, run, start } from '../command.ts'
+
+const MAIN = join(ROOT, 'src/main.ts')
+
+/** Runs `transload …` to its end, in a folder of the test's own. */
+export function transload(
+  words: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+  input?: string,
+): Promise<Ended> {
+  const options: CommandOptions = { cwd, env: cleanEnv(env), ...(input !== undefined && { input }) }
+  return run(process.execPath, [MAIN, ...words], options)
+}
+
+/** A gateway that runs as a process of its own. */
+export interface Served extends Running {
+  readonly url: string
+  readonly adminUrl: string
+  /** Every line of its log so far. */
+  readonly log: () => Promise<string>
+}
+
+/** Starts a gateway as operators do; it ends with the test. */
+export async function serve(cwd: string, env: NodeJS.ProcessEnv): Promise<Served> {
+  const running = start(process.execPath, [MAIN, 'serve'], {
+    cwd,
+    env: cleanEnv({ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...env }),
+  })
+  const out = await running.says(/"msg":"listening"/)
+  const line = out.split('\n').find((text) => text.includes('"listening"')) ?? '{}'
+  const { url, admin } = JSON.parse(line)
+  return { ...running, url, adminUrl: admin ?? '', log: () => running.says(/^/) }
+}
