@@ -3,18 +3,19 @@ import { readBytes } from './body-bytes.ts'
 import type { Call } from './call.ts'
 import { GatewayError } from './errors.ts'
 import { findKnown, pathSegment } from './find.ts'
-import { receive, takeIn, type Version1 } from './intake.ts'
+import { handedOver } from './hand-over.ts'
+import { receive, takeIn, type Version1, type Version2 } from './intake.ts'
 import type { LegacyDeps } from './legacy.ts'
 import { accountForReply, accountForRequest, type ReplyAccount, type Unused } from './mapping/account.ts'
 import type { Endpoint } from './mapping/catalog.ts'
 import type { CompiledAction } from './mapping/compile.ts'
 import type { Settings } from './mapping/declare.ts'
 import type { Problem } from './mapping/fields.ts'
-import type { Draft } from './mapping/paths.ts'
+import { leaves } from './mapping/paths.ts'
 import type { Explanation } from './mapping/request.ts'
 import { namedIn, ownNumber, quoteFacts, type Recalled, recall, unnamed, withoutName } from './naming.ts'
 import { requestOf } from './perform.ts'
-import type { Address, Service } from './service.ts'
+import type { Address, Outgoing, Service } from './service.ts'
 
 /** A request's translation, explained; nothing was sent. */
 export interface DryRun {
@@ -24,7 +25,7 @@ export interface DryRun {
     readonly method: string
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
-    readonly body?: Draft
+    readonly body?: unknown
     /** What the body is laid over, where a call reads before it writes. */
     readonly over?: string
   }
@@ -59,14 +60,46 @@ export async function dryRun(
   const caller = await deps.credentials.verified(incoming)
   call.tenant = caller?.tenant
   const intake = takeIn(sent, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
-  if (intake.generation === 2) {
-    const message =
-      'The body is version 2 already: the legacy path hands it over as it is, and there is nothing to explain.'
-    throw new GatewayError('request-refused', message)
-  }
+  const address = caller?.account ?? deps.address
+  if (intake.generation === 2) return explainHandOver(intake, endpoint, deps.service, address)
   const resolution = caller ? await resolve(intake, caller.tenant, deps) : unresolved(intake)
   const settings = caller?.profile.settings ?? deps.settings
-  return explain(intake, resolution, settings, deps.service, caller?.account ?? deps.address)
+  return explain(intake, resolution, settings, deps.service, address)
+}
+
+/** A body that is version 2 already goes on as it is, leaf by leaf, and so does the reply. */
+function explainHandOver(
+  intake: Version2,
+  endpoint: Endpoint,
+  service: Pick<Service, 'outgoing'>,
+  address: Address,
+): DryRun {
+  const { action, request } = handedOver(intake, endpoint)
+  const outgoing = service.outgoing(request, address)
+  const url = address.origin + address.prefix + outgoing.path
+  const headers = shownHeaders(outgoing, address)
+  const as = { rule: 'unchanged', origin: 'caller' } as const
+  return {
+    action: action.name,
+    ok: true,
+    request: { method: outgoing.method, url, headers, ...(outgoing.body !== undefined && { body: intake.body }) },
+    fields: [...leaves(intake.body)].map(([path, value]) => ({
+      to: path,
+      from: [path],
+      before: value,
+      after: value,
+      ...as,
+    })),
+    unused: [],
+    unknown: [],
+    problems: [],
+    reply: { example: action.example.reply, v1: {} },
+    curl: curl(outgoing.method, url, headers, outgoing.body),
+  }
+}
+
+function shownHeaders({ headers }: Outgoing, { scheme }: Address): Readonly<Record<string, string>> {
+  return { authorization: scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...headers }
 }
 
 /** Explains by the very rows, and the very writing of the request, that a call uses. */
@@ -88,7 +121,7 @@ export function explain(
   const urlOf = (path: string) =>
     address.origin + address.prefix + path.replace(STAND_IN, () => resolution.segment ?? nameless(compiled))
   const url = urlOf(outgoing.path)
-  const headers = { authorization: address.scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...outgoing.headers }
+  const headers = shownHeaders(outgoing, address)
   const { example } = compiled.action
   return {
     action: compiled.action.name,

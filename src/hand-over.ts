@@ -3,8 +3,9 @@ import { GatewayError } from './errors.ts'
 import { pathSegment } from './find.ts'
 import type { Version2 } from './intake.ts'
 import type { Endpoint } from './mapping/catalog.ts'
+import type { Action } from './mapping/declare.ts'
 import { valueAt } from './mapping/paths.ts'
-import type { Sending, Service } from './service.ts'
+import type { Sending, Service, ServiceRequest } from './service.ts'
 import type { UpstreamReply } from './upstream.ts'
 
 /** Hands a body that is version 2 already to the matching endpoint, and the service's own reply back. */
@@ -14,9 +15,15 @@ export async function handOver(
   sending: Sending,
   service: Service,
 ): Promise<Answer> {
+  const { action, request } = handedOver(intake, endpoint)
+  return unchanged(await service.send(request, { ...sending, alone: action.service.once ?? false }))
+}
+
+/** The action that such a body means on this path, and the request that it makes. */
+export function handedOver(intake: Version2, endpoint: Endpoint): { action: Action; request: ServiceRequest } {
   const { action } = endpoint.choose(undefined) ?? {}
   if (!action) throw new GatewayError('path-unknown', 'Version 2 has no endpoint for this path. Call version 2 itself.')
-  const { method, path, once } = action.service
+  const { method, path } = action.service
   const id = valueAt(intake.body, ['id'])
   if (action.finds && (typeof id !== 'string' || id.trim() === '')) {
     throw new GatewayError(
@@ -30,7 +37,7 @@ export async function handOver(
     namesAnId: action.finds !== undefined,
     ...((method === 'POST' || method === 'PUT') && { body: intake.text }),
   }
-  return unchanged(await service.send(request, { ...sending, alone: once ?? false }))
+  return { action, request }
 }
 
 /** Spelled as the gateway spells its own, for a header in two spellings would be sent twice. */

@@ -109,9 +109,9 @@ const challengesIn = (lines: readonly string[]) => {
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : {}
 }
 
-/** With `responseHeaders: 'raw'` undici gives header lines as bytes: as UTF-8 some could not be written again. */
-function linesOf(headers: unknown): string[] {
-  return (headers as readonly Buffer[]).map((line) => line.toString('latin1'))
+/** With `responseHeaders: 'raw'` undici gives names and values in turn, a character for each byte; its type says else. */
+function linesOf(headers: unknown): readonly string[] {
+  return headers as readonly string[]
 }
 
 function isSmall({ headers }: IncomingMessage): boolean {

@@ -174,9 +174,13 @@ export function noReplyError(error: NoReply): GatewayError {
         cause: error,
       })
     case 'too-large':
-      return new GatewayError('service-unreadable', 'The reply of the service is too large to be read.', {
-        cause: error,
-      })
+      return new GatewayError(
+        'service-unreadable',
+        'The reply of the service is too large to be read. Tell the operator of the gateway.',
+        {
+          cause: error,
+        },
+      )
     default:
       return error.silence satisfies never
   }

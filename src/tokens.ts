@@ -100,7 +100,7 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
   const reply = await retry(ask, deadline).catch((error: unknown) => {
     throw error instanceof NoReply ? silent(error) : error
   })
-  if (reply.status < 200 || reply.status > 299) throw notGiven(reply)
+  if (reply.status < 200 || reply.status > 299) throw notGiven(reply, source.basic)
   const { access_token: text, expires_in: life } = bodyOf(reply)
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) throw unreadable()
   const seconds = Number(life ?? DEFAULT_LIFE_S)
@@ -126,8 +126,8 @@ const unreadable = () =>
   new GatewayError('login-failed', 'The service gave no token that can be read. Try again later.', { status: 502 })
 
 /** RFC 6749, 5.2: 400 and 401 are about the credential; everything else about the endpoint. */
-function notGiven({ status, headers, body }: UpstreamReply): GatewayError {
-  const words = status < 500 ? serviceWords(body) : undefined
+function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
+  const words = status < 500 ? withoutSecret(serviceWords(body), basic) : undefined
   const said = words === undefined ? '' : ` The service says: ${words}`
   if (status === 400 || status === 401 || status === 403) {
     return new GatewayError(
@@ -141,6 +141,16 @@ function notGiven({ status, headers, body }: UpstreamReply): GatewayError {
     serviceStatus: status,
     headers: { 'Retry-After': headers['retry-after'] ?? '5' },
   })
+}
+
+/** Words that repeat the credential are nobody's to read: whoever calls may not be its owner. */
+function withoutSecret(words: string | undefined, basic: string): string | undefined {
+  const encoded = basic.slice('Basic '.length).trim()
+  const secret = Buffer.from(encoded, 'base64')
+    .toString()
+    .replace(/^[^:]*:/, '')
+  const repeats = [encoded, secret].some((text) => text !== '' && words?.includes(text))
+  return repeats ? undefined : words
 }
 
 /** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */

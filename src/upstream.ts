@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { Client, type Dispatcher, Pool } from 'undici'
+import { inflate } from './inflate.ts'
 
 /** A request to the service, built before anything is promised to anybody. */
 export interface UpstreamRequest {
@@ -97,10 +98,11 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
   return {
     pool,
     call: async (request) => {
-      if (!request.alone) return exchange(pool(request.origin, request.pool), request)
-      const client = new Client(request.origin, options)
+      if (!request.alone) return plain(await exchange(pool(request.origin, request.pool), request))
+      // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
+      const client = new Client(request.origin, { ...options, allowH2: false })
       try {
-        return await exchange(client, request)
+        return await plain(await exchange(client, request))
       } finally {
         client.destroy().catch(() => undefined)
       }
@@ -111,9 +113,23 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
   }
 }
 
+/** A reply without its `Content-Encoding`: some compress although they are asked not to. */
+async function plain(reply: UpstreamReply): Promise<UpstreamReply> {
+  const { 'content-encoding': coding, 'content-length': _, ...headers } = reply.headers
+  if (coding === undefined || reply.body.length === 0) return reply
+  try {
+    const body = await inflate(reply.body, coding, REPLY_LIMIT_BYTES)
+    return body ? { ...reply, headers, body } : reply
+  } catch (cause) {
+    throw new NoReply('too-large', { cause })
+  }
+}
+
 /** One request and its whole reply, over undici's lowest call: promises and streams would cost a quarter more. */
 function exchange(dispatcher: Dispatcher, request: UpstreamRequest): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
+    // What can get no answer any more is better not sent.
+    if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
     let controller: Dispatcher.DispatchController | undefined
     let over = false
     let status = 0

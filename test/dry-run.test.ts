@@ -449,7 +449,7 @@ describe('errors are problem details', () => {
       422,
       'generations-mixed',
     ],
-    ['a body of version 2', '/dry-run/createShipment.php', { vehicles: [] }, 400, 'request-refused'],
+    ['a version-2 update that names nothing', '/dry-run/updateShipment.php', { vehicles: [] }, 422, 'number-missing'],
     ['a path of no call', '/dry-run/getRates.php', {}, 404, 'path-unknown'],
     ['a prefix that is none', '/dry-run/elsewhere/createShipment.php', {}, 404, 'path-unknown'],
     ['nothing behind the prefix', '/dry-run/', {}, 404, 'path-unknown'],
@@ -472,11 +472,44 @@ describe('errors are problem details', () => {
     ['GET', '/dry-run/createShipment.php', 'POST'],
     ['PUT', '/dry-run/getShippingQuoteWTS.php', 'POST'],
     ['DELETE', '/dry-run/quotes/getShipment.php', 'GET, POST'],
+    ['GET', '/dry-run/reply/quote.get', 'POST'],
   ])('%s at %s', async (method, path, allow) => {
     const house = await openHouse()
     const response = await fetch(house.url + path, { method })
     expect(response.status).toBe(405)
     expect(response.headers.get('allow')).toBe(allow)
     expect(await response.json()).toMatchObject({ type: 'urn:transload:error:method-wrong', status: 405 })
+  })
+})
+
+describe('a body that is version 2 already', () => {
+  test('goes on as it is, leaf by leaf', async () => {
+    const house = await openHouse()
+    const body = { id: UUID, pickup: { zipcode: 2134 }, vehicles: [{ vin: VIN }] }
+    const { json } = await post(house, '/dry-run/updateShipment.php', body)
+    expect(json).toMatchObject({
+      action: 'shipment.update',
+      ok: true,
+      request: { method: 'PUT', url: `${house.sandbox.url}/v2/shipments/${UUID}`, body },
+      unused: [],
+      unknown: [],
+      problems: [],
+    })
+    expect(json.fields).toEqual(
+      [
+        ['id', UUID],
+        ['pickup.zipcode', 2134],
+        ['vehicles[0].vin', VIN],
+      ].map(([to, value]) => ({ to, from: [to], before: value, after: value, rule: 'unchanged', origin: 'caller' })),
+    )
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test('shows a token where the service is sent one', async () => {
+    const house = await openHouse({ env: { ...FIXED, V2_TOKEN: 'oauth2' } })
+    const { json } = await post(house, '/dry-run/createShipment.php', { vehicles: [{ vin: VIN }] })
+    expect(json.request.headers.authorization).toBe('Bearer ***')
+    expect(json.curl).toContain('Bearer ***')
+    expect(house.sandbox.requests).toEqual([])
   })
 })

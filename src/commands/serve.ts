@@ -3,8 +3,8 @@ import { readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
 import { createLog } from '../log.ts'
 import { loadMappings } from '../mappings.ts'
-import { openStore } from '../store/open.ts'
 import { runWorkers } from '../workers.ts'
+import { openNamedStore } from './with-store.ts'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */
 export async function serve(): Promise<number> {
@@ -13,7 +13,7 @@ export async function serve(): Promise<number> {
   const log = createLog(config.LOG_LEVEL)
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
 
-  const store = await openStore(config.STORE_URL, {
+  const store = await openNamedStore(config.STORE_URL, {
     onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
   })
   const gateway = await openGateway(config, { catalog, store, log }).catch(async (error: unknown) => {

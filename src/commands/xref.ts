@@ -1,12 +1,12 @@
-import { once } from 'node:events'
-import { createReadStream, createWriteStream, existsSync } from 'node:fs'
-import { finished } from 'node:stream/promises'
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { EXIT_USAGE } from '../exit-codes.ts'
 import type { Store } from '../store/store.ts'
-import { type Format, headerOf, lineOf, readRows } from '../xref-rows.ts'
-import { checkpointOf, importRows, lastKey, nothingYet } from '../xref-transfer.ts'
-import { withStore } from './with-store.ts'
+import { FileUnreadable, type Format, headerOf, lineOf, readRows } from '../xref-rows.ts'
+import { checkpointOf, importRows, isThere, lastKey, theBeginning } from '../xref-transfer.ts'
+import { withLiveStore, withStore } from './with-store.ts'
 
 const USAGE = `Usage:
   transload xref get NAME --tenant TENANT
@@ -14,6 +14,7 @@ const USAGE = `Usage:
   transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume]
 
 Columns: tenant, kind (quote or shipment), name, vin, id, at; only name and id are required.
+ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.
 `
 
 /** Shows, imports and exports the cross-reference, on a store that gateways are using. */
@@ -29,23 +30,31 @@ export async function xref(words: readonly string[]): Promise<number> {
       resume: { type: 'boolean', default: false },
     },
   })
-  const [verb, target] = positionals
+  const [verb, target, ...more] = positionals
   const format = formatOf(values.format, target)
-  if (format === undefined) return usage()
+  if (more.length > 0) return misused(`there is no use for ${more.join(' ')}`)
+  if (format === undefined) return misused('the formats are csv and ndjson')
+  // Beside one application, as in `fixed` mode, there is but one tenant.
   const tenant = values.tenant ?? process.env['V2_CLIENT_ID']
-  if (verb === 'get' && target !== undefined && tenant !== undefined)
-    return withStore((store) => get(store, tenant, target))
+  if (verb === 'get' && target !== undefined) {
+    if (tenant === undefined) return misused('say whose number it is: --tenant')
+    return withLiveStore((store) => get(store, tenant, target))
+  }
   if (verb === 'import' && target !== undefined) {
-    return withStore((store) => importFile(store, target, { ...values, tenant, format }))
+    return heard(target, () =>
+      withStore((store, storeUrl) => importFile(store, target, { ...values, tenant, format, storeUrl })),
+    )
   }
-  if (verb === 'export' && !(values.resume && target === undefined)) {
-    return withStore((store) => exportTo(store, target, { tenant: values.tenant, format, resume: values.resume }))
+  if (verb === 'export') {
+    if (values.resume && target === undefined) return misused('only an export to a FILE can be resumed')
+    const options = { tenant: values.tenant, format, resume: values.resume }
+    return heard(target ?? 'standard output', () => withLiveStore((store) => exportTo(store, target, options)))
   }
-  return usage()
+  return misused(verb === 'get' || verb === 'import' ? `say what to ${verb}` : undefined)
 }
 
-function usage(): number {
-  process.stderr.write(USAGE)
+function misused(how?: string): number {
+  process.stderr.write(`${how === undefined ? '' : `transload: ${how}\n\n`}${USAGE}`)
   return EXIT_USAGE
 }
 
@@ -54,6 +63,20 @@ function formatOf(asked: string | undefined, file: string | undefined): Format |
   if (asked !== undefined) return undefined
   return /\.(ndjson|jsonl)$/i.test(file ?? '') ? 'ndjson' : 'csv'
 }
+
+/** Tells what is wrong with a file in one line. */
+async function heard(file: string, work: () => Promise<number>): Promise<number> {
+  try {
+    return await work()
+  } catch (error) {
+    const ofTheSystem = error instanceof Error && 'syscall' in error
+    if (!(error instanceof FileUnreadable || ofTheSystem)) throw error
+    process.stderr.write(`transload: ${file === '-' ? 'standard input' : file} ${inWords(error)}\n`)
+    return 1
+  }
+}
+
+const inWords = (error: Error) => (error instanceof FileUnreadable ? error.message : `cannot be used: ${error.message}`)
 
 async function get(store: Store, tenant: string, name: string): Promise<number> {
   const links = await store.links(tenant, name)
@@ -74,18 +97,20 @@ interface ImportOptions {
   readonly format: Format
   readonly replace: boolean
   readonly restart: boolean
+  readonly storeUrl: string
 }
 
-async function importFile(
-  store: Store,
-  file: string,
-  { tenant, format, replace, restart }: ImportOptions,
-): Promise<number> {
-  const checkpoint = file === '-' ? undefined : checkpointOf(file)
-  const from = (restart ? undefined : checkpoint?.read()) ?? nothingYet
-  if (from.rows > 0) process.stderr.write(`Going on after row ${count(from.rows)}, where the last import ended.\n`)
+async function importFile(store: Store, file: string, options: ImportOptions): Promise<number> {
+  const { tenant, format, replace, restart, storeUrl } = options
+  const checkpoint = isRegular(file) ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
+  const kept = restart ? undefined : checkpoint?.read()
+  const from = kept && (await isThere(store, kept)) ? kept : theBeginning
+  if (from.tally.rows > 0) tell(`Going on after row ${count(from.tally.rows)}, where the last import ended.`)
   const progress = progressLine('imported')
-  const rows = readRows(file === '-' ? process.stdin : createReadStream(file), format, { tenant, at: Date.now() })
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  const rows = readRows(input, format, { tenant, at: Date.now() }, (columns) =>
+    tell(`Columns that are not used: ${columns.join(', ')}`),
+  )
   const tally = await importRows(
     rows,
     store,
@@ -93,24 +118,26 @@ async function importFile(
     {
       onConflict: (asked, found) => {
         const vin = asked.vin === '' ? '' : ` (${asked.vin})`
-        process.stderr.write(
-          `conflict: ${asked.tenant} ${asked.kind} ${asked.name}${vin}: ${found.id} stands, ${asked.id} was asked for\n`,
-        )
+        const asks = `${asked.tenant} ${asked.kind} ${asked.name}${vin}`
+        progress.tell(`conflict: ${asks}: ${found.id} stands, ${asked.id} was asked for`)
       },
-      onMistake: (line, mistake) => process.stderr.write(`line ${line} ${mistake}\n`),
+      onMistake: (line, mistake) => progress.tell(`line ${line} ${mistake}`),
       onProgress: (done) => {
         checkpoint?.write(done)
-        progress.show(done.rows - from.rows)
+        progress.show(done.tally.rows - from.tally.rows)
       },
     },
-  )
-  progress.end()
+  ).finally(progress.end)
   checkpoint?.remove()
+  const left = tally.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
   process.stdout.write(
-    `${count(tally.rows)} rows: ${count(tally.written)} written, ${count(tally.same)} there already, ${count(tally.conflicts)} conflicts${tally.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${count(tally.mistakes)} mistakes.\n`,
+    `${count(tally.rows)} rows: ${count(tally.written)} written, ${count(tally.same)} there already, ${count(tally.conflicts)} conflicts${left}, ${count(tally.mistakes)} mistakes.\n`,
   )
   return tally.conflicts + tally.mistakes > 0 ? 1 : 0
 }
+
+/** What comes through a pipe cannot be read again from where it was left. */
+const isRegular = (file: string) => file !== '-' && statSync(file).isFile()
 
 interface ExportOptions {
   readonly tenant: string | undefined
@@ -118,47 +145,55 @@ interface ExportOptions {
   readonly resume: boolean
 }
 
-async function exportTo(
-  store: Store,
-  file: string | undefined,
-  { tenant, format, resume }: ExportOptions,
-): Promise<number> {
+async function exportTo(store: Store, file: string | undefined, options: ExportOptions): Promise<number> {
+  const { tenant, format, resume } = options
   const after = resume && file !== undefined && existsSync(file) ? await lastKey(file, format) : undefined
-  const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
   const progress = progressLine('exported')
   let rows = 0
-  if (!after) output.write(headerOf(format))
-  for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
-    if (!output.write(page.map((link) => lineOf(link, format)).join(''))) await once(output, 'drain')
-    rows += page.length
-    progress.show(rows)
+  async function* lines() {
+    if (!after) yield headerOf(format)
+    for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
+      yield page.map((link) => lineOf(link, format)).join('')
+      rows += page.length
+      progress.show(rows)
+    }
   }
-  progress.end()
-  if (output !== process.stdout) {
-    output.end()
-    await finished(output)
-  }
-  process.stderr.write(`${count(rows)} links exported.\n`)
+  const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
+  await pipeline(Readable.from(lines()), output, { end: file !== undefined }).finally(progress.end)
+  tell(`${count(rows)} links exported.`)
   return 0
 }
 
 const SHOW_EVERY_MS = 500
+const CLEAR_LINE = '\r\u001b[K'
 
 /** A line that renews itself on a terminal, and is nothing elsewhere. */
-function progressLine(verb: string): { readonly show: (rows: number) => void; readonly end: () => void } {
+function progressLine(verb: string) {
+  const { isTTY } = process.stderr
   const startedAt = performance.now()
   let shownAt = startedAt
-  return {
-    show: (rows) => {
-      const now = performance.now()
-      if (!process.stderr.isTTY || now - shownAt < SHOW_EVERY_MS) return
-      shownAt = now
-      process.stderr.write(`\r${count(rows)} ${verb}, ${count(Math.round((rows * 1000) / (now - startedAt)))} a second`)
-    },
-    end: () => {
-      if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-    },
+  const end = (): void => {
+    if (isTTY) process.stderr.write(CLEAR_LINE)
   }
+  return {
+    show(rows: number): void {
+      const now = performance.now()
+      if (!isTTY || now - shownAt < SHOW_EVERY_MS) return
+      shownAt = now
+      const perSecond = Math.round((rows * 1000) / (now - startedAt))
+      process.stderr.write(`${CLEAR_LINE}${count(rows)} ${verb}, ${count(perSecond)} a second`)
+    },
+    /** A line that stays. */
+    tell(line: string): void {
+      end()
+      tell(line)
+    },
+    end,
+  }
+}
+
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`)
 }
 
 const count = (rows: number) => rows.toLocaleString('en-US')

@@ -11,7 +11,7 @@ type Name = (typeof NAMES)[number]
 const operation = fc.record({
   who: fc.constantFrom(...NAMES),
   what: fc.constantFrom('quote', 'reprice', 'approve', 'book', 'read', 'update', 'cancel', 'dry run', 'pass through'),
-  number: fc.constantFrom('1', '2', '3'),
+  number: fc.constantFrom<string>('1', '2', '3'),
 })
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
 
@@ -47,7 +47,6 @@ async function act(edge: Edge, { who, what, number }: Operation) {
 }
 
 test('tenants that use the same numbers never meet', async () => {
-  // A service that tells nobody apart: what keeps the tenants apart is the gateway alone.
   const edge = await openEdge((place) => NAMES.map((name) => tenant(place, name)))
   const met = { operations: 0, successes: 0 }
   await fc.assert(

@@ -118,7 +118,7 @@ test.each(['basic', 'oauth2', 'auto'])(
 test('a caller without a credential is known by its network, the narrowest first', async () => {
   const edge = await openEdge(
     (place) => [
-      tenant(place, 'wide', { credentials: [], networks: ['10.0.0.0/8', '2001:db8::/32'] }),
+      tenant(place, 'wide', { credentials: [], networks: ['10.0.0.0/8', '10.9.9.0/24', '2001:db8::/32'] }),
       tenant(place, 'narrow', { credentials: [], networks: ['10.9.0.0/16'] }),
     ],
     { env: PROXY },
@@ -126,6 +126,7 @@ test('a caller without a credential is known by its network, the narrowest first
   const from = (address: string) => bare(edge.url, TRIP, { 'x-forwarded-for': address })
   expect(await from('10.1.2.3')).toBe(200)
   expect(await from('10.9.2.3')).toBe(200)
+  expect(await from('10.9.9.3')).toBe(200)
   expect(await from('2001:db8::7')).toBe(200)
   expect(await from('::ffff:10.1.2.3')).toBe(200)
   expect(await from('10.9.2.3:4711')).toBe(200)
@@ -136,13 +137,14 @@ test('a caller without a credential is known by its network, the narrowest first
     narrow,
     wide,
     wide,
+    wide,
     narrow,
     wide,
   ])
   for (const stranger of ['11.1.2.3', '2001:db9::7', 'nonsense', '', '10.1.2.3, 11.1.2.3']) {
     expect(await from(stranger)).toBe(401)
   }
-  expect(edge.sandbox.requests).toHaveLength(6)
+  expect(edge.sandbox.requests).toHaveLength(7)
 })
 
 test('only what trusted proxies say about a source is believed, from the nearest one on', async () => {

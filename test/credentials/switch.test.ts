@@ -200,30 +200,57 @@ test('a small call that is passed through is sent again without its caller notic
   expect(schemes(house).slice(-3)).toEqual(['Bearer', 'Basic', 'Basic'])
 })
 
-test('streams that cannot be sent twice follow the service there and back', async () => {
-  let auth: 'basic' | 'bearer' = 'basic'
+/** A service that takes one scheme alone, and may keep its token endpoint all the same. */
+async function serviceWith(settings: { auth: 'basic' | 'bearer'; tokens: boolean }) {
   const seen: string[] = []
   const service = await openService(async (incoming, outgoing) => {
     const { length } = await bytesOf(incoming)
     const { authorization = '' } = incoming.headers
     if (incoming.url === '/oauth2/token') {
-      const body = auth === 'bearer' ? JSON.stringify({ access_token: 'abc', expires_in: 3600 }) : '{}'
-      outgoing.writeHead(auth === 'bearer' ? 200 : 404).end(body)
+      seen.push('token')
+      const body = settings.tokens ? { access_token: 'abc', expires_in: 3600 } : {}
+      outgoing.writeHead(settings.tokens ? 200 : 404).end(JSON.stringify(body))
       return
     }
     seen.push(`${authorization.split(' ')[0]} ${length}`)
-    const good = authorization.toLowerCase().startsWith(auth)
-    outgoing
-      .writeHead(good ? 200 : 401, good ? {} : { 'www-authenticate': auth === 'basic' ? 'Basic' : 'Bearer' })
-      .end()
+    const good = authorization.toLowerCase().startsWith(settings.auth)
+    const challenge = settings.auth === 'basic' ? 'Basic' : 'Bearer'
+    outgoing.writeHead(good ? 200 : 401, good ? {} : { 'www-authenticate': challenge }).end()
   })
   const house = await openAuto({ env: FIXED, serviceUrl: service.url })
   const big = 'x'.repeat(200_000)
   const send = async () => (await post(house, '/v2/documents', big, { authorization: '' })).status
+  return { seen, send }
+}
+
+test('streams that cannot be sent twice follow the service there and back', async () => {
+  const settings: Parameters<typeof serviceWith>[0] = { auth: 'basic', tokens: true }
+  const { seen, send } = await serviceWith(settings)
   expect(await send()).toBe(200)
-  auth = 'bearer'
+  settings.auth = 'bearer'
   expect([await send(), await send()]).toEqual([401, 200])
-  auth = 'basic'
+  settings.auth = 'basic'
   expect([await send(), await send()]).toEqual([401, 200])
-  expect(seen).toEqual(['Basic', 'Basic', 'Bearer', 'Bearer', 'Basic'].map((scheme) => `${scheme} 200000`))
+  expect(seen).toEqual(['Basic 200000', 'Basic 200000', 'token', 'Bearer 200000', 'Bearer 200000', 'Basic 200000'])
+})
+
+test('streams follow a service whose token endpoint is gone when the token has expired', async () => {
+  const { pass } = clocks()
+  const settings: Parameters<typeof serviceWith>[0] = { auth: 'bearer', tokens: true }
+  const { send } = await serviceWith(settings)
+  expect([await send(), await send()]).toEqual([401, 200])
+  pass(3_599_000)
+  Object.assign(settings, { auth: 'basic', tokens: false })
+  expect([await send(), await send()]).toEqual([200, 200])
+})
+
+test('a service that has gone back to Basic is asked for no more tokens', async () => {
+  const { pass, clock } = clocks()
+  const house = await openAuto({ sandbox: { auth: 'bearer', tokenExpiresIn: 100, clock } })
+  await quote(house, CALLER)
+  pass(200_000)
+  house.sandbox.set({ auth: 'basic' })
+  for (let i = 0; i < 3; i += 1) expect((await quote(house, CALLER)).status).toBe(200)
+  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Basic', 'Basic', 'Basic'])
+  expect(exchanges(house)).toHaveLength(2)
 })

@@ -1,0 +1,94 @@
+import { expect } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import type { RecordedRequest, Sandbox, Shipment } from '../../src/sandbox/sandbox.ts'
+import type { Claim, ClaimState, Store } from '../../src/store/store.ts'
+import { type Answered, post } from '../house.ts'
+
+/** The reference of the example. */
+export const REFERENCE = bookingExample.ReferenceNumber
+
+/** A handle, as people read it. */
+export const HANDLE = /\bbk_[0-9a-f]{12}\b/
+
+/** Books as an old integration does: the example, with changes. */
+export function book(
+  house: { readonly url: string },
+  changes: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answered> {
+  return post(house, '/createShipment.php', { ...bookingExample, ...changes }, headers)
+}
+
+/** Whether a request asks the service for a new shipment. */
+export function isCreation({ method, path }: Pick<RecordedRequest, 'method' | 'path'>): boolean {
+  return method === 'POST' && /^\/v2\/shipments?$/.test(path)
+}
+
+/** How often the service was asked for a new shipment. */
+export function creations({ sandbox }: { readonly sandbox: Sandbox }): number {
+  return sandbox.requests.filter(isCreation).length
+}
+
+/** The shipments that the service has for a reference, or for any; canceled ones do not count. */
+export function shipments({ sandbox }: { readonly sandbox: Sandbox }, reference?: string): Shipment[] {
+  return [...sandbox.shipments.values()].filter(
+    ({ status, external_id }) => status !== 'canceled' && (reference === undefined || external_id === reference),
+  )
+}
+
+/** The one claim of a reference. */
+export async function claimOf({ store }: { readonly store: Store }, reference: string = REFERENCE): Promise<Claim> {
+  const claims = (await store.listClaims({})).filter((claim) => claim.reference === reference)
+  const [claim] = claims
+  if (claim === undefined || claims.length > 1) throw new Error(`${claims.length} claims stand for ${reference}`)
+  return claim
+}
+
+/** The states that a claim has gone through. */
+export async function statesOf({ store }: { readonly store: Store }, handle: string): Promise<string[]> {
+  const trail = await store.audit(handle)
+  return [...trail.slice(0, 1).map(({ from }) => from), ...trail.map(({ to }) => to)]
+}
+
+/** The handle in a message. */
+export function handleIn({ json }: Answered): string {
+  return HANDLE.exec(json.Message)?.[0] ?? expect.fail(`no key in: ${json.Message}`)
+}
+
+/** An answer that says that the shipment is booked. */
+export function expectBooked(answer: Answered, replayed = false): string {
+  expect(answer.json).toEqual({
+    Message: expect.stringMatching(/^Transportation booked: shipment /),
+    TransportationBooked: 'Yes',
+  })
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('idempotent-replayed')).toBe(replayed ? 'true' : null)
+  return answer.headers.get('transload-shipment-id') ?? expect.fail('no id of the shipment')
+}
+
+/** An answer that says that nobody knows; gives the key. */
+export function expectUnknown(answer: Answered): string {
+  expect(answer.json).toEqual({ Message: expect.stringMatching(HANDLE), TransportationBooked: 'Unknown' })
+  expect(answer.json.Message).toMatch(/not known, and it is not sent again/)
+  expect(answer.status).toBe(503)
+  return handleIn(answer)
+}
+
+/** Every state that a claim may be in. */
+export const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
+
+/** Every step that a key may take, its own and those of a new claim on it. */
+export const STEPS: ReadonlySet<string> = new Set([
+  'none → sending',
+  'refused → sending',
+  'freed → sending',
+  'booked → sending',
+  'sending → booked',
+  'sending → refused',
+  'sending → unknown',
+  'sending → freed',
+  'unknown → booked',
+  'unknown → refused',
+  'unknown → freed',
+  'booked → freed',
+])

@@ -1,0 +1,301 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Fault, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import type { ClaimState } from '../../src/store/store.ts'
+import { openHouse } from '../house.ts'
+import { freePort } from '../store/postgres-server.ts'
+import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from './desk.ts'
+
+/*
+ * Every way in which the service can fail a booking, and where each of them ends: what the store says, what the caller
+ * is told, how many shipments there are, and what the caller's retry gets. Never two shipments.
+ */
+
+/** For faults that are told by the clock alone. */
+const SHORT_MS = 300
+const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
+const PAGE = '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>'
+
+interface Expected {
+  readonly state: ClaimState
+  /** What the caller is answered. */
+  readonly status: number
+  /** How many shipments the service has made of it. */
+  readonly made: 0 | 1
+}
+
+const unknown = (made: 0 | 1): Expected => ({ state: 'unknown', status: 503, made })
+const refused = (status: number): Expected => ({ state: 'refused', status, made: 0 })
+const booked: Expected = { state: 'booked', status: 200, made: 1 }
+const freed: Expected = { state: 'freed', status: 502, made: 0 }
+
+type StandIn = readonly [what: string, fault: Fault, expected: Expected, short?: 'short']
+
+const on = <K extends Fault['kind']>(kind: K) => ({ kind, on: ON_CREATION }) as const
+const answered = (status: number, more: object = {}): Fault => ({ kind: 'status', status, on: ON_CREATION, ...more })
+const standIn: readonly StandIn[] = [
+  ['resets before the body', on('reset-before'), unknown(0)],
+  ['resets after the booking', on('reset-after'), unknown(1)],
+  ['resets in the middle of the reply', on('reset-mid-body'), unknown(1)],
+  ['books and never answers', on('timeout'), unknown(1), 'short'],
+  ['neither books nor answers', on('timeout-unprocessed'), unknown(0), 'short'],
+  ['sends the reply one byte at a time', { kind: 'drip', ms: 50, on: ON_CREATION }, unknown(1), 'short'],
+  ['answers late, and in time', { kind: 'delay', ms: 100, on: ON_CREATION }, booked],
+  ['books and answers 500', answered(500, { process: true }), unknown(1)],
+  ['answers 500', answered(500), unknown(0)],
+  ['answers 501', answered(501), unknown(0)],
+  ['answers 502 with a page', answered(502, { body: PAGE }), unknown(0)],
+  ['books and answers 504', answered(504, { process: true, body: PAGE }), unknown(1)],
+  ['answers 599', answered(599), unknown(0)],
+  ['answers 503', answered(503), refused(503)],
+  ['answers 503 with a page', answered(503, { body: PAGE, headers: { 'retry-after': '7' } }), refused(503)],
+  ['answers 429', answered(429, { headers: { 'retry-after': '7' } }), refused(429)],
+  ['answers 400', answered(400), refused(400)],
+  ['answers 401', answered(401), refused(401)],
+  ['answers 402 with nothing', answered(402, { body: '' }), refused(402)],
+  ['answers 404 under both spellings', answered(404, { times: 2 }), refused(404)],
+  ['answers 409', answered(409), refused(409)],
+  ['answers 422 with a page', answered(422, { body: PAGE }), refused(422)],
+  ['answers 302', answered(302, { headers: { location: '/v2/quote' } }), unknown(0)],
+  ['books and answers 303', answered(303, { process: true, headers: { location: '/v2/shipments/1' } }), unknown(1)],
+  ['answers 307 to another host', answered(307, { headers: { location: 'http://192.0.2.1/' } }), unknown(0)],
+  ['answers 204', answered(204, { process: true, body: '' }), unknown(1)],
+  ['answers half of the JSON', on('half-json'), unknown(1)],
+  ['answers without an id', on('no-id'), unknown(1)],
+  ['answers nothing', on('empty'), unknown(1)],
+  ['answers with a page', on('not-json'), unknown(1)],
+  ['answers with JSON that is no object', answered(201, { process: true, body: '[1, 2]' }), unknown(1)],
+  ['answers with an empty id', answered(201, { process: true, body: { id: '' } }), unknown(1)],
+  ['answers with an id that is none', answered(201, { process: true, body: { id: { no: 1 } } }), unknown(1)],
+  ['answers with a page of 200', answered(200, { process: true, body: PAGE }), unknown(1)],
+  ['announces more than it sends', on('wrong-length'), unknown(1)],
+  ['announces less than it sends', { kind: 'wrong-length', by: -10, on: ON_CREATION }, unknown(1)],
+  ['compresses the reply', on('gzip'), booked],
+  ['sends a bomb', { kind: 'gzip', megabytes: 64, on: ON_CREATION }, unknown(1)],
+  ['sends a reply without end', { kind: 'huge', megabytes: 16, on: ON_CREATION }, unknown(1)],
+  ['says 100 Continue twice', on('continue-twice'), unknown(1)],
+  ['answers in Latin-1', on('latin1'), booked],
+  ['closes at once', { kind: 'close-on-accept' }, unknown(0)],
+]
+
+for (const [what, fault, expected, short] of standIn) {
+  test(`the service ${what}`, async () => {
+    const house = await openHouse({ env: short ? { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : {} })
+    house.sandbox.fail(fault)
+    await expectEnd(house, expected)
+  })
+}
+
+/** Answers the first request with bytes, as if it had booked; what comes later goes to the stand-in. */
+type Raw = readonly [what: string, reply: (socket: Socket) => void, expected: Expected, short?: 'short']
+
+const MADE = '{"id":"6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11","number":"TL-1"}'
+const says =
+  (...parts: readonly string[]) =>
+  (socket: Socket) =>
+    void socket.end(parts.join('\r\n'))
+const length = (text: string) => `Content-Length: ${Buffer.byteLength(text)}`
+
+const raw: readonly Raw[] = [
+  ['speaks another protocol', says('SSH-2.0-OpenSSH_9.9', ''), unknown(1)],
+  ['ends within the status line', says('HTTP/1.1 20'), unknown(1)],
+  ['ends within the headers', says('HTTP/1.1 201 Created', 'Content-Ty'), unknown(1)],
+  [
+    'falls silent within the headers',
+    (socket) => void socket.write('HTTP/1.1 201 Created\r\nContent-Ty'),
+    unknown(1),
+    'short',
+  ],
+  [
+    'falls silent within the body',
+    (socket) => void socket.write(`HTTP/1.1 201 Created\r\nContent-Length: 99\r\n\r\n{"id"`),
+    unknown(1),
+    'short',
+  ],
+  ['closes without a word', (socket) => void socket.end(), unknown(1)],
+  ['gives two lengths', says('HTTP/1.1 201 Created', length(MADE), 'Content-Length: 3', '', MADE), unknown(1)],
+  ['gives a length that is no number', says('HTTP/1.1 201 Created', 'Content-Length: some', '', MADE), unknown(1)],
+  [
+    'breaks a chunk',
+    says('HTTP/1.1 201 Created', 'Transfer-Encoding: chunked', '', 'zz', MADE, '0', '', ''),
+    unknown(1),
+  ],
+  [
+    'leaves out the last chunk',
+    says('HTTP/1.1 201 Created', 'Transfer-Encoding: chunked', '', MADE.length.toString(16), MADE, ''),
+    unknown(1),
+  ],
+  [
+    'sends chunks',
+    says('HTTP/1.1 201 Created', 'Transfer-Encoding: chunked', '', MADE.length.toString(16), MADE, '0', '', ''),
+    booked,
+  ],
+  [
+    'hints before it answers',
+    says('HTTP/1.1 103 Early Hints', 'Link: </a>', '', 'HTTP/1.1 201 Created', length(MADE), '', MADE),
+    booked,
+  ],
+  [
+    'answers twice',
+    says('HTTP/1.1 201 Created', length(MADE), '', `${MADE}HTTP/1.1 500 Oops`, 'Content-Length: 0', '', ''),
+    booked,
+  ],
+  ['answers in HTTP/1.0 without a length', says('HTTP/1.0 201 Created', '', MADE), booked],
+  [
+    'calls plain text compressed',
+    says('HTTP/1.1 201 Created', 'Content-Encoding: gzip', length(MADE), '', MADE),
+    booked,
+  ],
+  [
+    'calls noise compressed',
+    says('HTTP/1.1 201 Created', 'Content-Encoding: gzip', 'Content-Length: 4', '', '\x1f\x8bxx'),
+    unknown(1),
+  ],
+  [
+    'changes the protocol',
+    says('HTTP/1.1 101 Switching Protocols', 'Upgrade: tea', 'Connection: upgrade', '', ''),
+    unknown(1),
+  ],
+]
+
+for (const [what, reply, expected, short] of raw) {
+  test(`a service of bytes ${what}`, async () => {
+    const sandbox = await startSandbox()
+    let first = true
+    const requests: string[] = []
+    const url = await listenRaw((socket) => {
+      if (!first) {
+        const { hostname, port } = new URL(sandbox.url)
+        return void socket
+          .pipe(connect(Number(port), hostname))
+          .on('error', () => socket.destroy())
+          .pipe(socket)
+      }
+      first = false
+      let text = ''
+      socket.on('data', (chunk) => {
+        text += chunk
+        const [head = '', body = ''] = text.split('\r\n\r\n')
+        const wanted = Number(/content-length: (\d+)/i.exec(head)?.[1])
+        if (Buffer.byteLength(body) !== wanted) return
+        requests.push(head)
+        reply(socket)
+      })
+    })
+    onTestFinished(() => sandbox.close())
+    const house = await openHouse({ serviceUrl: url, env: short ? { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : {} })
+    await expectEnd({ ...house, sandbox }, { ...expected, made: 0 })
+    expect(requests).toHaveLength(1)
+    expect(creations({ sandbox })).toBe(0)
+  })
+}
+
+test('the service refuses before it has read the booking', async () => {
+  const url = await listenRaw((socket) => {
+    socket.once('data', () => socket.end('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'))
+  })
+  const house = await openHouse({ serviceUrl: url })
+  const answer = await book(house)
+  expect(answer.status).toBe(413)
+  expect((await claimOf(house)).state).toBe('refused')
+})
+
+/** Nothing can have been sent: the key is free, and the caller is told so. */
+const unsent: readonly (readonly [what: string, address: () => Promise<string>])[] = [
+  ['whose port is closed', async () => `http://127.0.0.1:${await freePort()}`],
+  ['whose name is not known', async () => 'http://service.invalid'],
+  ['whose backlog is full', fullBacklog],
+  [
+    'that should speak TLS and does not',
+    () => listenRaw((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), 'https'),
+  ],
+  ['that closes the TLS handshake', () => listenRaw((socket) => socket.destroy(), 'https')],
+  ['that never answers the TLS handshake', () => listenRaw(() => {}, 'https')],
+]
+
+test.each(unsent)('a service %s', async (_, address) => {
+  const house = await openHouse({ serviceUrl: await address(), env: { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } })
+  for (let tries = 0; tries < 2; tries += 1) {
+    const { status, json } = await book(house)
+    expect({ status, ...json }).toEqual({
+      status: freed.status,
+      Message: expect.stringContaining('nothing was sent'),
+      TransportationBooked: 'No',
+    })
+    const claim = await claimOf(house)
+    expect(claim.state).toBe(freed.state)
+    expect((await house.store.audit(claim.handle)).at(-1)).toMatchObject({ to: 'freed', why: 'never sent' })
+  }
+})
+
+/** Books, looks at what became of it, and tries again. */
+async function expectEnd(
+  house: Awaited<ReturnType<typeof openHouse>> & { readonly sandbox: Sandbox },
+  { state, status, made }: Expected,
+): Promise<void> {
+  const first = await book(house)
+  expect(first.status).toBe(status)
+  expect(first.json.TransportationBooked).toBe({ unknown: 'Unknown', booked: 'Yes' }[String(state)] ?? 'No')
+  expect((await claimOf(house)).state).toBe(state)
+  await house.sandbox.idle()
+  expect(shipments(house)).toHaveLength(made)
+  const sent = creations(house)
+
+  house.sandbox.clearFaults()
+  const retry = await book(house)
+  if (state === 'unknown') expect(expectUnknown(retry)).toBe(expectUnknown(first))
+  else if (state === 'booked') expect(expectBooked(retry, true)).toBe(expectBooked(first))
+  else expectBooked(retry)
+  const sendsAgain = state === 'refused' || state === 'freed'
+  expect(creations(house)).toBe(sendsAgain ? sent + 1 : sent)
+  expect(shipments(house).length).toBe(sendsAgain ? 1 : made)
+}
+
+/** A server of bytes on a port of its own. */
+async function listenRaw(serve: (socket: Socket) => void, scheme = 'http'): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket))
+    serve(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    await once(server, 'close')
+  })
+  // A server that listens on a port has an address with a port.
+  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** An address where a connection is neither made nor refused. */
+async function fullBacklog(): Promise<string> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'full-backlog-child.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [said] = await once(child.stdout, 'data')
+  const port = Number(said)
+  child.kill('SIGSTOP')
+  const fillers: Socket[] = []
+  onTestFinished(async () => {
+    for (const socket of fillers) socket.destroy()
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  })
+  // The system accepts a few for the stopped process; the first that is not accepted shows that there is no more room.
+  for (;;) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    fillers.push(socket)
+    const accepted = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      new Promise<boolean>((resolve) => setTimeout(resolve, SHORT_MS, false)),
+    ])
+    if (!accepted) return `http://127.0.0.1:${port}`
+  }
+}

@@ -1,0 +1,72 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { openStore } from '../../src/store/open.ts'
+import { openHouse } from '../house.ts'
+import { book, expectBooked, REFERENCE } from './desk.ts'
+import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
+
+const LONG_MS = 300_000
+/** `bench/kill-bookings.ts` does the same five hundred times. */
+const KILLS = process.env['TRANSLOAD_TESTS'] === 'all' ? 40 : 8
+const CONTROL_KILLS = 3
+
+function show(what: string, report: KillReport): void {
+  process.stdout.write(`${what}: ${inWords(report)}\n`)
+}
+
+test('a gateway that is killed under load books nothing twice and loses nothing', { timeout: LONG_MS }, async () => {
+  const report = await killUnderLoad({ kills: KILLS, build: 'claiming' })
+  show('with claims', report)
+  expect(report).toMatchObject({ duplicates: 0, lost: 0 })
+  expect(report.acknowledged + report.unknown).toBe(report.references)
+  expect(report.acknowledged).toBeGreaterThan(KILLS)
+  const { booked = 0, unknown = 0, refused = 0, freed = 0, sending = 0 } = report.states
+  expect(sending + refused + freed).toBe(0)
+  expect([booked, unknown]).toEqual([report.acknowledged, report.unknown])
+  // Some were killed in the middle, or this shows nothing.
+  expect(report.unknown).toBeGreaterThan(0)
+})
+
+test('the same harness finds the duplicates of a gateway that claims nothing', { timeout: LONG_MS }, async () => {
+  const report = await killUnderLoad({ kills: CONTROL_KILLS, build: 'unclaimed' })
+  show('without claims', report)
+  expect(report.duplicates).toBeGreaterThan(0)
+})
+
+test('the claim can be read from the disk before the first byte of the booking comes to the service', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-order-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'store.db')
+  const sandbox = await startSandbox()
+  const seen: unknown[] = []
+  const { hostname, port } = new URL(sandbox.url)
+  const service = createServer((socket) => {
+    socket.once('data', (bytes) => {
+      // Another connection, as another process has it, that only reads.
+      const db = new DatabaseSync(path, { readOnly: true })
+      seen.push(bytes.toString().slice(0, 4), db.prepare('SELECT state, reference FROM claims').all())
+      db.close()
+      const onward = connect(Number(port), hostname)
+      onward.write(bytes)
+      socket.pipe(onward).pipe(socket)
+    })
+    socket.on('error', () => socket.destroy())
+  })
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  onTestFinished(async () => {
+    service.close()
+    await sandbox.close()
+  })
+  // A server that listens on a port has an address with a port.
+  const serviceUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+  const house = await openHouse({ store: await openStore(path), serviceUrl })
+  expectBooked(await book(house))
+  expect(seen).toEqual(['POST', [{ state: 'sending', reference: REFERENCE }]])
+})

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { keepLeases, type Leases, newInstance } from '../../src/leases.ts'
+import { createLog } from '../../src/log.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { openHouse } from '../house.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { newClaim } from '../store/samples.ts'
+import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, statesOf } from './desk.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+const ON_CREATION = { method: 'POST' }
+const SILENT_MS = 300
+const LONG_MS = 60_000
+
+/** A gateway in a process of its own; the test ends it. */
+async function startProcess(storeUrl: string, sandbox: Sandbox): Promise<{ url: string; child: ChildProcess }> {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    V2_BASE_URL: sandbox.url,
+    STORE_URL: storeUrl,
+    EMERGENCY_LOG_FILE: join(tmpdir(), `transload-leases-${process.pid}.ndjson`),
+  }
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  for await (const line of createInterface(child.stdout)) {
+    if (!line.includes('"listening"')) continue
+    child.stdout.resume()
+    return { url: JSON.parse(line).url, child }
+  }
+  throw new Error('the gateway ended before it listened')
+}
+
+/** Kills a gateway while the service has its booking and does not answer. */
+async function killWhileBooking(storeUrl: string, sandbox: Sandbox): Promise<void> {
+  const { url, child } = await startProcess(storeUrl, sandbox)
+  sandbox.fail({ kind: 'timeout', on: ON_CREATION })
+  const begun = sandbox.next(isCreation)
+  const lost = book({ url }).catch(() => undefined)
+  await begun
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  expect(await lost).toBeUndefined()
+}
+
+describe('on the embedded store', () => {
+  test('the next start knows at once that a gateway has died in the middle', { timeout: LONG_MS }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transload-leases-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const path = join(folder, 'store.db')
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    await killWhileBooking(path, sandbox)
+
+    const store = await openStore(path)
+    expect((await claimOf({ store })).state).toBe('sending')
+    const house = await openHouse({ store, serviceUrl: sandbox.url })
+    const claim = await claimOf(house)
+    expect(claim.state).toBe('unknown')
+    expect(expectUnknown(await book(house))).toBe(claim.handle)
+    expect((await store.audit(claim.handle)).at(-1)?.why).toMatch(/^gateway .+ is gone$/)
+    expect(creations({ sandbox })).toBe(1)
+  })
+
+  test('a start beside a live gateway leaves its bookings alone', { timeout: LONG_MS }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transload-leases-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const path = join(folder, 'store.db')
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const live = await startProcess(path, sandbox)
+    sandbox.fail({ kind: 'delay', ms: 1_500, on: ON_CREATION })
+    const begun = sandbox.next(isCreation)
+    const first = book(live)
+    await begun
+    const house = await openHouse({ store: await openStore(path), serviceUrl: sandbox.url })
+    expect((await claimOf(house)).state).toBe('sending')
+    const second = await book(house)
+    expect(expectBooked(second, true)).toBe(expectBooked(await first))
+    expect(await statesOf(house, (await claimOf(house)).handle)).toEqual(['none', 'sending', 'booked'])
+  })
+})
+
+describe('on PostgreSQL', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.remove())
+
+  test('a gateway that is silent for too long is taken for gone, one that lives is not', {
+    timeout: LONG_MS,
+  }, async () => {
+    const url = await server.createDatabase()
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    await killWhileBooking(url, sandbox)
+    const store = await openStore(url)
+    onTestFinished(() => store.close())
+    const dead = await claimOf({ store })
+
+    // A neighbour that lives, and has a booking under way too.
+    const neighbour = newInstance()
+    await store.claim(newClaim({ instance: neighbour, key: 'live', reference: 'LIVE' }))
+    const beating = setInterval(() => void store.beat(neighbour), SILENT_MS / 10)
+    onTestFinished(() => clearInterval(beating))
+    await store.beat(neighbour)
+
+    const log = createLog('silent')
+    let leases: Leases | undefined
+    onTestFinished(async () => leases?.end())
+    // Silent since its death, but not yet for long enough.
+    leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {} })
+    expect((await claimOf({ store })).state).toBe('sending')
+    await leases.end()
+    const until = performance.now() + SILENT_MS
+    while (performance.now() < until) await store.beat(neighbour)
+    leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {}, silentForMs: SILENT_MS })
+    expect((await store.claimByHandle(dead.handle))?.state).toBe('unknown')
+    expect((await claimOf({ store }, 'LIVE')).state).toBe('sending')
+  })
+})
+
+describe('a gateway that was taken for gone and comes back', () => {
+  const judge = async (store: Store, instance: string) => {
+    await store.leave(instance)
+    return store.orphan(10_000, 'another gateway')
+  }
+
+  test.each([
+    { what: 'with a booking', fault: { kind: 'delay', ms: 200 }, state: 'booked' },
+    { what: 'with a refusal', fault: { kind: 'status', status: 422 }, state: 'refused' },
+    { what: 'with a lost connection', fault: { kind: 'reset-after' }, state: 'unknown' },
+  ] as const)('$what says what it knows', async ({ fault, state }) => {
+    const house = await openHouse()
+    house.sandbox.fail({ ...fault, on: ON_CREATION })
+    const store = house.store
+    // It is judged at the moment when the service has the booking.
+    const begun = house.sandbox.next(isCreation).then(async () => {
+      const { instance } = await claimOf(house)
+      return judge(store, instance)
+    })
+    const answer = await book(house)
+    expect((await begun).length).toBeLessThanOrEqual(1)
+    if (state === 'booked') {
+      expect(await begun).toHaveLength(1)
+      expectBooked(answer)
+      const { handle } = await claimOf(house)
+      expect(await statesOf(house, handle)).toEqual(['none', 'sending', 'unknown', 'booked'])
+    }
+    expect((await claimOf(house)).state).toBe(state)
+    expect(creations(house)).toBe(1)
+  })
+})
+
+test('a gateway that closes ends its lease, so that nobody waits for it to run out', async () => {
+  const house = await openHouse()
+  expectBooked(await book(house))
+  const { instance } = await claimOf(house)
+  await house.gateway.close()
+  await house.store.claim(newClaim({ instance, key: 'left', reference: 'LEFT' }))
+  expect(await house.store.orphan(60_000, 'another gateway')).toHaveLength(1)
+})

@@ -1,0 +1,188 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openEmergencyLog, type Unrecorded } from '../../src/emergency-log.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { openStore } from '../../src/store/open.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { get, openHouse } from '../house.ts'
+import { openService } from '../http/service.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFERENCE, statesOf } from './desk.ts'
+
+/* The service says yes, and the store cannot write it down. */
+
+const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-recording-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function entriesIn(file: string): readonly Unrecorded[] {
+  return openEmergencyLog(file).read()
+}
+
+/** A service that has made a shipment whose number is as long as it is told. */
+function numberedService(number: string) {
+  return openService((incoming, outgoing) => {
+    incoming.resume().on('end', () => {
+      outgoing.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ id: ID, number }))
+    })
+  })
+}
+
+describe('on a full disk', () => {
+  /** A claim fits into the pages that are there; a reply of this size takes a page of its own. */
+  const LONG_NUMBER = 'N'.repeat(6_000)
+
+  async function fullStore(path: string): Promise<{ store: Store; room: Int32Array<SharedArrayBuffer> }> {
+    await (await openStore(path)).close()
+    const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+    // SQLite takes the pages that it has for the least.
+    room[0] = 1
+    return { store: await openSqliteStore({ path, room }), room }
+  }
+
+  test('the outcome is unknown, the id is in the emergency log, and the next start picks it up', async () => {
+    const folder = newFolder()
+    const [path, emergency] = [join(folder, 'store.db'), join(folder, 'deep', 'emergency.ndjson')]
+    const service = await numberedService(LONG_NUMBER)
+    const { store } = await fullStore(path)
+    const env = { EMERGENCY_LOG_FILE: emergency }
+    const before = await openHouse({ store, serviceUrl: service.url, env })
+    const key = expectUnknown(await book(before))
+    expect(entriesIn(emergency)).toMatchObject([{ booking: key, tenant: 'demo', keepsake: { id: ID } }])
+    expect(before.lines()).toContainEqual(expect.objectContaining({ level: 'error', booking: key, shipment: ID }))
+    // Nothing sends it again meanwhile.
+    expect([409, 503]).toContain((await book(before, { DeliveryName: 'Somebody Else' })).status)
+    await before.gateway.close()
+    await store.close()
+
+    const after = await openHouse({ store: await openStore(path), serviceUrl: service.url, env })
+    expect(existsSync(emergency)).toBe(false)
+    expect(expectBooked(await book(after), true)).toBe(ID)
+    expect(await statesOf(after, key)).toContain('booked')
+    expect(service.requests).toHaveLength(1)
+  })
+
+  test('the gateway records it by itself as soon as there is room', async () => {
+    const folder = newFolder()
+    const emergency = join(folder, 'emergency.ndjson')
+    const service = await numberedService(LONG_NUMBER)
+    const { store, room } = await fullStore(join(folder, 'store.db'))
+    const house = await openHouse({ store, serviceUrl: service.url, env: { EMERGENCY_LOG_FILE: emergency } })
+    expectUnknown(await book(house))
+    room[0] = 0
+    const id = await eventually(async () => {
+      const answer = await book(house)
+      return answer.status === 200 ? expectBooked(answer, true) : undefined
+    })
+    expect(id).toBe(ID)
+    await eventually(async () => !existsSync(emergency) || undefined)
+    expect(service.requests).toHaveLength(1)
+  })
+})
+
+describe('while PostgreSQL is down', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.remove())
+
+  test('the outcome is unknown, and the next start picks the booking up', async () => {
+    const emergency = join(newFolder(), 'emergency.ndjson')
+    const url = await server.createDatabase()
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const service = await openService(async (incoming, outgoing) => {
+      const body = await incoming.setEncoding('utf8').toArray()
+      if (isCreation({ method: incoming.method ?? '', path: incoming.url ?? '' })) await server.crash()
+      const { authorization = '' } = incoming.headers
+      const made = await fetch(sandbox.url + incoming.url, {
+        method: incoming.method ?? 'GET',
+        headers: { authorization },
+        ...(body.length > 0 && { body: body.join('') }),
+      })
+      outgoing.writeHead(made.status, { 'content-type': 'application/json' }).end(await made.text())
+    })
+    const env = { EMERGENCY_LOG_FILE: emergency }
+    const before = await openHouse({ store: await openStore(url), serviceUrl: service.url, env })
+    const key = expectUnknown(await book(before))
+    const [entry] = entriesIn(emergency)
+    expect(entry).toMatchObject({ booking: key, keepsake: { id: [...sandbox.shipments.keys()][0] } })
+    expect((await book(before)).status).toBe(503)
+    await before.gateway.close()
+    await before.store.close()
+
+    await server.start()
+    const after = await openHouse({ store: await openStore(url), serviceUrl: service.url, env })
+    expect(expectBooked(await book(after), true)).toBe(entry?.keepsake.id)
+    expect(existsSync(emergency)).toBe(false)
+    expect(creations({ sandbox })).toBe(1)
+    const read = await get(after, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
+    expect(read.json).toMatchObject({ ReferenceNumber: REFERENCE })
+  })
+})
+
+describe('the emergency log', () => {
+  const entry = (booking: string): Unrecorded => ({
+    booking,
+    tenant: 'demo',
+    answer: { status: 200, headers: {}, body: '{}' },
+    keepsake: { kind: 'shipment', id: ID, names: ['REF'], vin: '', own: undefined, facts: undefined },
+  })
+
+  test('reads what was written, without lines that were cut short', () => {
+    const file = join(newFolder(), 'emergency.ndjson')
+    const log = openEmergencyLog(file)
+    expect(log.read()).toEqual([])
+    log.write(entry('bk_1'))
+    writeFileSync(file, `${readFileSync(file, 'utf8')}{"booking":"bk_2","ten`)
+    log.write(entry('bk_3'))
+    writeFileSync(file, `${readFileSync(file, 'utf8')}null\n{"booking":1}\n7\n`)
+    expect(log.read().map(({ booking }) => booking)).toEqual(['bk_1', 'bk_3'])
+  })
+
+  test('forgets only what was read, for another gateway may have added to it', () => {
+    const file = join(newFolder(), 'emergency.ndjson')
+    const [one, other] = [openEmergencyLog(file), openEmergencyLog(file)]
+    one.write(entry('bk_1'))
+    expect(one.read()).toHaveLength(1)
+    other.write(entry('bk_2'))
+    one.clear()
+    expect(other.read().map(({ booking }) => booking)).toEqual(['bk_1', 'bk_2'])
+    other.clear()
+    expect(existsSync(file)).toBe(false)
+  })
+
+  test('is taken up once by the gateways that share it, and an entry that cannot be recorded holds up no other', async () => {
+    const emergency = join(newFolder(), 'emergency.ndjson')
+    const first = await openHouse({ env: { UPSTREAM_TIMEOUT_MS: '300' } })
+    first.sandbox.fail({ kind: 'timeout', on: { method: 'POST' } })
+    const key = expectUnknown(await book(first))
+    const made = [...first.sandbox.shipments.keys()][0] ?? expect.fail('nothing was booked')
+    const log = openEmergencyLog(emergency)
+    const { keepsake, ...rest } = entry(key)
+    log.write({ ...entry('bk_bad'), tenant: 'no\0tenant' })
+    log.write({ ...rest, keepsake: { ...keepsake, id: made } })
+    const { store } = first
+    const second = await openHouse({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
+    expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
+    // What could not be recorded is not forgotten.
+    expect(log.read().map(({ booking }) => booking)).toContain('bk_bad')
+  })
+})
+
+/** Asks again until there is an answer; the test's own time is the limit. */
+async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

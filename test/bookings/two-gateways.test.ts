@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { openHouse } from '../house.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { book, creations, expectBooked, isCreation, REFERENCE, shipments } from './desk.ts'
+
+const ALL = process.env['TRANSLOAD_TESTS'] === 'all'
+const REFERENCES = ALL ? 2_000 : 200
+const CALLERS = 6
+/** References that are wanted at the same time. */
+const ABREAST = 8
+const LONG_MS = 180_000
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
+
+test('two gateways over one PostgreSQL book every reference once, however many want it', {
+  timeout: LONG_MS,
+}, async () => {
+  const url = await server.createDatabase()
+  const one = await openHouse({ store: await openStore(url) })
+  const other = await openHouse({ store: await openStore(url), serviceUrl: one.sandbox.url })
+  let next = 0
+  const lane = async () => {
+    while (next < REFERENCES) {
+      next += 1
+      const changes = { ReferenceNumber: `${REFERENCE}-${next}` }
+      const calls = Array.from({ length: CALLERS }, (_, caller) => book(caller % 2 === 0 ? one : other, changes))
+      const answers = await Promise.all(calls)
+      const ids = answers.map((answer) => expectBooked(answer, answer.headers.has('idempotent-replayed')))
+      expect(new Set(ids).size).toBe(1)
+      expect(answers.filter(({ headers }) => !headers.has('idempotent-replayed'))).toHaveLength(1)
+    }
+  }
+  await Promise.all(Array.from({ length: ABREAST }, lane))
+  expect(creations(one)).toBe(REFERENCES)
+  const references = shipments(one).map(({ external_id }) => external_id)
+  expect(references).toHaveLength(REFERENCES)
+  expect(new Set(references).size).toBe(REFERENCES)
+  // Both had their share of the winners, or they did not race.
+  const winners = one.sandbox.requests.filter(isCreation).map(({ headers }) => headers['x-request-id'])
+  const of = (house: typeof one) => house.lines().filter(({ id }) => winners.includes(String(id))).length
+  expect(Math.min(of(one), of(other))).toBeGreaterThan(REFERENCES / 20)
+  const states = (await one.store.listClaims({ limit: REFERENCES * 2 })).map(({ state }) => state)
+  expect(states).toEqual(Array.from({ length: REFERENCES }, () => 'booked'))
+})

@@ -1,0 +1,25 @@
+import { readConfig } from '../../src/config.ts'
+import { openGateway } from '../../src/gateway.ts'
+import { createLog } from '../../src/log.ts'
+import { loadMappings } from '../../src/mappings.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Claim, Store } from '../../src/store/store.ts'
+
+/** The gateway with claiming switched off: every call wins, and nothing is written down. What no gateway may be. */
+const config = readConfig()
+const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+const log = createLog('warn')
+const store = await openStore(config.STORE_URL)
+const claims = new Map<string, Claim>()
+const unclaiming: Store = {
+  ...store,
+  claim: async (wanted) => {
+    const claim = { ...wanted, state: 'sending', version: 1, shipment: '', reply: '', changedAt: 0 } as const
+    claims.set(wanted.key, claim)
+    return { won: true, claim }
+  },
+  change: async ({ key }) => claims.get(key),
+}
+const gateway = await openGateway(config, { catalog, store: unclaiming, log })
+process.stdout.write(`${JSON.stringify({ msg: 'listening', url: gateway.url })}\n`)
+process.on('SIGTERM', () => process.exit(0))
