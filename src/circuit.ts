@@ -20,26 +20,27 @@ export function createCircuit(): Circuit {
   /** When an open circuit lets a probe through; undefined while it is closed. */
   let probeAt: number | undefined
 
+  /** Whether the call is the probe of an open circuit; throws where it may not be made. */
   const admit = () => {
-    if (probeAt === undefined) return
+    if (probeAt === undefined) return false
     const now = performance.now()
     if (now < probeAt) throw open(probeAt - now)
-    // This call is the probe; if it is never heard of again, another one is let through later.
+    // If the probe is never heard of again, another one is let through later.
     probeAt = now + OPEN_MS
+    return true
   }
-  const note = (failed: boolean) => {
+  const note = (failed: boolean, isProbe: boolean) => {
+    // What was under way when the circuit opened says nothing new.
+    if (probeAt !== undefined && !isProbe) return
     const now = performance.now()
-    if (probeAt !== undefined) {
-      probeAt = failed ? now + OPEN_MS : undefined
+    if (isProbe || now - windowAt > WINDOW_MS) {
       calls = 0
       failures = 0
       windowAt = now
-      return
     }
-    if (now - windowAt > WINDOW_MS) {
-      calls = 0
-      failures = 0
-      windowAt = now
+    if (isProbe) {
+      probeAt = failed ? now + OPEN_MS : undefined
+      return
     }
     calls += 1
     if (failed) failures += 1
@@ -47,13 +48,13 @@ export function createCircuit(): Circuit {
   }
 
   return async (attempt) => {
-    admit()
+    const isProbe = admit()
     try {
       const reply = await attempt()
-      note(FAILURES.has(reply.status))
+      note(FAILURES.has(reply.status), isProbe)
       return reply
     } catch (error) {
-      if (error instanceof NoReply) note(true)
+      if (error instanceof NoReply) note(true, isProbe)
       throw error
     }
   }

@@ -15,6 +15,7 @@ import { createMetrics } from './metrics.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createPerform } from './perform.ts'
 import { createService } from './service.ts'
+import { compileNetworks } from './source-address.ts'
 import type { Store } from './store/store.ts'
 import type { TlsFiles } from './tls.ts'
 import { createTurns } from './turns.ts'
@@ -133,6 +134,7 @@ export async function openGateway(
       maxInFlight: config.MAX_IN_FLIGHT,
       maxConnections: config.MAX_CONNECTIONS,
       sourceConnections: config.SOURCE_CONNECTIONS,
+      isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
       tls: tlsOf(config, log),
       log,
     })

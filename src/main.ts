@@ -1,15 +1,11 @@
 #!/usr/bin/env node
 
-import module from 'node:module'
-
 const OLDEST_NODE = 24
 
 if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   process.stderr.write(`transload needs Node ${OLDEST_NODE} or later; this is Node ${process.versions.node}.\n`)
   process.exitCode = 1
 } else {
-  // What was compiled once is read back at the next start.
-  module.enableCompileCache()
   // Imported only now: an older Node would stumble over what comes with it and say something else.
   const { run } = await import('./cli.ts')
   process.exitCode = await run(process.argv.slice(2))

@@ -45,8 +45,11 @@ export function quoteFacts({ id, facts, own }: Found): Recalled {
 
 /** A call that has to name something and names nothing. */
 export function unnamed(intake: Version1): readonly Problem[] {
-  const { finds } = intake.compiled.action
-  if (!finds || namesIn(intake, finds.by).length > 0) return []
+  const { compiled, fields } = intake
+  const { finds } = compiled.action
+  // A name that was sent and cannot be used is a problem of its own already.
+  const named = finds?.by.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)
+  if (!finds || named) return []
   const field = finds.by[0] ?? ''
   return [{ field, code: 'required', message: `${finds.by.join(' or ')} is required to name the ${finds.kind}` }]
 }

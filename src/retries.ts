@@ -7,7 +7,7 @@ const TRIES = 3
 const BACKOFF_MS = 100
 /** What a retry needs at least of the call's own time to be worth making. */
 const WORTHWHILE_MS = 50
-const WINDOW_MS = 10_000
+const WINDOW_SECONDS = 10
 /** Retries may be a fifth of the traffic of a window, and ten in any case: more would keep a failing service down. */
 const SHARE = 0.2
 const ALWAYS_ALLOWED = 10
@@ -21,9 +21,9 @@ export function createRetry(): Retry {
     budget.called()
     for (let tries = 1; ; tries += 1) {
       const outcome = await attempt().catch((error: unknown) => error)
-      const pauseMs = BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random())
+      const pauseMs = Math.max(BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random()), askedPauseMs(outcome))
       const hopeless = tries === TRIES || performance.now() + pauseMs + WORTHWHILE_MS > deadline
-      if (hopeless || !isTemporary(outcome) || asksToWait(outcome, deadline) || !budget.takes()) return settled(outcome)
+      if (hopeless || !isTemporary(outcome) || !budget.takes()) return settled(outcome)
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
@@ -42,34 +42,38 @@ function isTemporary(outcome: unknown): boolean {
   return isReply(outcome) && TEMPORARY.has(outcome.status)
 }
 
-/** A service that names a time beyond this call's own is not asked again by this call. */
-function asksToWait(outcome: unknown, deadline: number): boolean {
-  const seconds = isReply(outcome) ? Number(outcome.headers['retry-after'] ?? 0) : 0
-  return seconds > 0 && performance.now() + seconds * 1000 > deadline
+/** A service that names a time is not asked again before; one that names a date is not asked sooner than others. */
+function askedPauseMs(outcome: unknown): number {
+  const seconds = isReply(outcome) ? Number(outcome.headers['retry-after']) : 0
+  return seconds > 0 ? seconds * 1_000 : 0
 }
 
-/** Counts calls and retries in windows; the last whole window and the running one together are what counts. */
+interface Slice {
+  readonly second: number
+  calls: number
+  retries: number
+}
+
+/** Counts calls and retries second by second, over the last ten. */
 function createBudget() {
-  let began = performance.now()
-  let now = { calls: 0, retries: 0 }
-  let before = { calls: 0, retries: 0 }
-  const turn = () => {
-    const age = performance.now() - began
-    if (age < WINDOW_MS) return
-    before = age < 2 * WINDOW_MS ? now : { calls: 0, retries: 0 }
-    now = { calls: 0, retries: 0 }
-    began = performance.now()
+  let slices: Slice[] = []
+  const current = (): Slice => {
+    const second = Math.floor(performance.now() / 1_000)
+    const newest = slices.at(-1)
+    if (newest?.second === second) return newest
+    const slice = { second, calls: 0, retries: 0 }
+    slices = [...slices.filter((older) => older.second > second - WINDOW_SECONDS), slice]
+    return slice
   }
+  const sum = (of: 'calls' | 'retries') => slices.reduce((total, slice) => total + slice[of], 0)
   return {
     called: () => {
-      turn()
-      now.calls += 1
+      current().calls += 1
     },
     takes: () => {
-      turn()
-      const retries = before.retries + now.retries
-      if (retries >= Math.max(ALWAYS_ALLOWED, SHARE * (before.calls + now.calls))) return false
-      now.retries += 1
+      const slice = current()
+      if (sum('retries') >= Math.max(ALWAYS_ALLOWED, SHARE * sum('calls'))) return false
+      slice.retries += 1
       return true
     },
   }

@@ -1,3 +1,4 @@
+import { decodeUnlabelled } from './body-text.ts'
 import { oneLine } from './errors.ts'
 
 const WORDS_LIMIT_CHARACTERS = 300
@@ -19,9 +20,14 @@ const HOLDERS = ['error', 'errors', 'messages', 'fault', 'fields', 'violations',
 const FIELDS = ['field', 'path', 'propertypath', 'param']
 const DEPTH_LIMIT = 4
 
+/** A reply's body as text: UTF-8 or, where it is none, Windows-1252; a byte order mark is no part of it. */
+export function replyText(body: Buffer): string {
+  return decodeUnlabelled(body).replace(/^\ufeff/, '')
+}
+
 /** The service's own words in the body of a refusal, if any can be found; HTML is not quoted. */
 export function serviceWords(body: Buffer): string | undefined {
-  const text = body.toString('utf8').trim()
+  const text = replyText(body).trim()
   const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : wordsIn(text, 0)
   const line = oneLine([...new Set(words)].join('; '))
   if (line === '') return undefined

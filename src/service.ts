@@ -6,7 +6,7 @@ import { CHALLENGE } from './credentials.ts'
 import { GatewayError } from './errors.ts'
 import type { Draft } from './mapping/paths.ts'
 import { createRetry, type Retry } from './retries.ts'
-import { serviceWords } from './service-words.ts'
+import { replyText, serviceWords } from './service-words.ts'
 import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
 import type { NoReply, Upstream, UpstreamReply } from './upstream.ts'
 
@@ -234,7 +234,7 @@ function said(sentence: string, words: string | undefined): string {
 export function readJson(reply: UpstreamReply): unknown {
   if (reply.body.length === 0) return undefined
   try {
-    return JSON.parse(reply.body.toString('utf8'))
+    return JSON.parse(replyText(reply.body))
   } catch (cause) {
     throw new GatewayError('service-unreadable', 'The reply of the service cannot be read as JSON. Try again later.', {
       cause,

@@ -76,11 +76,19 @@ export interface UpstreamTls {
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 const POOLS_KEPT = 1000
+/** A connection is not used for longer, so that a name that means another address is followed. */
+const CONNECTION_AGE_MS = 60_000
 
 /** Opens the way to the service; no connection is made before the first call. */
 export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOptions): Upstream {
   // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
-  const options: Client.Options = { connect: { timeout: timeoutMs, ...tls }, headersTimeout: 0, bodyTimeout: 0 }
+  const options: Client.Options = {
+    connect: { timeout: timeoutMs, ...tls },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
+    allowH2: false,
+  }
   const pools = new LRUCache<string, Pool>({
     max: POOLS_KEPT,
     dispose: (pool) => void pool.close().catch(() => undefined),
@@ -90,7 +98,7 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
     const id = `${origin} ${name}`
     const known = pools.get(id)
     if (known) return known
-    const made = new Pool(origin, { ...options, connections })
+    const made = new Pool(origin, { ...options, connections, clientTtl: CONNECTION_AGE_MS })
     pools.set(id, made)
     return made
   }
@@ -99,8 +107,7 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
     pool,
     call: async (request) => {
       if (!request.alone) return plain(await exchange(pool(request.origin, request.pool), request))
-      // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
-      const client = new Client(request.origin, { ...options, allowH2: false })
+      const client = new Client(request.origin, options)
       try {
         return await plain(await exchange(client, request))
       } finally {

@@ -7,6 +7,8 @@ import type { Logger } from './log.ts'
 const HEALTHY_AFTER_MS = 5_000
 const PAUSE_MS = 1_000
 
+const STOP = 'stop'
+
 /** Runs processes that share the ports and the store; replaces those that die, and ends with all of them. */
 export async function runWorkers(
   count: number,
@@ -35,6 +37,7 @@ export async function runWorkers(
   log.info({ signal, workers: count }, 'draining')
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
   void stopSignal().then(() => {
+    exitCode ||= 1
     for (const worker of workers) worker.process.kill('SIGKILL')
   })
   await Promise.all(workers.map(end))
@@ -45,6 +48,18 @@ export async function runWorkers(
 async function end(worker: Worker): Promise<void> {
   if (worker.isDead()) return
   const ended = once(worker, 'exit')
-  worker.process.kill('SIGTERM')
+  if (worker.isConnected()) worker.send(STOP)
+  else worker.process.kill('SIGKILL')
   await ended
+}
+
+/**
+ * Resolves when the process that started this worker says that it is time. Signals say nothing here: whoever stops a
+ * service or presses Ctrl-C signals all of its processes, and one that came twice would lose calls.
+ */
+export function stopOrder(): Promise<string> {
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
+  return new Promise((resolve) => {
+    process.on('message', (message) => message === STOP && resolve(STOP))
+  })
 }

@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
 import { createLog } from '../log.ts'
 import { loadMappings } from '../mappings.ts'
-import { runWorkers } from '../workers.ts'
+import { runWorkers, stopOrder } from '../workers.ts'
 import { openNamedStore } from './with-store.ts'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */
@@ -12,6 +12,7 @@ export async function serve(): Promise<number> {
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const log = createLog(config.LOG_LEVEL)
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
+  const told = cluster.isWorker ? stopOrder() : stopSignal()
 
   const store = await openNamedStore(config.STORE_URL, {
     onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
@@ -22,10 +23,10 @@ export async function serve(): Promise<number> {
   })
   log.info({ url: gateway.url, admin: gateway.adminUrl, service: config.V2_BASE_URL.origin }, 'listening')
 
-  const signal = await stopSignal()
+  const signal = await told
   log.info({ signal }, 'draining')
   // Who asks twice does not want to wait.
-  void stopSignal().then(() => process.exit(1))
+  if (cluster.isPrimary) void stopSignal().then(() => process.exit(1))
   await gateway.close()
   await store.close()
   log.info('stopped')

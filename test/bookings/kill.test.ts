@@ -13,8 +13,8 @@ import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
 
 const LONG_MS = 300_000
 /** `bench/kill-bookings.ts` does the same five hundred times. */
-const KILLS = process.env['TRANSLOAD_TESTS'] === 'all' ? 40 : 8
-const CONTROL_KILLS = 3
+const KILLS = process.env['TRANSLOAD_TESTS'] === 'all' ? 40 : 7
+const CONTROL_KILLS = 2
 
 function show(what: string, report: KillReport): void {
   process.stdout.write(`${what}: ${inWords(report)}\n`)

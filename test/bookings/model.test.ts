@@ -185,7 +185,7 @@ describe('one call after the other', () => {
           expect(shipments(first, reference)).toHaveLength(entry.live)
         }
       }),
-      { numRuns: ALL ? 400 : 60 },
+      { numRuns: ALL ? 400 : 40 },
     )
   })
 })
@@ -295,7 +295,7 @@ describe('all at once', () => {
         }
         first.sandbox.requests.splice(0, first.sandbox.requests.length, ...first.sandbox.requests.filter(isCreation))
       }),
-      { numRuns: ALL ? 200 : 25 },
+      { numRuns: ALL ? 200 : 15 },
     )
     expect(counted.unknown).toBeGreaterThan(0)
     expect(counted.booked).toBeGreaterThan(0)

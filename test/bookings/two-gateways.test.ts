@@ -5,7 +5,7 @@ import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, isCreation, REFERENCE, shipments } from './desk.ts'
 
 const ALL = process.env['TRANSLOAD_TESTS'] === 'all'
-const REFERENCES = ALL ? 2_000 : 200
+const REFERENCES = ALL ? 2_000 : 120
 const CALLERS = 6
 /** References that are wanted at the same time. */
 const ABREAST = 8

@@ -44,13 +44,18 @@ async function freePort(): Promise<number> {
 }
 
 /** The answers of a whole day: bodies, headers and all. */
-async function everyPath(url: string, authorization: string, secret: string, i: number): Promise<string> {
+async function everyPath(
+  url: string,
+  authorization: string,
+  next: (kind: string) => string,
+  i: number,
+): Promise<string> {
   const reference = `R-${i}`
   const send = async (method: string, path: string, body?: string | object, more: Record<string, string> = {}) => {
     const text = typeof body === 'object' ? JSON.stringify(body) : body
     const headers = { authorization, ...more }
     const answer = await fetch(url + path, { method, headers, ...(text !== undefined && { body: text }) })
-    return `${path.replace(secret, '')} ${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
+    return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
   }
   const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166', ShipmentNumber: `Q-${i}` }
   const own = { ReferenceNumber: reference }
@@ -72,15 +77,16 @@ async function everyPath(url: string, authorization: string, secret: string, i: 
     await send('POST', '/dry-run/getShippingQuote.php', 'nonsense'),
     await send('POST', '/dry-run/reply/quote.get', { price: 1 }),
     await send('GET', '/v2/shipments/x'),
+    await send('GET', `/v2/shipments/x?token=${next('query')}`, undefined, { authorization: `Bearer ${next('own')}` }),
     await send('POST', '/v2/quote', { pickup: '10314' }),
     await send('POST', '/v2/documents', 'x'.repeat(70_000)),
     await send('GET', '/v2/../x'),
     await send('GET', '/getShipment.php?ReferenceNumber=R-1', undefined, { authorization: `${authorization}x` }),
-    await send('GET', '/nothing.php', undefined, { cookie: `session=${secret}`, 'x-api-key': secret }),
-    await send('GET', `/webhooks/${secret}`),
-    await send('POST', `/webhooks/${secret}`, {}),
+    await send('GET', '/nothing.php', undefined, { cookie: `session=${next('cookie')}`, 'x-api-key': next('key') }),
+    await send('GET', `/webhooks/${next('hook')}`),
+    await send('POST', `/webhooks/${next('hook')}`, {}),
     await send('POST', '/deleteShipment.php', own),
-    await send('GET', '/openapi.json'),
+    ...(i === 1 ? [await send('GET', '/openapi.json')] : []),
     await send('GET', '/'),
     await send('GET', '/readyz'),
   ]
@@ -112,7 +118,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
     })
   })
 
-  const declared = Array.from({ length: 30 }, (_, i) => {
+  const declared = Array.from({ length: 25 }, (_, i) => {
     const [legacy, own, hook] = [next('legacy'), next('service'), next('hook')]
     const file = join(place, `${i}.secret`)
     writeFileSync(file, own)
@@ -141,14 +147,14 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   }
   const gateway = await serve(place, env)
   const told: string[] = []
-  const callers = declared.map(({ legacy }, i) => ({ authorization: asBasic(`legacy-${i}`, legacy), secret: legacy }))
-  const strangers = Array.from({ length: 30 }, (_, i) => {
+  const callers = declared.map(({ legacy }, i) => asBasic(`legacy-${i}`, legacy))
+  const strangers = Array.from({ length: 10 }, (_, i) => {
     const secret = next('guess')
-    return { authorization: i % 2 ? asBasic(`legacy-${i}`, secret) : `Bearer ${secret}`, secret }
+    return i % 2 ? asBasic(`legacy-${i}`, secret) : `Bearer ${secret}`
   })
   await Promise.all(
-    [...callers, ...strangers].map(async ({ authorization, secret }, i) => {
-      told.push(await everyPath(gateway.url, authorization, secret, i))
+    [...callers, ...strangers].map(async (authorization, i) => {
+      told.push(await everyPath(gateway.url, authorization, next, i))
     }),
   )
   // A tenants file that is refused, with a secret where none belongs.
@@ -164,7 +170,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   writeTenants(path, wrong)
   gateway.signal('SIGHUP')
   await gateway.says(/must say where the secret is/)
-  const commands = ['check', 'tenants check', 'tenants list']
+  const commands = ['check', 'tenants list']
   const refused = await Promise.all(commands.map((words) => transload(words.split(' '), place, env)))
   for (const { code } of refused) expect(code).toBe(78)
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
@@ -196,7 +202,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   for (const name of files) found.push(...foundIn(name, readFileSync(name)))
   expect(found).toEqual([])
   // The paths were walked: bookings were made, refused and lost, and the log tells of it.
-  expect(out.match(/"msg":"call"/g)?.length).toBeGreaterThan(1500)
+  expect(out.match(/"msg":"call"/g)?.length).toBeGreaterThan(900)
   for (const status of [200, 401, 404, 422, 502, 503]) expect(out).toContain(`"status":${status}`)
 }, 40_000)
 
@@ -229,8 +235,7 @@ test('the emergency log and the fixed credential hold no secret either', async (
   })
   onTestFinished(() => memory.close())
   asBasic('own', secret)
-  const guess = next('guess')
-  const told = await everyPath(house.url, asBasic('legacy', guess), guess, 1)
+  const told = await everyPath(house.url, asBasic('legacy', next('guess')), next, 1)
   expect(given).toHaveLength(1)
   expect(told).toMatch(/"TransportationBooked":"Unknown"/)
   const written = readFileSync(file, 'utf8')

@@ -1,0 +1,185 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { quoteExample } from '../mappings/quote-rows.ts'
+
+/*
+ * What recording costs a quote: node bench/quotes-recorded.ts [--callers 64] [--rounds 15] [--seconds 2] [--profile FOLDER]
+ * Two gateways, one with `memory:` and one with the embedded store, take turns before a minimal service; each pair of
+ * rounds gives a ratio, so that what else the machine does weighs on both. Every quote has a new number. With
+ * --profile, each gateway leaves CPU profiles of all its threads in the folder.
+ */
+
+const { values } = parseArgs({
+  options: {
+    callers: { type: 'string', default: '64' },
+    rounds: { type: 'string', default: '15' },
+    seconds: { type: 'string', default: '2' },
+    profile: { type: 'string' },
+  },
+})
+const CALLERS = Number(values.callers)
+const ROUNDS = Number(values.rounds)
+const ROUND_MS = Number(values.seconds) * 1_000
+const HOST = '127.0.0.1'
+const NUMBER_DIGITS = 12
+const AUTHORIZATION = `Basic ${Buffer.from('bench:secret').toString('base64')}`
+const HEAD_END = '\r\n\r\n'
+
+interface Gateway {
+  readonly child: ChildProcess
+  readonly port: number
+}
+
+async function startGateway(storeUrl: string, serviceUrl: string): Promise<Gateway> {
+  const profile = values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${values.profile}`]
+  const main = join(import.meta.dirname, '../src/main.ts')
+  const env = { V2_BASE_URL: serviceUrl, STORE_URL: storeUrl, HOST, PORT: '0', ADMIN_PORT: '0' }
+  const child = spawn(process.execPath, [...profile, main], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface(child.stdout)
+  for await (const line of lines) {
+    const { msg, url } = JSON.parse(line)
+    if (msg !== 'listening') continue
+    // Nobody reads the lines of the calls, but they have to go somewhere.
+    child.stdout.resume()
+    return { child, port: Number(new URL(url).port) }
+  }
+  throw new Error('the gateway ended before it listened')
+}
+
+/** Answers every call like a service that knows the price by heart. */
+async function startService() {
+  const body = JSON.stringify({ shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', price: 1234.5 })
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    request.resume().on('end', () => response.writeHead(200, headers).end(body))
+  }).listen(0, HOST)
+  await once(server, 'listening')
+  // A server that listens on a port has an address of this kind.
+  return { server, url: `http://${HOST}:${(server.address() as AddressInfo).port}` }
+}
+
+let lastNumber = 0
+
+function quoteRequest(): string {
+  lastNumber += 1
+  const number = String(lastNumber).padStart(NUMBER_DIGITS, '0')
+  const body = JSON.stringify({ ...quoteExample, ShipmentNumber: `W${number}`, OrderRefNumber: `O${number}` })
+  return (
+    `POST /getShippingQuote.php HTTP/1.1\r\nHost: ${HOST}\r\nAuthorization: ${AUTHORIZATION}\r\n` +
+    `Content-Length: ${Buffer.byteLength(body)}${HEAD_END}${body}`
+  )
+}
+
+/** One connection that asks one thing at a time until `end`; gives how many answers it got. */
+function callOn(port: number, end: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: HOST, noDelay: true })
+    let received = ''
+    let answers = 0
+    socket.once('connect', () => socket.write(quoteRequest())).once('error', reject)
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1')
+      const head = received.indexOf(HEAD_END)
+      const length = Number(/content-length: (\d+)/i.exec(received)?.[1])
+      if (head === -1 || received.length < head + HEAD_END.length + length) return
+      if (!received.startsWith('HTTP/1.1 200')) reject(new Error(received))
+      received = ''
+      answers += 1
+      if (performance.now() < end) socket.write(quoteRequest())
+      else socket.end(() => resolve(answers))
+    })
+  })
+}
+
+interface Round {
+  readonly perSecond: number
+  /** Of the gateway's process, all its threads; not a number where there is no /proc. */
+  readonly cpuMicros: number
+}
+
+async function round({ child, port }: Gateway): Promise<Round> {
+  const begun = performance.now()
+  const before = cpuMs(child.pid)
+  const answers = await Promise.all(Array.from({ length: CALLERS }, () => callOn(port, begun + ROUND_MS)))
+  const all = answers.reduce((sum, count) => sum + count, 0)
+  return {
+    perSecond: (all * 1_000) / (performance.now() - begun),
+    cpuMicros: ((cpuMs(child.pid) - before) * 1_000) / all,
+  }
+}
+
+const MS_PER_TICK = 10
+
+/** What a process has computed so far: fields 14 and 15 of `/proc/<pid>/stat` (proc(5)). */
+function cpuMs(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** The lower quartile, the median and the upper quartile. */
+function spread(figures: readonly number[], digits: number): string {
+  const sorted = figures.toSorted((one, other) => one - other)
+  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN).toFixed(digits)
+  return `${at(0.5)} (${at(0.25)} to ${at(0.75)})`
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
+const service = await startService()
+const gateways = [
+  await startGateway('memory:', service.url),
+  await startGateway(join(folder, 'bench.db'), service.url),
+] as const
+try {
+  for (const gateway of gateways) await round(gateway)
+  const pairs: { readonly memory: Round; readonly recorded: Round }[] = []
+  for (let nth = 0; nth < ROUNDS; nth += 1) {
+    // Who goes first takes turns too.
+    const first = nth % 2
+    const rounds = [await round(gateways[first === 0 ? 0 : 1]), await round(gateways[first === 0 ? 1 : 0])]
+    const [memory, recorded] = first === 0 ? rounds : rounds.toReversed()
+    if (memory && recorded) pairs.push({ memory, recorded })
+  }
+  const lines = [
+    `${ROUNDS} pairs of rounds of ${ROUND_MS / 1_000} s, ${CALLERS} callers, Node ${process.versions.node}; median (quartiles)`,
+    `memory:        ${spread(
+      pairs.map(({ memory }) => memory.perSecond),
+      0,
+    )} quotes/s, ${spread(
+      pairs.map(({ memory }) => memory.cpuMicros),
+      0,
+    )} µs of CPU each`,
+    `embedded       ${spread(
+      pairs.map(({ recorded }) => recorded.perSecond),
+      0,
+    )} quotes/s, ${spread(
+      pairs.map(({ recorded }) => recorded.cpuMicros),
+      0,
+    )} µs of CPU each`,
+    `embedded/memory: ${spread(
+      pairs.map(({ memory, recorded }) => recorded.perSecond / memory.perSecond),
+      3,
+    )} of the throughput`,
+  ]
+  process.stdout.write(`${lines.join('\n')}\n`)
+} finally {
+  for (const { child } of gateways) {
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    await gone
+  }
+  service.server.closeAllConnections()
+  service.server.close()
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,43 @@
+import type { Server, Socket } from 'node:net'
+
+/** How many connections a listener holds. */
+export interface ConnectionLimits {
+  /** @default no limit */
+  readonly maxConnections?: number
+  /** Of one address. @default no limit */
+  readonly sourceConnections?: number
+  /**
+   * Whose connections are not one caller's but everybody's.
+   * @default nobody's
+   */
+  readonly isProxy?: (address: string) => boolean
+}
+
+/**
+ * Lets nobody hold more connections than there are for everybody, and no address more than its share. The answer ends
+ * all that are open, also those that are not yet through with the greetings of TLS.
+ */
+export function limitConnections(
+  server: Server,
+  { maxConnections, sourceConnections = Number.POSITIVE_INFINITY, isProxy = () => false }: ConnectionLimits,
+): () => void {
+  if (maxConnections !== undefined) server.maxConnections = maxConnections
+  const open = new Set<Socket>()
+  const held = new Map<string, number>()
+  server.on('connection', (socket: Socket) => {
+    const source = socket.remoteAddress ?? ''
+    const count = (held.get(source) ?? 0) + 1
+    if (count > sourceConnections && !isProxy(source)) return void socket.destroy()
+    open.add(socket)
+    held.set(source, count)
+    socket.once('close', () => {
+      open.delete(socket)
+      const left = (held.get(source) ?? 1) - 1
+      if (left === 0) held.delete(source)
+      else held.set(source, left)
+    })
+  })
+  return () => {
+    for (const socket of open) socket.destroy()
+  }
+}

@@ -1,0 +1,251 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { openStore } from '../../src/store/open.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { type Answered, get, openHouse, post } from '../house.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { link } from '../store/samples.ts'
+import { listen } from '../store/states.ts'
+import { approve, linesOf, quote, STORE, serve, testFolder, transload } from './program.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
+
+interface Door {
+  readonly url: string
+}
+
+function expectNotNow({ status, headers, json }: Answered, body: object): void {
+  expect({ status, json }).toEqual({ status: 503, json: body })
+  expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  expect(headers.get('x-request-id')).toBeTruthy()
+}
+
+/** How a gateway answers whose store does not. */
+async function expectWithoutStore(house: Door, requests: readonly unknown[]): Promise<void> {
+  expect((await get(house, '/readyz')).status).toBe(503)
+  expect((await get(house, '/healthz')).status).toBe(200)
+  const Message = expect.stringContaining('store')
+  expectNotNow(await quote(house, 'W-DOWN'), { Cost: '', ShipmentNumber: 'W-DOWN', Message })
+  const sent = requests.length
+  const booking = { ...bookingExample, ReferenceNumber: 'REF-DOWN' }
+  expectNotNow(await post(house, '/createShipment.php', booking), { Message, TransportationBooked: 'No' })
+  // What cannot be recorded is not booked.
+  expect(requests.length).toBe(sent)
+  expect(
+    (await post(house, '/v2/quote', { pickup: '10314', delivery: '33166' }, JSON_TYPE)).json.price,
+  ).toBeGreaterThan(0)
+  const explained = await post(house, '/dry-run/createShipment.php', booking)
+  expect({ status: explained.status, ok: explained.json.ok }).toEqual({ status: 200, ok: true })
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** How a gateway answers whose store is well. */
+async function expectWithStore(house: Door, number: string): Promise<void> {
+  expect((await get(house, '/readyz')).status).toBe(200)
+  expect((await quote(house, number)).status).toBe(200)
+  expect((await approve(house, number)).json.TransportationBooked).toBe('Yes')
+}
+
+describe('a gateway that starts before its store', () => {
+  test.each(['a server', 'a file'])('serves what needs none, and all once %s is there', async (kind) => {
+    const folder = testFolder()
+    const inTheWay = join(folder, 'in-the-way')
+    let come = async () => rmSync(inTheWay)
+    let storeUrl = join(inTheWay, STORE)
+    if (kind === 'a server') {
+      storeUrl = await server.createDatabase()
+      await server.stop()
+      come = () => server.start()
+    } else {
+      // A file where the folder should be: nobody can write there, not even root.
+      writeFileSync(inTheWay, '')
+    }
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const gateway = await serve(folder, { STORE_URL: storeUrl, V2_BASE_URL: sandbox.url })
+    await expectWithoutStore(gateway, sandbox.requests)
+    await come()
+    await gateway.says(/"msg":"store ready"/)
+    await expectWithStore(gateway, 'W-1')
+    gateway.signal('SIGTERM')
+    const { code, out, err } = await gateway.ended
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const lines = linesOf(out)
+    const [first] = lines.filter(({ msg }) => msg === 'store not ready')
+    const reason = kind === 'a server' ? /^PostgreSQL does not answer: .*ECONNREFUSED/ : /ENOTDIR|EEXIST/
+    expect(first).toMatchObject({ level: 'error', err: { type: 'StoreDown', message: expect.stringMatching(reason) } })
+    expect(out).not.toContain('password')
+    // Said when it changes, not with every try.
+    expect(lines.filter(({ msg }) => msg === 'store ready').length).toBe(1)
+  })
+})
+
+/** Callers that quote until told to stop. */
+function callersOf(house: Door, prefix: string) {
+  const given: string[] = []
+  let refused = 0
+  let on = true
+  let count = 0
+  const callers = Array.from({ length: 6 }, async () => {
+    while (on) {
+      count += 1
+      const number = `${prefix}-${count}`
+      const answer = await quote(house, number)
+      if (answer.status === 200) given.push(number)
+      else {
+        expectNotNow(answer, { Cost: '', ShipmentNumber: number, Message: expect.stringContaining('store') })
+        refused += 1
+      }
+    }
+  })
+  return {
+    given,
+    refused: () => refused,
+    async stop() {
+      on = false
+      await Promise.all(callers)
+    },
+  }
+}
+
+async function expectAllApproved(house: Door, numbers: readonly string[]): Promise<void> {
+  for (const number of numbers) {
+    expect({ number, status: (await approve(house, number)).status }).toEqual({ number, status: 200 })
+  }
+}
+
+test('PostgreSQL that is stopped and started under load', async () => {
+  const states = listen()
+  const store = await openStore(await server.createDatabase(), { onState: states.onState })
+  const house = await openHouse({ store })
+  const load = callersOf(house, 'PG')
+  for (const way of ['stop', 'crash'] as const) {
+    const down = states.next(false)
+    await server[way]()
+    await down
+    expect((await get(house, '/readyz')).status).toBe(503)
+    expect((await quote(house, 'W-DOWN')).status).toBe(503)
+    const up = states.next(true)
+    await server.start()
+    await up
+    await expectWithStore(house, `W-${way}`)
+  }
+  await load.stop()
+  expect(load.refused()).toBeGreaterThan(0)
+  expect(load.given.length).toBeGreaterThan(0)
+  await expectAllApproved(house, load.given)
+
+  const down = states.next(false)
+  await server.stop()
+  await down
+  await expectWithoutStore(house, house.sandbox.requests)
+  const up = states.next(true)
+  await server.start()
+  await up
+  await expectWithStore(house, 'W-LAST')
+})
+
+test('a disk that is full', async () => {
+  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  room[0] = 60
+  const states = listen()
+  const path = join(testFolder(), STORE)
+  const store = await openSqliteStore({ path, room, onState: states.onState })
+  const house = await openHouse({ store })
+  const full = states.next(false)
+  const load = callersOf(house, 'W')
+  expect((await full).error?.message).toContain('full')
+  expect(store.ready()).toBe(false)
+  await load.stop()
+  expect(load.refused()).toBeGreaterThan(0)
+  expect(load.given.length).toBeGreaterThan(0)
+  // Small writes may still find a place in pages that are there; this one cannot.
+  const reference = 'R'.repeat(4_000)
+  const sent = house.sandbox.requests.length
+  const { status, json } = await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: reference })
+  expect({ status, booked: json.TransportationBooked }).toEqual({ status: 503, booked: 'No' })
+  expect(house.sandbox.requests.length).toBe(sent)
+
+  const ready = states.next(true)
+  room[0] = 0
+  await ready
+  await expectWithStore(house, 'W-ROOM')
+  await expectAllApproved(house, load.given)
+  await store.close()
+  const db = new DatabaseSync(path)
+  expect(db.prepare('PRAGMA integrity_check').get()?.['integrity_check']).toBe('ok')
+  db.close()
+})
+
+/** That the program does not start, says why in one line, and says no secret. */
+async function expectRefused(folder: string, words: readonly string[], storeUrl: string, why: RegExp): Promise<void> {
+  const env = { V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
+  const { code, out, err } = await transload(folder, words, { storeUrl, env })
+  expect({ code, err }).toEqual({ code: 78, err: expect.stringMatching(why) })
+  expect(err).not.toMatch(/^ +at /m)
+  expect(out + err).not.toContain('secret')
+  expect(out).not.toContain('listening')
+}
+
+describe('a store that this program cannot use', () => {
+  const commands = [['serve'], ['xref', 'get', 'Q-1', '--tenant', 'acme']]
+
+  test.each(commands)('of a newer version is refused by %s and left as it is: a file', async (...words) => {
+    const folder = testFolder()
+    const path = join(folder, STORE)
+    const store = await openSqliteStore({ path })
+    await store.put({ links: [link()] })
+    await store.close()
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA user_version = 1000000')
+    db.close()
+    const before = readFileSync(path)
+    await expectRefused(folder, words, STORE, /^transload: The store has version 1000000, .*newer gateway.*\n$/)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  test.each(commands)('of a newer version is refused by %s and left as it is: a server', async (...words) => {
+    const url = await server.createDatabase()
+    const store = await openStore(url)
+    await store.put({ links: [link()] })
+    await store.close()
+    const client = new pg.Client(url)
+    await client.connect()
+    await client.query('UPDATE transload.version SET version = 1000000')
+    await expectRefused(testFolder(), words, url, /^transload: The store has version 1000000, .*newer gateway.*\n$/)
+    const { rows } = await client.query(
+      'SELECT version, (SELECT count(*)::int FROM transload.links) FROM transload.version',
+    )
+    expect(rows).toEqual([{ version: 1_000_000, count: 1 }])
+    await client.end()
+  })
+
+  test.each(commands)('because STORE_URL is wrong is told by %s in one line', async (...words) => {
+    const folder = testFolder()
+    writeFileSync(join(folder, 'notes.txt'), 'These are notes, and they are long enough to be looked at. '.repeat(40))
+    const other = new DatabaseSync(join(folder, 'other.db'))
+    other.exec('CREATE TABLE cars (a)')
+    other.close()
+    const right = await server.createDatabase()
+    const cannot = 'transload: 1 to mend before it can start\\n {2}STORE_URL names a store that cannot be used: '
+    const wrong = [
+      ['notes.txt', '.*not a database'],
+      ['other.db', '.*another program'],
+      [right.replace('password', 'secret'), 'PostgreSQL does not answer: password authentication failed'],
+      [right.replace(/\w+$/, 'nowhere'), 'PostgreSQL does not answer: database "nowhere" does not exist'],
+    ] as const
+    await Promise.all(
+      wrong.map(([storeUrl, why]) => expectRefused(folder, words, storeUrl, new RegExp(`^${cannot}${why}.*\\n$`))),
+    )
+  })
+})

@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { basic, get, type House, openHouse, post } from '../house.ts'
+import { approve, quote } from './program.ts'
+
+const CLIENTS = ['acme', 'zenith'] as const
+type Client = (typeof CLIENTS)[number]
+
+/** Any name that a caller could send: blanks around it are cut off on the way in. */
+const names = fc
+  .oneof(fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }), fc.string({ minLength: 1, maxLength: 12 }))
+  .map((text) => text.replaceAll('\0', '').trim())
+  .filter((text) => text !== '')
+/** Few names, so that both clients come to use the same. */
+const fewNames = fc.uniqueArray(names, { minLength: 1, maxLength: 3 })
+const step = fc.record({
+  client: fc.constantFrom(...CLIENTS),
+  does: fc.constantFrom('quote', 'approve', 'book', 'read'),
+  nth: fc.nat(2),
+})
+
+/** What each client's names stand for, as the service made it. */
+function createModel() {
+  const known = new Map<string, string>()
+  const key = (client: Client, kind: string, name: string) => JSON.stringify([client, kind, name])
+  return {
+    learn: (client: Client, kind: string, name: string, id: string) => known.set(key(client, kind, name), id),
+    idOf: (client: Client, kind: string, name: string) => known.get(key(client, kind, name)),
+  }
+}
+
+async function take(house: House, client: Client, does: string, name: string): Promise<number> {
+  const authorization = basic(client)
+  if (does === 'quote') return (await quote(house, name, {}, client)).status
+  if (does === 'approve') return (await approve(house, name, client)).status
+  if (does === 'read') {
+    return (await get(house, `/getShipment.php?${new URLSearchParams({ ReferenceNumber: name })}`, { authorization }))
+      .status
+  }
+  return (await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: name }, { authorization }))
+    .status
+}
+
+test('a name stands for what its own client made, whatever the other calls the same', async () => {
+  const credentials = Object.fromEntries(CLIENTS.map((client) => [client, 'demo-secret']))
+  await fc.assert(
+    fc.asyncProperty(fewNames, fc.array(step, { minLength: 6, maxLength: 16 }), async (pool, steps) => {
+      const house = await openHouse({ sandbox: { credentials }, env: { V2_SHIPMENT_PATH: '/v2/shipments' } })
+      const { sandbox } = house
+      const model = createModel()
+      for (const { client, does, nth } of steps) {
+        const name = pool[nth % pool.length] ?? ''
+        sandbox.requests.length = 0
+        const status = await take(house, client, does, name)
+        const paths = sandbox.requests.map(({ path }) => path)
+        if (does === 'quote') {
+          expect(status).toBe(200)
+          model.learn(client, 'quote', name, [...sandbox.quotes.keys()].at(-1) ?? '')
+        } else if (does === 'book') {
+          expect(status).toBe(200)
+          // A booking that was made already is answered again, and nothing is sent.
+          if (paths.length > 0) model.learn(client, 'shipment', name, [...sandbox.shipments.keys()].at(-1) ?? '')
+        } else if (does === 'approve') {
+          const id = model.idOf(client, 'quote', name)
+          expect({ status, paths }).toEqual(
+            id === undefined ? { status: 404, paths: [] } : { status: 200, paths: [`/v2/quote/${id}/approve`] },
+          )
+        } else {
+          const id = model.idOf(client, 'shipment', name) ?? model.idOf(client, 'quote', name)
+          if (id !== undefined) expect(paths).toEqual([`/v2/shipments/${id}`])
+          else expect(status).toBe(404)
+        }
+        // Whatever was asked for by an id belongs to who asked.
+        const owners = [...sandbox.quotes.values()].map((one) => [one.shipment_id, one.client] as const)
+        for (const [id, owner] of owners) {
+          if (paths.some((path) => path.includes(id))) expect(owner).toBe(client)
+        }
+      }
+    }),
+    { numRuns: 15 },
+  )
+})

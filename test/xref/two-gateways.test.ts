@@ -1,0 +1,120 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { openStore } from '../../src/store/open.ts'
+import { get, type House, openHouse, post } from '../house.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { approve, quote, STORE, serve, testFolder } from './program.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
+
+const ROUNDS = 15
+
+/** Two gateways with a store each on the same data, before one service. */
+async function twoHouses(storeUrl: string): Promise<readonly [House, House]> {
+  const one = await openHouse({ store: await openStore(storeUrl) })
+  const other = await openHouse({ store: await openStore(storeUrl), serviceUrl: one.sandbox.url })
+  return [one, other]
+}
+
+const read = (house: { readonly url: string }, query: Record<string, string>) =>
+  get(house, `/getShipment.php?${new URLSearchParams(query)}`)
+
+/** The way of the last request to the service. */
+const lastPath = ({ sandbox }: House) => sandbox.requests.at(-1)?.path
+
+const approval = (id: string | undefined) => `/v2/quote/${id}/approve`
+/** The id of the quote that the service made last. */
+const lastQuote = ({ sandbox }: House) => [...sandbox.quotes.keys()].at(-1)
+
+/** What takes the place of something that was read before is told to the other gateways by the server, a moment later. */
+const inMoments = (check: () => Promise<void>) => vi.waitFor(check, { interval: 1 })
+const atOnce = (check: () => Promise<void>) => check()
+
+describe.each([
+  ['PostgreSQL', () => server.createDatabase(), inMoments],
+  ['a file', async () => join(testFolder(), STORE), atOnce],
+])('two gateways on %s', (_, storeUrl, seen) => {
+  test('a number that one has given resolves at the other at once', async () => {
+    const [one, other] = await twoHouses(await storeUrl())
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const [giver, taker] = round % 2 === 0 ? [one, other] : [other, one]
+      // Asked for before, so that the cache has had its chance to remember that there is nothing.
+      expect((await approve(taker, `W-${round}`)).status).toBe(404)
+      expect((await quote(giver, `W-${round}`)).status).toBe(200)
+      const quoted = lastQuote(one)
+      expect((await approve(taker, `W-${round}`)).status).toBe(200)
+      expect(lastPath(one)).toBe(approval(quoted))
+    }
+  })
+
+  test('a number that is used again means the newest quote at both', async () => {
+    const [one, other] = await twoHouses(await storeUrl())
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const houses = round % 2 === 0 ? [one, other] : [other, one]
+      for (const giver of houses) {
+        expect((await quote(giver, 'W-AGAIN')).status).toBe(200)
+        const newest = lastQuote(one)
+        const isNewest = async (taker: House) => {
+          expect((await approve(taker, 'W-AGAIN')).status).toBe(200)
+          expect(lastPath(one)).toBe(approval(newest))
+        }
+        await isNewest(giver)
+        for (const taker of houses) await seen(() => isNewest(taker))
+        // Once seen, it stays.
+        for (const taker of houses) await isNewest(taker)
+      }
+    }
+  })
+
+  test('whichever of two wins that use a number at the same time, both agree', async () => {
+    const [one, other] = await twoHouses(await storeUrl())
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await Promise.all([one, other, one, other].map((house) => quote(house, 'W-RACE')))
+      await seen(async () => {
+        expect((await approve(one, 'W-RACE')).status).toBe(200)
+        const first = lastPath(one)
+        expect((await approve(other, 'W-RACE')).status).toBe(200)
+        expect(lastPath(one)).toBe(first)
+      })
+    }
+  })
+
+  test('a booking of one is read, changed and canceled at the other', async () => {
+    const [one, other] = await twoHouses(await storeUrl())
+    const booking = { ...bookingExample, ReferenceNumber: 'REF-1' }
+    expect((await read(other, { ReferenceNumber: 'REF-1' })).status).toBe(404)
+    const booked = await post(one, '/createShipment.php', booking)
+    expect(booked.status).toBe(200)
+    const number = booked.headers.get('transload-shipment-number') ?? ''
+    for (const query of [{ ReferenceNumber: 'REF-1' }, { number }]) {
+      expect((await read(other, query)).json.ReferenceNumber).toBe('REF-1')
+    }
+    const change = { ReferenceNumber: 'REF-1', PickupName: 'Gate 2' }
+    expect((await post(other, '/updateShipment.php', change)).status).toBe(200)
+    expect((await read(one, { ReferenceNumber: 'REF-1' })).json.PickupName).toBe('Gate 2')
+    expect((await post(other, '/deleteShipment.php', { ReferenceNumber: 'REF-1' })).status).toBe(200)
+    expect((await read(one, { ReferenceNumber: 'REF-1' })).json.Status).toBe('canceled')
+  })
+})
+
+test('two processes on one file give and take each other’s numbers', async () => {
+  const folder = testFolder()
+  const house = await openHouse({ store: await openStore(join(folder, STORE)) })
+  const { url } = await serve(folder, { V2_BASE_URL: house.sandbox.url })
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [giver, taker] = round % 2 === 0 ? [house, { url }] : [{ url }, house]
+    for (const number of [`W-${round}`, 'W-AGAIN']) {
+      expect((await quote(giver, number)).status).toBe(200)
+      const quoted = lastQuote(house)
+      for (const door of [taker, giver]) {
+        expect((await approve(door, number)).status).toBe(200)
+        expect(lastPath(house)).toBe(approval(quoted))
+      }
+    }
+  }
+})
