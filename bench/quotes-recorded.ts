@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -55,9 +56,10 @@ async function startGateway(storeUrl: string, serviceUrl: string): Promise<Gatew
 
 /** Answers every call like a service that knows the price by heart. */
 async function startService() {
-  const body = JSON.stringify({ shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', price: 1234.5 })
-  const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    // A new id for every quote: what is recorded grows as it does in earnest.
+    const body = JSON.stringify({ shipment_id: randomUUID(), price: 1234.5 })
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
     request.resume().on('end', () => response.writeHead(200, headers).end(body))
   }).listen(0, HOST)
   await once(server, 'listening')

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from './errors.ts'
+import { repeatsCredential } from './secret-echo.ts'
 import { createTokens } from './tokens.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -25,6 +26,8 @@ export interface Account {
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the answer to such a call. */
   readonly learn: (authorization: string, answer: Taken) => void
+  /** Whether a text repeats the credential, so that nobody may see it. */
+  readonly isRepeatedIn: (text: string) => boolean
   /** Basic whatever the scheme, for the token endpoint itself. */
   readonly forTokens: Pick<Account, 'authorized' | 'authorization' | 'learn'>
 }
@@ -104,6 +107,7 @@ export function openAccount(options: AccountOptions): Account {
     scheme,
     pool,
     learn,
+    isRepeatedIn: repeatsCredential(basic),
     authorization: async (deadline) => {
       if (!usesTokens()) return basic
       try {

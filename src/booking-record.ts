@@ -22,6 +22,8 @@ export interface BookingRecord {
   readonly failed: (claim: Claim, error: unknown) => Promise<Outcome>
   /** The claim could not be made for sure, and nothing is sent for it. */
   readonly neverSent: (handle: string) => void
+  /** Whether a booking was made whose record is still to be written. */
+  readonly isUnrecorded: (handle: string) => boolean
   /** Records what could not be recorded when it happened, here or before the last start; to be called now and then. */
   readonly catchUp: () => Promise<void>
 }
@@ -42,6 +44,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   const { claims, instance, log, now } = deps
   /** What is still to be recorded, by handle. */
   const late = new Map<string, () => Promise<unknown>>()
+  const unrecorded = new Set<string>()
 
   async function made(claim: Claim, { answer, keepsake }: Made): Promise<void> {
     const entry = { booking: claim.handle, tenant: claim.tenant, answer, keepsake }
@@ -50,6 +53,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     } catch (err) {
       deps.emergencyLog.write(entry)
       late.set(claim.handle, () => recordLate(entry))
+      unrecorded.add(claim.handle)
       log.error({ booking: claim.handle, shipment: keepsake.id, err }, 'a booking was made and could not be recorded')
       throw err
     }
@@ -125,6 +129,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
       try {
         await recordIt()
         late.delete(booking)
+        unrecorded.delete(booking)
       } catch (err) {
         log.warn({ booking, err }, 'what became of a booking could not be recorded yet')
         // The next ones would fail too; anything else is the matter of this one alone.
@@ -134,5 +139,5 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     if (late.size === 0) deps.emergencyLog.clear()
   }
 
-  return { made, failed, neverSent, catchUp }
+  return { made, failed, neverSent, isUnrecorded: (handle) => unrecorded.has(handle), catchUp }
 }

@@ -79,6 +79,8 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
+          // It was made, and could not be written down yet.
+          if (record.isUnrecorded(claim.handle)) throw outcomeUnknown(claim.handle)
           await waitFor(claim, booking.deadline)
           break
         case 'booked':

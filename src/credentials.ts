@@ -91,8 +91,8 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
     mode: 'fixed',
     identify: () => caller,
     verified: async () => caller,
-    passage: async ({ headers: { authorization } }) =>
-      isBearer(authorization) ? asTheyAre(deps, authorization) : passageOf(caller),
+    passage: async ({ url, headers: { authorization } }) =>
+      isBearer(authorization) ? asTheyAre(deps, authorization) : passageOf(caller, url),
   }
 }
 
@@ -103,8 +103,10 @@ export function asTheyAre({ config }: CredentialsDeps, authorization: string | u
 }
 
 /** A call passed through on a caller's account. */
-export function passageOf({ account, profile }: Caller): Passage {
-  return { ...account, limits: profile.limits }
+export function passageOf({ account, profile }: Caller, url = ''): Passage {
+  // The token endpoint takes Basic whatever the scheme; the router has decoded the path already.
+  const forTokens = decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
+  return { ...account, ...(forTokens && account.forTokens), limits: profile.limits }
 }
 
 /** Opens an account at an address of the service. */

@@ -2,13 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import type { Answer } from './answers.ts'
 import type { Bookings, Made } from './bookings.ts'
 import type { Call } from './call.ts'
-import type { Credentials } from './credentials.ts'
+import type { Caller, Credentials } from './credentials.ts'
 import { GatewayError, problemsInOneLine } from './errors.ts'
 import { type Found, find, pathSegment } from './find.ts'
-import { handOver } from './hand-over.ts'
-import { receive, takeIn, type Version1 } from './intake.ts'
+import { handedOver, handOver } from './hand-over.ts'
+import { receive, takeIn, type Version1, type Version2 } from './intake.ts'
 import type { Catalog, Endpoint } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
+import { valueAt } from './mapping/paths.ts'
 import { namedIn, ownNumber, quoteFacts, recall, unnamed, vinOf, withoutName } from './naming.ts'
 import type { Perform } from './perform.ts'
 import { bookingOf, idHeaders, keepsakeOf } from './record.ts'
@@ -38,20 +39,39 @@ export async function legacy(
   call: Call,
   deps: LegacyDeps,
 ): Promise<Answer> {
-  const sent = await receive(incoming, call, deps.bodyLimitBytes)
+  const sent = await receive(incoming, call, deps.bodyLimitBytes).catch(async (error: unknown) => {
+    // Who calls decides how even an unreadable body is answered.
+    noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
+    throw error
+  })
   const caller = await deps.credentials.identify(incoming)
-  const { synonyms, limits, errorStatus } = caller.profile
-  call.tenant = caller.tenant
-  call.errorStatus = errorStatus
+  noteCaller(call, caller)
+  const { synonyms, limits } = caller.profile
   const leave = limits.enter()
   try {
     const intake = takeIn(sent, endpoint, call, deps.catalog, synonyms)
     const sending: Sending = { caller, requestId: call.id, deadline: performance.now() + deps.timeoutMs }
-    if (intake.generation === 2) return await handOver(intake, endpoint, sending, deps.service)
+    if (intake.generation === 2) return await handedBack(intake, endpoint, sending, deps)
     return await translated(intake, incoming, sending, deps)
   } finally {
     leave()
   }
+}
+
+function noteCaller(call: Call, caller: Caller | undefined): void {
+  call.tenant = caller?.tenant
+  call.errorStatus = caller?.profile.errorStatus
+}
+
+/** A version-2 body's own answer; a shipment that it cancels frees the booking's key like any other. */
+async function handedBack(intake: Version2, endpoint: Endpoint, sending: Sending, deps: LegacyDeps): Promise<Answer> {
+  const answer = await handOver(intake, endpoint, sending, deps.service)
+  const { action } = handedOver(intake, endpoint)
+  const id = valueAt(intake.body, ['id'])
+  if (isSuccess(answer.status) && action.service.until && typeof id === 'string') {
+    await deps.bookings.free(sending.caller.tenant, id)
+  }
+  return answer
 }
 
 /** From a version-1 request to its version-1 answer. */

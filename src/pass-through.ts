@@ -90,11 +90,15 @@ async function answerOf(
 ): Promise<Reply> {
   if (authorized && (body === null || Buffer.isBuffer(body))) {
     let last: Reply | undefined
-    await authorized(deadline, async (right) => {
+    const found = authorized(deadline, async (right) => {
       // An answer that is not the last one is nobody's; its connection is needed.
       await last?.body.dump()
       last = await attempt(right)
       return { status: last.status, headers: challengesIn(last.lines) }
+    })
+    await found.catch(async (error: unknown) => {
+      await last?.body.dump()
+      throw error
     })
     if (last) return last
   }

@@ -79,7 +79,7 @@ export function createService(config: Config, upstream: Upstream): Service {
     return made
   }
 
-  const call = ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) => {
+  const call = async ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) => {
     const { origin, prefix, pool, authorized } = caller.account
     const { retry, circuit } = acquaintance(caller.account)
     const attempt = (authorization: string) =>
@@ -94,7 +94,10 @@ export function createService(config: Config, upstream: Upstream): Service {
         alone: alone ?? false,
       })
     const once = () => circuit(() => authorized(deadline, attempt))
-    return isRepeatable(method, path) ? retry(once, deadline) : once()
+    const reply = await (isRepeatable(method, path) ? retry(once, deadline) : once())
+    // A refusal may quote what it refuses, and the credential may be one that the caller has never seen.
+    const tells = !isSuccess(reply.status) && caller.account.isRepeatedIn(reply.body.toString('latin1'))
+    return tells ? { ...reply, body: Buffer.alloc(0) } : reply
   }
 
   return {

@@ -123,8 +123,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     verified: recognise,
     passage: async (incoming) => {
       if (isBearer(incoming.headers.authorization)) return asTheyAre(deps, incoming.headers.authorization)
-      const caller = await identify(incoming)
-      return isForTokens(incoming) ? { ...passageOf(caller), ...caller.account.forTokens } : passageOf(caller)
+      return passageOf(await identify(incoming), incoming.url)
     },
     replace: (list) => {
       register = registerOf(list)
@@ -137,11 +136,6 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
 }
 
 type Pair = NonNullable<ReturnType<typeof basicPair>>
-
-/** Whether a call that is passed through asks for a token; the router has decoded its path already. */
-function isForTokens({ url = '' }: IncomingMessage): boolean {
-  return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
-}
 
 async function matching(
   secret: string,

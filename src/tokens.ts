@@ -1,5 +1,6 @@
 import { GatewayError } from './errors.ts'
 import { createRetry, type Retry } from './retries.ts'
+import { repeatsCredential } from './secret-echo.ts'
 import { serviceWords } from './service-words.ts'
 import { NoReply, type Upstream, type UpstreamReply } from './upstream.ts'
 
@@ -127,7 +128,8 @@ const unreadable = () =>
 
 /** RFC 6749, 5.2: 400 and 401 are about the credential; everything else about the endpoint. */
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
-  const words = status < 500 ? withoutSecret(serviceWords(body), basic) : undefined
+  const found = status < 500 ? serviceWords(body) : undefined
+  const words = found === undefined || repeatsCredential(basic)(found) ? undefined : found
   const said = words === undefined ? '' : ` The service says: ${words}`
   if (status === 400 || status === 401 || status === 403) {
     return new GatewayError(
@@ -141,16 +143,6 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
     serviceStatus: status,
     headers: { 'Retry-After': headers['retry-after'] ?? '5' },
   })
-}
-
-/** Words that repeat the credential are nobody's to read: whoever calls may not be its owner. */
-function withoutSecret(words: string | undefined, basic: string): string | undefined {
-  const encoded = basic.slice('Basic '.length).trim()
-  const secret = Buffer.from(encoded, 'base64')
-    .toString()
-    .replace(/^[^:]*:/, '')
-  const repeats = [encoded, secret].some((text) => text !== '' && words?.includes(text))
-  return repeats ? undefined : words
 }
 
 /** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */

@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
 import { createLog } from '../log.ts'
 import { loadMappings } from '../mappings.ts'
+import { readTenants } from '../tenants-file.ts'
 import { runWorkers, stopOrder } from '../workers.ts'
 import { openNamedStore } from './with-store.ts'
 
@@ -10,6 +11,8 @@ import { openNamedStore } from './with-store.ts'
 export async function serve(): Promise<number> {
   const config = readConfig()
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  // Told before anything is opened, with every mistake at once.
+  if (config.TENANTS_FILE !== undefined) readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
   const log = createLog(config.LOG_LEVEL)
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
   const told = cluster.isWorker ? stopOrder() : stopSignal()

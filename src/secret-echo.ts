@@ -1,0 +1,9 @@
+/** Makes the check whether a text repeats a Basic credential, or the secret in it. */
+export function repeatsCredential(basic: string): (text: string) => boolean {
+  const encoded = basic.slice('Basic '.length).trim()
+  const secret = Buffer.from(encoded, 'base64')
+    .toString()
+    .replace(/^[^:]*:/, '')
+  const telling = [encoded, secret].filter((text) => text !== '')
+  return (text) => telling.some((part) => text.includes(part))
+}
