@@ -221,6 +221,8 @@ test("a tenant's defaults, numbers, action names and error status are its own", 
   expect(acmeError.status).toBe(200)
   expect(acmeError.json).toEqual({ Message: expect.any(String), TransportationBooked: 'No' })
   expect((await read(edge, 'UNKNOWN', as('beta'))).status).toBe(404)
+  const unreadable = await post(edge, '/createShipment.php', '<no/>', as('acme'))
+  expect([unreadable.status, unreadable.json.TransportationBooked]).toEqual([200, 'No'])
   // Who is nobody gets the operator's.
   expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
 })
