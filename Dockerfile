@@ -21,7 +21,7 @@ LABEL org.opencontainers.image.title="Transload" \
       org.opencontainers.image.licenses="MIT"
 WORKDIR /app
 ENV NODE_ENV=production
-# Smaller steps of the collector: a third less memory under load, at the same speed.
+# Keeps the collector from letting garbage pile up under load.
 ENV NODE_OPTIONS=--max-semi-space-size=16
 COPY package.json LICENSE ./
 COPY --from=dependencies /app/node_modules ./node_modules
