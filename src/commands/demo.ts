@@ -34,9 +34,11 @@ export async function demo(): Promise<number> {
     if (error.code !== 'EADDRINUSE') throw error
     return openGateway({ ...config, PORT: 0 }, parts)
   })
+  // Listened for before anybody is told about it.
+  const stopped = stopSignal()
   process.stdout.write(whatToTry(gateway.url, sandbox.url))
 
-  await stopSignal()
+  await stopped
   await gateway.close()
   await Promise.all([store.close(), sandbox.close()])
   await rm(directory, { recursive: true })

@@ -1,7 +1,8 @@
 import cluster from 'node:cluster'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
-import { createLog } from '../log.ts'
+import { createLog, type Logger } from '../log.ts'
+import type { Catalog } from '../mapping/catalog.ts'
 import { loadMappings } from '../mappings.ts'
 import { readTenants } from '../tenants-file.ts'
 import { runWorkers, stopOrder } from '../workers.ts'
@@ -15,8 +16,16 @@ export async function serve(): Promise<number> {
   if (config.TENANTS_FILE !== undefined) readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
   const log = createLog(config.LOG_LEVEL)
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
-  const told = cluster.isWorker ? stopOrder() : stopSignal()
+  try {
+    return await serveAlone(config, catalog, log)
+  } finally {
+    // A worker's line to the process that started it would keep it alive.
+    cluster.worker?.disconnect()
+  }
+}
 
+async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
+  const order = cluster.isWorker ? stopOrder() : undefined
   const store = await openNamedStore(config.STORE_URL, {
     onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
   })
@@ -24,9 +33,10 @@ export async function serve(): Promise<number> {
     await store.close()
     throw error
   })
-  log.info({ url: gateway.url, admin: gateway.adminUrl, service: config.V2_BASE_URL.origin }, 'listening')
+  const { url, adminUrl: admin } = gateway
+  log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
-  const signal = await told
+  const signal = await (order ?? stopSignal())
   log.info({ signal }, 'draining')
   // Who asks twice does not want to wait.
   if (cluster.isPrimary) void stopSignal().then(() => process.exit(1))
@@ -34,8 +44,6 @@ export async function serve(): Promise<number> {
   await store.close()
   log.info('stopped')
   await new Promise<void>((resolve) => log.flush(() => resolve()))
-  // A worker's line to the process that started it would keep it alive.
-  process.disconnect?.()
   return 0
 }
 

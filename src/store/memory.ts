@@ -70,7 +70,7 @@ export function createMemoryStore(): Store {
       demandOpen()
       for (const link of write.links) {
         const stored = linksAt(link.tenant, link.name).find((other) => sameLink(other, link))
-        if (!stored || stored.at <= link.at) place(link)
+        place({ ...link, at: Math.max(link.at, stored?.at ?? link.at) })
       }
       if (write.thing) inner(things, write.thing.tenant).set(write.thing.id, { ...write.thing })
     },

@@ -1,5 +1,5 @@
-import { createCache, linksKey, thingKey } from './cache.ts'
-import type { Link, Thing } from './store.ts'
+import { createCache, thingKey } from './cache.ts'
+import type { Thing } from './store.ts'
 
 /** A payload of NOTIFY has fewer than 8,000 bytes. */
 const MOST_NEWS_BYTES = 7_900
@@ -50,10 +50,6 @@ export function createNewsCache(bytes: number | undefined) {
         if (reading.get(key) === mark) reading.delete(key)
       }
     },
-    linksEntry: (tenant: string, name: string): Entry<readonly Link[]> => ({
-      known: () => cache.links(tenant, name),
-      keep: (links) => cache.keepLinks(tenant, name, links),
-    }),
     thingEntry: (tenant: string, id: string): Entry<Thing | undefined> => ({
       known: () => cache.thing(tenant, id),
       keep: (thing) => thing && cache.keepThing(thing),
@@ -62,11 +58,8 @@ export function createNewsCache(bytes: number | undefined) {
 }
 
 /** What a write tells the other gateways: the keys of what it wrote, in as few notices as hold them. */
-export function newsOf(links: readonly Link[], things: readonly Thing[]): readonly string[] {
-  const keys = new Set([
-    ...links.map(({ tenant, name }) => linksKey(tenant, name)),
-    ...things.map(({ tenant, id }) => thingKey(tenant, id)),
-  ])
+export function newsOf(things: readonly Thing[]): readonly string[] {
+  const keys = new Set(things.map(({ tenant, id }) => thingKey(tenant, id)))
   const payloads: string[] = []
   let payload = ''
   for (const key of keys) {

@@ -24,8 +24,8 @@ const INSERT_LINKS = `INSERT INTO transload.links AS stored (tenant, name, kind,
   SELECT row.tenant, row.name, row.kind, row.vin, row.id, row.at, ${ROW_TURN} FROM ${LINK_ROWS}`
 
 const PUT = `WITH put_links AS (${INSERT_LINKS}
-    ON CONFLICT (tenant, name, kind, vin) DO UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn
-    WHERE excluded.at >= stored.at),
+    ON CONFLICT (tenant, name, kind, vin) DO UPDATE
+    SET id = excluded.id, turn = excluded.turn, at = greatest(excluded.at, stored.at)),
   put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at)
     SELECT * FROM unnest($8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[])
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at)
@@ -47,7 +47,7 @@ export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
     async run(puts) {
       const links = lastLinks(puts.flatMap((put) => put.links))
       const things = lastThings(puts.flatMap((put) => put.thing ?? []))
-      await pool.query(PUT, [...linkColumns(links), ...thingColumns(things), newsOf(links, things)])
+      await pool.query(PUT, [...linkColumns(links), ...thingColumns(things), newsOf(things)])
     },
   })
 }
@@ -80,11 +80,6 @@ export async function load(client: pg.ClientBase, links: readonly Link[], replac
   }
   if (replaced.size > 0) await ask(LOAD_REPLACED, linkColumns([...replaced.values()]))
   const written = links.length - same - conflicts.length
-  const news = newsOf(
-    links.filter((link) => fresh.has(keyOf(link)) || replaced.has(keyOf(link))),
-    [],
-  )
-  await ask(`SELECT pg_notify('${CHANNEL}', news) FROM unnest($1::text[]) AS news`, [news])
   return { written, same, conflicts }
 }
 
@@ -117,8 +112,7 @@ function lastLinks(links: readonly Link[]): readonly Link[] {
   for (const link of links) {
     const key = keyOf(link)
     const before = last.get(key)
-    if (before && before.at > link.at) continue
-    renew(last, key, link)
+    renew(last, key, { ...link, at: Math.max(link.at, before?.at ?? link.at) })
   }
   return [...last.values()]
 }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { linksKey, thingKey } from './cache.ts'
+import { thingKey } from './cache.ts'
 import type { StoreOptions } from './open.ts'
 import { createNewsCache, type Entry } from './postgres-cache.ts'
 import { createClaims, type InTransaction } from './postgres-claims.ts'
@@ -121,20 +121,14 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
 
     put: (asked) =>
       write(
-        () => [
-          ...asked.links.map(({ tenant, name }) => linksKey(tenant, name)),
-          ...(asked.thing ? [thingKey(asked.thing.tenant, asked.thing.id)] : []),
-        ],
+        () => (asked.thing ? [thingKey(asked.thing.tenant, asked.thing.id)] : []),
         () => put(asked),
       ),
-    load: (links, { replace }) =>
-      write(
-        () => links.map(({ tenant, name }) => linksKey(tenant, name)),
-        () => inTransaction((client) => load(client, links, replace)),
-      ),
+    load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
     forget: (olderThan) => ask(() => forget(pool, olderThan)).finally(cache.dropAll),
     links: (tenant, name) =>
-      read(linksKey(tenant, name), cache.linksEntry(tenant, name), async () => {
+      // Never from memory: a name used again has to mean the newest at once, and news of it may still be on its way.
+      ask(async () => {
         const sql = 'SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY at DESC, turn DESC'
         const { rows } = await pool.query(sql, [tenant, name])
         return rows.map(storedLink)

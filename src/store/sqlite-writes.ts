@@ -21,9 +21,9 @@ export function createWrites(db: DatabaseSync) {
 
   const nextTurn = '(SELECT coalesce(max(turn) + 1, 0) FROM links WHERE tenant = ?1 AND name = ?2)'
   const addLink = `INSERT INTO links (tenant, name, kind, vin, id, at, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${nextTurn})
-    ON CONFLICT DO UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn`
-  const putLink = db.prepare(`${addLink} WHERE excluded.at >= links.at`)
-  const replaceLink = db.prepare(addLink)
+    ON CONFLICT DO UPDATE SET id = excluded.id, turn = excluded.turn, at =`
+  const putLink = db.prepare(`${addLink} max(excluded.at, links.at)`)
+  const replaceLink = db.prepare(`${addLink} excluded.at`)
   const findLink = db.prepare('SELECT id, at FROM links WHERE tenant = ? AND name = ? AND kind = ? AND vin = ?')
   const putThing = db.prepare(`INSERT INTO things (tenant, id, own, facts, at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at`)

@@ -42,8 +42,9 @@ export type Facts = Readonly<Record<string, string | number>>
 /** The durable record from names to ids. */
 export interface Xref {
   /**
-   * Writes links and things in one durable step. A link with the same tenant, name, kind and VIN is replaced unless
-   * the stored one is newer (`at`); a thing with the same tenant and id is replaced.
+   * Writes links and things in one durable step. A link with the same tenant, name, kind and VIN is replaced, for what
+   * is written last is the newest whatever the clocks of gateways say; its `at` never goes back. A thing with the same
+   * tenant and id is replaced.
    */
   put(write: { readonly links: readonly Link[]; readonly thing?: Thing }): Promise<void>
   /** Every link of a name, newest first (ties: later write first). */

@@ -1,0 +1,160 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { bookingExample } from '../mappings/booking-rows.ts'
+import { quoteExample } from '../mappings/quote-rows.ts'
+import { startSandbox } from '../src/sandbox/sandbox.ts'
+
+/*
+ * Whether memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
+ * The gateway runs as a process of its own before a stand-in of the service; the load is every kind of call, good and
+ * bad, some of them hostile. Prints what the gateway's memory is every ten seconds, and one line of JSON at the end.
+ */
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '3' }, callers: { type: 'string', default: '8' } },
+})
+const MINUTE_MS = 60_000
+const DURATION_MS = Number(values.minutes) * MINUTE_MS
+const CALLERS = Number(values.callers)
+const LOOK_EVERY_MS = 10_000
+const HOST = '127.0.0.1'
+const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
+/** The stand-in keeps what was booked; it begins anew before that is what the machine is busy with. */
+const CLEAR_EVERY_MS = 5_000
+
+/** What a process takes of memory, in MB: VmRSS in `/proc/<pid>/status` (proc(5)). */
+function residentMegabytes(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Math.round(Number(kilobytes) / 1024)
+}
+
+async function startGateway(service: string, folder: string): Promise<{ url: string; child: ChildProcess }> {
+  const env = {
+    ...process.env,
+    ...{ V2_BASE_URL: service, HOST, PORT: '0', ADMIN_PORT: '0', STORE_URL: join(folder, 'soak.db') },
+    ...{ EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'), UPSTREAM_TIMEOUT_MS: '500' },
+  }
+  const main = join(import.meta.dirname, '../src/main.ts')
+  const child = spawn(process.execPath, [main, 'serve'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const url = await new Promise<string>((resolve, reject) => {
+    let out = ''
+    // Read to the end of its days: a log that nobody reads would be kept in memory.
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      if (out === LISTENS) return
+      out += chunk
+      const line = out.split('\n').find((one) => one.includes('"msg":"listening"') && one.endsWith('}'))
+      if (!line) return
+      out = LISTENS
+      resolve(JSON.parse(line).url)
+    })
+    child.once('exit', (code) => reject(new Error(`the gateway ended with ${code} before it listened`)))
+  })
+  return { url, child }
+}
+
+const LISTENS = 'listens'
+
+/** Everything that callers do, in turns. */
+function calls(url: string): readonly ((name: string) => Promise<number>)[] {
+  const headers = { authorization: AUTHORIZATION }
+  const post = async (path: string, body: string | object) => {
+    const sent = typeof body === 'string' ? body : JSON.stringify(body)
+    const response = await fetch(url + path, { method: 'POST', headers, body: sent })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const get = async (path: string) => {
+    const response = await fetch(url + path, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const quote = (ShipmentNumber: string) =>
+    post('/getShippingQuote.php', { ...quoteExample, ShipmentNumber, OrderRefNumber: '' })
+  const book = (ReferenceNumber: string) => post('/createShipment.php', { ...bookingExample, ReferenceNumber })
+  const raw = (bytes: string) => {
+    const { port } = new URL(url)
+    const socket = connect(Number(port), HOST, () => socket.write(bytes, 'latin1'))
+    return new Promise<number>((resolve) => {
+      socket.resume()
+      socket.on('error', () => {}).once('close', () => resolve(400))
+    })
+  }
+  return [
+    quote,
+    (name) => post('/getShippingQuote.php', new URLSearchParams({ ...quoteExample, ShipmentNumber: name }).toString()),
+    (name) =>
+      post('/getShippingQuote.php', { ActionName: 'Update Rate', ShipmentNumber: name, TempShipToPostalCode: '33101' }),
+    (name) => post('/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: name }),
+    book,
+    book,
+    (name) => get(`/getShipment.php?ReferenceNumber=${name}`),
+    (name) => post('/updateShipment.php', { ReferenceNumber: name, PickupName: 'Another' }),
+    (name) => post('/dry-run/createShipment.php', { ...bookingExample, ReferenceNumber: name }),
+    (name) => get(`/v2/shipments/${name}`),
+    (name) => post('/deleteShipment.php', { ReferenceNumber: name }),
+    (name) => get(`/getShipment.php?ReferenceNumber=NOBODY-${name}`),
+    () => post('/createShipment.php', { PickupZip: 'x'.repeat(10_000) }),
+    () => post('/createShipment.php', `{"a":"${'x'.repeat(300_000)}"}`),
+    () => post('/createShipment.php', `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`),
+    () => raw('GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: cow\r\n\r\n'),
+    () => raw('GARBAGE\r\n\r\n'),
+  ]
+}
+
+async function soak(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-soak-'))
+  const sandbox = await startSandbox()
+  const { url, child } = await startGateway(sandbox.url, folder)
+  const ended = once(child, 'exit')
+  const statuses = new Map<number, number>()
+  let failed = 0
+  try {
+    const end = performance.now() + DURATION_MS
+    const caller = async (id: number) => {
+      for (let turn = 0; performance.now() < end; turn += 1) {
+        const name = `S-${id}-${turn}`
+        for (const call of calls(url)) {
+          const status = await call(name).catch(() => 0)
+          if (status === 0) failed += 1
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+          if (performance.now() >= end) return
+        }
+      }
+    }
+    const trouble = setInterval(() => {
+      sandbox.clear()
+      sandbox.fail(
+        ...(['reset-after', 'reset-mid-body', 'timeout', 'not-json', 'huge'] as const).map((kind) =>
+          kind === 'huge' ? ({ kind, megabytes: 9 } as const) : ({ kind } as const),
+        ),
+      )
+    }, CLEAR_EVERY_MS)
+    const megabytes: number[] = []
+    const look = async () => {
+      while (performance.now() < end) {
+        await pause(Math.min(LOOK_EVERY_MS, Math.max(0, end - performance.now())))
+        const now = residentMegabytes(child.pid ?? 0)
+        megabytes.push(now)
+        process.stdout.write(`${Math.round((DURATION_MS - end + performance.now()) / 1000)} s: ${now} MB\n`)
+      }
+    }
+    await Promise.all([look(), ...Array.from({ length: CALLERS }, (_, id) => caller(id))])
+    clearInterval(trouble)
+    child.kill('SIGTERM')
+    const [exitCode] = await ended
+    const counted = Object.fromEntries([...statuses].sort(([one], [other]) => one - other))
+    process.stdout.write(`${JSON.stringify({ megabytes, statuses: counted, failed, exitCode })}\n`)
+  } finally {
+    child.kill('SIGKILL')
+    await sandbox.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+await soak()
