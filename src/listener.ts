@@ -36,6 +36,8 @@ export interface ListenerOptions extends ConnectionLimits {
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 15_000
 const CHECKING_INTERVAL_MS = 1_000
+/** And so is one that takes longer to read a reply that is ready. */
+const REPLY_TIMEOUT_MS = 15_000
 
 /** How long a refused caller may take to read why, while what it still sends goes nowhere. */
 const LINGER_MS = 1_000
@@ -58,7 +60,10 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
   const done = new WeakSet<Duplex>()
   let closing = false
   let emptied = () => {}
-  const unwelcome = () => (closing ? 'draining' : underWay.size > maxInFlight ? 'overloaded' : undefined)
+  /** A reply that is only still to be read is no work, and must not keep others from theirs. */
+  const isFull = () =>
+    underWay.size > maxInFlight && [...underWay].filter(({ writableEnded }) => !writableEnded).length > maxInFlight
+  const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
   const serve = getRequestListener(
     (request, bindings) => {
       // What listens here speaks HTTP/1, so that its bindings are those of `node:http`.
@@ -79,6 +84,8 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
     underWay.add(outgoing)
     // Node's pipeline listens ten times by itself, which Node then warns of.
     outgoing.setMaxListeners(20)
+    // Its bytes are on their way, to whoever takes them.
+    outgoing.once('prefinish', () => letGoLater(outgoing))
     outgoing.once('close', () => {
       underWay.delete(outgoing)
       if (underWay.size === 0) emptied()
@@ -138,6 +145,12 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
       await closed
     },
   }
+}
+
+function letGoLater(outgoing: ServerResponse): void {
+  if (outgoing.closed) return
+  const timer = setTimeout(() => outgoing.destroy(), REPLY_TIMEOUT_MS).unref()
+  outgoing.once('close', () => clearTimeout(timer))
 }
 
 /** The connection is gone, or was never one of TLS. */

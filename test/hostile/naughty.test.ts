@@ -89,6 +89,7 @@ async function attempt(_house: House, { action, field, value }: Sent, number: nu
 }
 
 const AT_ONCE = 16
+const THOROUGH = process.env['TRANSLOAD_RUNS'] !== undefined
 
 test('there are at least 200 naughty values', () => {
   expect(NAUGHTY.length).toBeGreaterThanOrEqual(200)
@@ -107,9 +108,12 @@ test.each(Object.keys(ACTIONS))(
     )
 
     const { fields = {}, more = {} } = ACTIONS[action] ?? {}
-    const all: Sent[] = [...new Set([...Object.keys(fields), ...Object.keys(more), 'Foo', '__proto__'])].flatMap(
-      (field) => NAUGHTY.map((value) => ({ action, field, value })),
-    )
+    const names = new Set([...Object.keys(fields), ...Object.keys(more), 'Foo', '__proto__'])
+    const all: Sent[] = [...names].flatMap((field, at) => {
+      // Each value meets a third of the fields, and each field a third of the values; at night, all meet all.
+      const met = NAUGHTY.filter((_, i) => THOROUGH || (i + at) % 3 === 0)
+      return met.map((value) => ({ action, field, value }))
+    })
     // The names of fields come from outside as well.
     all.push(...NAUGHTY.map((field) => ({ action, field, value: 'x' })))
     const queue = all.entries()

@@ -1,0 +1,48 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { run } from '../command.ts'
+import { get, openHouse, post } from '../house.ts'
+
+const CONNECTIONS = 1_000
+const SECONDS = 20
+
+/** The three ways of slowhttptest to be slow: with the headers, with the body, with reading the reply. */
+const MODES = {
+  headers: { path: '/healthz', words: ['-H', '-i', '2', '-x', '10'] },
+  body: { path: '/createShipment.php', words: ['-B', '-i', '2', '-x', '10', '-s', '8192'] },
+  reading: { path: '/openapi.json', words: ['-X', '-w', '1', '-y', '8', '-n', '5', '-z', '8', '-k', '3'] },
+} as const
+
+const NAMES = ['headers', 'body', 'reading'] as const
+
+test.each(NAMES)(
+  'a thousand callers that are slow with their %s keep nobody waiting',
+  { timeout: 90_000 },
+  async (name) => {
+    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
+    const { port } = new URL(house.url)
+    const { path, words } = MODES[name]
+    let over = false
+    const attack = run('slowhttptest', [
+      ...words,
+      ...['-c', String(CONNECTIONS), '-r', '500', '-l', String(SECONDS), '-p', '3'],
+      ...['-u', `http://127.0.0.1:${port}${path}`],
+    ]).finally(() => {
+      over = true
+    })
+    const statuses: number[] = []
+    for (let i = 0; !over; i += 1) {
+      statuses.push((await get(house, '/healthz')).status)
+      statuses.push((await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })).status)
+      await pause(50)
+    }
+    const { out } = await attack
+    expect(statuses.length).toBeGreaterThan(20)
+    expect(statuses.filter((status) => status !== 200)).toEqual([])
+    // It was slow with all of them at once, its own probe was answered, and who still sends was let go.
+    expect(out).toMatch(/connected:\W.*\b1000\b/)
+    expect(out).not.toMatch(/service available:\W.*\bNO\b/)
+    if (name !== 'reading') expect(out).toMatch(/No open connections left/)
+  },
+)

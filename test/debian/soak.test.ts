@@ -1,0 +1,22 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { cleanEnv, output, ROOT } from '../command.ts'
+
+const MOST_MEGABYTES = 256
+const GROWTH_MEGABYTES = 32
+
+test('under load of every kind, memory stays small and flat', { timeout: 150_000 }, async () => {
+  const out = await output(process.execPath, [join(ROOT, 'bench/soak.ts'), '--minutes', '1'], {
+    cwd: ROOT,
+    env: cleanEnv(),
+  })
+  const { megabytes, statuses, failed, exitCode } = JSON.parse(out.trim().split('\n').at(-1) ?? '')
+  expect(exitCode).toBe(0)
+  // A connection that both ends give up at the same moment; the caller tries again.
+  expect(failed).toBeLessThan(5)
+  expect(statuses[500]).toBeUndefined()
+  expect(statuses[200]).toBeGreaterThan(1_000)
+  expect(Math.max(...megabytes)).toBeLessThan(MOST_MEGABYTES)
+  const [warm, last] = [megabytes[1], megabytes.at(-1)]
+  expect(last - warm).toBeLessThan(GROWTH_MEGABYTES)
+})
