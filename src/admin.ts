@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
-import { alive, asGatewayError, problemDetails, readiness } from './answers.ts'
-import { publicView } from './bookings.ts'
-import { beginCall, type Env } from './call.ts'
+import { publicView } from './bookings/bookings.ts'
 import { GatewayError } from './errors.ts'
-import type { Metrics } from './metrics.ts'
-import { pretty, reply } from './reply.ts'
+import { alive, asGatewayError, problemDetails, readiness } from './http/answers.ts'
+import { beginCall, type Env } from './http/call.ts'
+import type { Metrics } from './http/metrics.ts'
+import { pretty, reply } from './http/reply.ts'
 import type { Claims } from './store/store.ts'
 
 export interface AdminDeps {

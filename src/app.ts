@@ -1,6 +1,10 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
+import { createSourceLimits } from './callers/source-limits.ts'
+import type { Config } from './config.ts'
+import { dryRun, dryRunReply } from './dry-run.ts'
+import { GatewayError } from './errors.ts'
 import {
   alive,
   asGatewayError,
@@ -10,21 +14,17 @@ import {
   problemDetails,
   readiness,
   TEXT_TYPE,
-} from './answers.ts'
-import { beginCall, type Env } from './call.ts'
-import type { Config } from './config.ts'
-import { dryRun, dryRunReply } from './dry-run.ts'
-import { GatewayError } from './errors.ts'
+} from './http/answers.ts'
+import { beginCall, type Env } from './http/call.ts'
+import type { CallLog } from './http/log.ts'
+import type { Metrics } from './http/metrics.ts'
+import { pretty, reply } from './http/reply.ts'
+import { createRouter } from './http/routing.ts'
 import { type LegacyDeps, legacy } from './legacy.ts'
-import type { CallLog } from './log.ts'
 import type { Endpoint } from './mapping/catalog.ts'
-import type { Metrics } from './metrics.ts'
 import { openApi } from './open-api.ts'
 import { passThrough } from './pass-through.ts'
-import { pretty, reply } from './reply.ts'
-import { createRouter } from './routing.ts'
-import { createSourceLimits } from './source-limits.ts'
-import type { Upstream } from './upstream.ts'
+import type { Upstream } from './service/upstream.ts'
 
 /** What the house is built from. */
 export interface AppDeps extends LegacyDeps {

@@ -1,8 +1,8 @@
+import { TenantsMistakes } from './callers/tenants-file.ts'
 import { ConfigMistakes } from './config.ts'
 import { EXIT_CONFIG, EXIT_USAGE } from './exit-codes.ts'
 import { MappingMistakes } from './mapping/catalog.ts'
 import { StoreTooNew } from './store/store.ts'
-import { TenantsMistakes } from './tenants-file.ts'
 
 /** A command gets its words and gives the exit code; it is loaded when it is called. */
 type Command = (words: readonly string[]) => Promise<number>

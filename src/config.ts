@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { isNetwork } from './callers/source-address.ts'
 import {
   basePaths,
   day,
@@ -16,7 +17,6 @@ import {
   wholeNumber,
   yesOrNo,
 } from './config-values.ts'
-import { isNetwork } from './source-address.ts'
 
 /** A configuration with mistakes; every one of them, a line each. */
 export class ConfigMistakes extends Error {

@@ -1,12 +1,12 @@
-import type { Answer } from './answers.ts'
 import { GatewayError } from './errors.ts'
-import { pathSegment } from './find.ts'
+import type { Answer } from './http/answers.ts'
 import type { Version2 } from './intake.ts'
 import type { Endpoint } from './mapping/catalog.ts'
 import type { Action } from './mapping/declare.ts'
 import { valueAt } from './mapping/paths.ts'
-import type { Sending, Service, ServiceRequest } from './service.ts'
-import type { UpstreamReply } from './upstream.ts'
+import type { Sending, Service, ServiceRequest } from './service/service.ts'
+import type { UpstreamReply } from './service/upstream.ts'
+import { pathSegment } from './xref/find.ts'
 
 /** Hands a body that is version 2 already to the matching endpoint, and the service's own reply back. */
 export async function handOver(

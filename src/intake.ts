@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import { readBytes } from './body-bytes.ts'
-import type { Call } from './call.ts'
+import { readBytes } from './body/bytes.ts'
+import type { FlatBody } from './body/flat.ts'
+import { readBody, readQuery } from './body/read.ts'
 import { GatewayError } from './errors.ts'
-import type { FlatBody } from './flat-body.ts'
+import type { Call } from './http/call.ts'
 import type { Catalog, Endpoint } from './mapping/catalog.ts'
 import type { CompiledAction } from './mapping/compile.ts'
 import { type Fields, sortFields, spelling } from './mapping/fields.ts'
-import { readBody, readQuery } from './read-body.ts'
 
 /** A version-1 request that has been read. */
 export interface Version1 {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Dispatcher } from 'undici'
-import { readBytes } from './body-bytes.ts'
+import { readBytes } from './body/bytes.ts'
+import type { Credentials, Passage } from './callers/credentials.ts'
 import type { Config } from './config.ts'
-import type { Credentials, Passage } from './credentials.ts'
 import { GatewayError } from './errors.ts'
-import type { Upstream } from './upstream.ts'
+import type { Upstream } from './service/upstream.ts'
 
 /** What concerns one connection only (RFC 9110, 7.6.1), or is decided anew on the next one. */
 const HOP_BY_HOP = new Set([

@@ -1,11 +1,11 @@
 import { GatewayError } from './errors.ts'
-import { type Found, pathSegment } from './find.ts'
 import type { CompiledAction } from './mapping/compile.ts'
 import { entryWith } from './mapping/overlay.ts'
 import { type Draft, valueAt } from './mapping/paths.ts'
-import { isSuccess, readJson, refusal, type Sending, type Service, type ServiceRequest } from './service.ts'
+import { isSuccess, readJson, refusal, type Sending, type Service, type ServiceRequest } from './service/service.ts'
+import type { UpstreamReply } from './service/upstream.ts'
 import type { Turns } from './turns.ts'
-import type { UpstreamReply } from './upstream.ts'
+import { type Found, pathSegment } from './xref/find.ts'
 
 /** A translated call, ready to be done. */
 export interface Deed {

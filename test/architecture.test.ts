@@ -171,7 +171,7 @@ const rules: readonly Rule[] = [
   {
     name: 'declarations import nothing but the vocabulary, each other and zod',
     breaches: mayNotImport(isDeclaration, (target) => !isMapping(target) && !isDeclaration(target) && target !== 'zod'),
-    broken: [{ path: 'mappings/nosy.ts', text: "import { createXref } from '../src/xref.ts'" }],
+    broken: [{ path: 'mappings/nosy.ts', text: "import { createXref } from '../src/xref/xref.ts'" }],
   },
   {
     name: 'declarations do no I/O and read no clock',
@@ -205,7 +205,7 @@ const rules: readonly Rule[] = [
       /process\.env|\bimport\.meta\.env/,
       {
         'src/sandbox/sandbox.ts': 'refuses to start in production',
-        'src/tenants-file.ts': 'a secret stands in the variable that the file names',
+        'src/callers/tenants-file.ts': 'a secret stands in the variable that the file names',
       },
     ),
     broken: [{ path: 'src/whimsical.ts', text: "export const loud = process.env['LOUD'] === 'yes'" }],

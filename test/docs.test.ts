@@ -5,10 +5,10 @@ import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
+import { readTenants } from '../src/callers/tenants-file.ts'
 import { configNames, readConfig } from '../src/config.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
 import { loadMappings } from '../src/mappings.ts'
-import { readTenants } from '../src/tenants-file.ts'
 import { openHouse, post } from './house.ts'
 
 const ROOT = join(import.meta.dirname, '..')

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Gateway, openGateway } from '../src/gateway.ts'
-import { createLog } from '../src/log.ts'
+import { createLog } from '../src/http/log.ts'
 import { loadMappings } from '../src/mappings.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../src/store/memory.ts'

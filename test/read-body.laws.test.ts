@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, test } from 'vitest'
+import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../src/body/read.ts'
 import { GatewayError } from '../src/errors.ts'
-import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../src/read-body.ts'
 
 const RUNS = 1500
 

@@ -4,9 +4,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { readBytes } from '../src/body-bytes.ts'
+import { readBytes } from '../src/body/bytes.ts'
+import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../src/body/read.ts'
 import { type ErrorCode, GatewayError } from '../src/errors.ts'
-import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../src/read-body.ts'
 
 type Entries = readonly (readonly [string, FieldValue])[]
 

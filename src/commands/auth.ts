@@ -1,11 +1,11 @@
+import { accountAt, basicOf } from '../callers/credentials.ts'
+import { readTenants } from '../callers/tenants-file.ts'
 import { type Config, readConfig } from '../config.ts'
-import { accountAt, basicOf } from '../credentials.ts'
 import { GatewayError } from '../errors.ts'
 import { EXIT_USAGE } from '../exit-codes.ts'
 import { settingsOf } from '../gateway.ts'
 import { loadMappings } from '../mappings.ts'
-import { readTenants } from '../tenants-file.ts'
-import { createUpstream, NoReply } from '../upstream.ts'
+import { createUpstream, NoReply } from '../service/upstream.ts'
 
 /** Tries both ways to authenticate at the service and prints a table. */
 export async function auth([verb]: readonly string[]): Promise<number> {

@@ -1,6 +1,6 @@
+import { readTenants } from '../callers/tenants-file.ts'
 import { readConfig } from '../config.ts'
 import { loadMappings } from '../mappings.ts'
-import { readTenants } from '../tenants-file.ts'
 
 /** Checks what `serve` would check before it starts. */
 export async function check(): Promise<number> {

@@ -1,11 +1,11 @@
 import cluster from 'node:cluster'
+import { readTenants } from '../callers/tenants-file.ts'
 import { type Config, readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
-import { createLog, type Logger } from '../log.ts'
+import { createLog, type Logger } from '../http/log.ts'
+import { runWorkers, stopOrder } from '../http/workers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { loadMappings } from '../mappings.ts'
-import { readTenants } from '../tenants-file.ts'
-import { runWorkers, stopOrder } from '../workers.ts'
 import { openNamedStore } from './with-store.ts'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */

@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers'
+import { hashSecret } from '../callers/secret-hash.ts'
+import { readTenants, type Tenant, TenantsMistakes } from '../callers/tenants-file.ts'
 import { readConfig } from '../config.ts'
 import { EXIT_USAGE } from '../exit-codes.ts'
 import { loadMappings } from '../mappings.ts'
-import { hashSecret } from '../secret-hash.ts'
-import { readTenants, type Tenant, TenantsMistakes } from '../tenants-file.ts'
 import { NO_SERVICE } from './with-store.ts'
 
 const USAGE = `Usage:

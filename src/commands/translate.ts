@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { readBody } from '../body/read.ts'
 import { readConfig } from '../config.ts'
 import { type DryRun, explain, unresolved } from '../dry-run.ts'
 import { GatewayError } from '../errors.ts'
@@ -7,9 +8,8 @@ import { EXIT_USAGE } from '../exit-codes.ts'
 import { settingsOf } from '../gateway.ts'
 import { version1 } from '../intake.ts'
 import { loadMappings } from '../mappings.ts'
-import { readBody } from '../read-body.ts'
-import { createService } from '../service.ts'
-import { createUpstream } from '../upstream.ts'
+import { createService } from '../service/service.ts'
+import { createUpstream } from '../service/upstream.ts'
 
 /** Where requests would go, if the environment does not say. */
 const NOWHERE = 'https://service.example.com'

@@ -1,6 +1,6 @@
 import { readConfig } from '../../src/config.ts'
 import { openGateway } from '../../src/gateway.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/http/log.ts'
 import { loadMappings } from '../../src/mappings.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { readBody, readQuery } from '../../src/body/read.ts'
 import { readConfig } from '../../src/config.ts'
 import { settingsOf } from '../../src/gateway.ts'
 import { version1 } from '../../src/intake.ts'
@@ -10,9 +11,8 @@ import { type Draft, valueAt } from '../../src/mapping/paths.ts'
 import type { Explanation, KnownFacts } from '../../src/mapping/request.ts'
 import { loadMappings } from '../../src/mappings.ts'
 import { requestOf } from '../../src/perform.ts'
-import { readBody, readQuery } from '../../src/read-body.ts'
-import { createService, type Outgoing } from '../../src/service.ts'
-import { createUpstream } from '../../src/upstream.ts'
+import { createService, type Outgoing } from '../../src/service/service.ts'
+import { createUpstream } from '../../src/service/upstream.ts'
 
 /** Fields as JSON, or a whole body as text. */
 const request = z.union([z.string(), z.record(z.string(), z.unknown())])

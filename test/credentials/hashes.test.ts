@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hashSecret, isSecretHash, matchesHash } from '../../src/secret-hash.ts'
+import { hashSecret, isSecretHash, matchesHash } from '../../src/callers/secret-hash.ts'
 import { basic, post } from '../house.ts'
 import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, tenant, writeTenants } from './edge.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type FieldValue, type FlatBody, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { type FieldValue, type FlatBody, NOT_FLAT, readBody, readQuery } from '../../src/read-body.ts'
 import { NAUGHTY } from './naughty-values.ts'
 
 /** A night may take longer: TRANSLOAD_RUNS=1000000. */

@@ -1,0 +1,98 @@
+import type { IncomingMessage } from 'node:http'
+import { promisify } from 'node:util'
+import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
+import { GatewayError } from '../errors.ts'
+
+type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
+
+const unpackGzip: Unpack = promisify(gunzip)
+const unpackZlib: Unpack = promisify(inflate)
+const unpackRaw: Unpack = promisify(inflateRaw)
+
+// RFC 9110 means zlib by "deflate", but senders that omit the wrapper are as old as the header.
+const unpackDeflate: Unpack = (bytes, limits) => (hasZlibHeader(bytes) ? unpackZlib : unpackRaw)(bytes, limits)
+
+const UNPACKERS = new Map<string, Unpack | undefined>([
+  ['', undefined],
+  ['identity', undefined],
+  ['gzip', unpackGzip],
+  ['x-gzip', unpackGzip],
+  ['deflate', unpackDeflate],
+])
+
+/** The whole body of a request, inflated, never more than `limitBytes` of it; the socket is left to the server. */
+export async function readBytes(incoming: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (!UNPACKERS.has(encoding)) {
+    throw unreadable('The Content-Encoding of the body is not known here. Send gzip, deflate or a plain body.')
+  }
+  if (Number(incoming.headers['content-length']) > limitBytes) throw tooLarge(limitBytes)
+
+  const bytes = await collect(incoming, limitBytes)
+  const unpack = UNPACKERS.get(encoding)
+  if (unpack === undefined || bytes.length === 0) return bytes
+
+  try {
+    return await unpack(bytes, { maxOutputLength: limitBytes })
+  } catch (cause) {
+    if (cause instanceof RangeError) throw tooLarge(limitBytes)
+    throw unreadable('The body is not what its Content-Encoding says. Send it whole, or send it plain.', cause)
+  }
+}
+
+function collect(incoming: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let lengthBytes = 0
+
+    function onData(chunk: Buffer): void {
+      lengthBytes += chunk.length
+      if (lengthBytes <= limitBytes) {
+        chunks.push(chunk)
+        return
+      }
+      leave()
+      // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
+      incoming.pause()
+      reject(tooLarge(limitBytes))
+    }
+    function onEnd(): void {
+      leave()
+      const [only] = chunks
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, lengthBytes))
+    }
+    function onGone(cause?: unknown): void {
+      leave()
+      reject(unreadable('The connection closed before the whole body arrived. Send the request again.', cause))
+    }
+    function leave(): void {
+      incoming.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+    }
+
+    // A stream that is already over emits nothing more, and would never settle this promise.
+    if (incoming.destroyed || incoming.readableEnded) {
+      onGone(incoming.errored)
+      return
+    }
+    incoming.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+    // Only a stream that nobody paused flows by itself when it gets a listener.
+    incoming.resume()
+  })
+}
+
+const ZLIB_METHOD_DEFLATE = 8
+const ZLIB_CHECK_DIVISOR = 31
+
+/** RFC 1950, 2.2: the method in the low four bits, and both bytes together a multiple of 31. */
+function hasZlibHeader(bytes: Buffer): boolean {
+  const [method = 0, flags = 0] = bytes
+  return (method & 0x0f) === ZLIB_METHOD_DEFLATE && (method * 256 + flags) % ZLIB_CHECK_DIVISOR === 0
+}
+
+function tooLarge(limitBytes: number): GatewayError {
+  return new GatewayError('body-too-large', `The body is larger than ${limitBytes} bytes. Send a smaller one.`)
+}
+
+function unreadable(message: string, cause?: unknown): GatewayError {
+  return new GatewayError('body-unreadable', message, { cause })
+}

@@ -1,0 +1,50 @@
+import { GatewayError } from '../errors.ts'
+
+/** How much one tenant may ask for. */
+export interface Limits {
+  /** Lets a call in, or throws `too-many-calls`; the answer is to be called when the call is over. */
+  readonly enter: () => () => void
+}
+
+const nothing = () => {}
+
+/** Lets every call in. */
+export const unlimited: Limits = { enter: () => nothing }
+
+export interface LimitOptions {
+  readonly perSecond?: number | undefined
+  readonly concurrent?: number | undefined
+}
+
+/** Lets so many calls in per second, with a second's worth at once, and so many at a time. */
+export function createLimits({ perSecond, concurrent = Number.POSITIVE_INFINITY }: LimitOptions): Limits {
+  let inside = 0
+  const most = Math.max(perSecond ?? 0, 1)
+  let left = most
+  let filledAt = performance.now()
+  const spend = (rate: number) => {
+    const now = performance.now()
+    left = Math.min(most, left + ((now - filledAt) / 1000) * rate)
+    filledAt = now
+    if (left < 1) throw tooMany(Math.ceil((1 - left) / rate))
+    left -= 1
+  }
+  return {
+    enter: () => {
+      if (inside >= concurrent) throw tooMany(1)
+      if (perSecond !== undefined) spend(perSecond)
+      inside += 1
+      let gone = false
+      return () => {
+        if (!gone) inside -= 1
+        gone = true
+      }
+    },
+  }
+}
+
+function tooMany(seconds: number): GatewayError {
+  const wait = seconds === 1 ? 'a second' : `${seconds} seconds`
+  const message = `Too many calls at once for this account. Send fewer, or try again in ${wait}.`
+  return new GatewayError('too-many-calls', message, { headers: { 'Retry-After': String(seconds) } })
+}

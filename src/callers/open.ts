@@ -1,0 +1,55 @@
+import { unwatchFile, watchFile } from 'node:fs'
+import type { Logger } from '../http/log.ts'
+import { type Credentials, type CredentialsDeps, clientCredentials, fixedCredentials } from './credentials.ts'
+import { tenantCredentials } from './tenants.ts'
+import { readTenants, TenantsMistakes } from './tenants-file.ts'
+
+export interface OpenCredentialsDeps extends CredentialsDeps {
+  /** The actions that a tenant's synonyms may mean. */
+  readonly actions: ReadonlySet<string>
+  readonly log: Logger
+}
+
+/** Credentials that may be renewed while the gateway runs. */
+export interface OpenCredentials extends Credentials {
+  readonly close: () => void
+}
+
+/** Polled, for a file that is mounted from elsewhere changes without an event. */
+const LOOK_EVERY_MS = 2_000
+
+/** Opens the mode that the configuration asks for; a tenants file is read again when it changes and on SIGHUP. */
+export function openCredentials(deps: OpenCredentialsDeps): OpenCredentials {
+  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: path } = deps.config
+  if (path !== undefined) return openTenants(deps, path)
+  const credentials =
+    id === undefined || secret === undefined ? clientCredentials(deps) : fixedCredentials(deps, id, secret)
+  return { ...credentials, close: () => {} }
+}
+
+function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
+  const read = () => readTenants(path, deps.actions)
+  const credentials = tenantCredentials(deps, read())
+  const readAgain = () => {
+    try {
+      const tenants = read()
+      credentials.replace(tenants)
+      deps.log.info({ tenants: tenants.length }, 'the tenants file was read again')
+    } catch (error) {
+      const mistakes = error instanceof TenantsMistakes ? error.mistakes : undefined
+      deps.log.error(
+        { mistakes, err: mistakes ? undefined : error },
+        'the new tenants file is refused; the old one goes on',
+      )
+    }
+  }
+  watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, readAgain)
+  process.on('SIGHUP', readAgain)
+  return {
+    ...credentials,
+    close: () => {
+      unwatchFile(path, readAgain)
+      process.off('SIGHUP', readAgain)
+    },
+  }
+}

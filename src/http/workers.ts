@@ -1,0 +1,65 @@
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { EXIT_CONFIG } from '../exit-codes.ts'
+import type { Logger } from './log.ts'
+
+/** A worker that ends sooner than this after its start is started anew only after a pause. */
+const HEALTHY_AFTER_MS = 5_000
+const PAUSE_MS = 1_000
+
+const STOP = 'stop'
+
+/** Runs processes that share the ports and the store; replaces those that die, and ends with all of them. */
+export async function runWorkers(
+  count: number,
+  log: Logger,
+  stopSignal: () => Promise<NodeJS.Signals>,
+): Promise<number> {
+  let stopping = false
+  let exitCode = 0
+  const start = (): void => {
+    const worker = cluster.fork()
+    const startedAt = performance.now()
+    worker.once('exit', (code, signal) => {
+      if (stopping) return
+      log.error({ pid: worker.process.pid, code, signal }, 'a worker ended and is replaced')
+      if (code === EXIT_CONFIG) {
+        exitCode = EXIT_CONFIG
+        process.kill(process.pid, 'SIGTERM')
+      } else if (performance.now() - startedAt > HEALTHY_AFTER_MS) start()
+      else setTimeout(() => stopping || start(), PAUSE_MS)
+    })
+  }
+  for (let i = 0; i < count; i += 1) start()
+
+  const signal = await stopSignal()
+  stopping = true
+  log.info({ signal, workers: count }, 'draining')
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+  void stopSignal().then(() => {
+    exitCode ||= 1
+    for (const worker of workers) worker.process.kill('SIGKILL')
+  })
+  await Promise.all(workers.map(end))
+  await new Promise<void>((resolve) => log.flush(() => resolve()))
+  return exitCode
+}
+
+async function end(worker: Worker): Promise<void> {
+  if (worker.isDead()) return
+  const ended = once(worker, 'exit')
+  if (worker.isConnected()) worker.send(STOP)
+  else worker.process.kill('SIGKILL')
+  await ended
+}
+
+/**
+ * Resolves when the process that started this worker says that it is time. Signals say nothing here: whoever stops a
+ * service or presses Ctrl-C signals all of its processes, and one that came twice would lose calls.
+ */
+export function stopOrder(): Promise<string> {
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
+  return new Promise((resolve) => {
+    process.on('message', (message) => message === STOP && resolve(STOP))
+  })
+}

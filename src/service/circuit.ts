@@ -1,0 +1,67 @@
+import { GatewayError } from '../errors.ts'
+import { NoReply, type UpstreamReply } from './upstream.ts'
+
+/** Keeps calls away from a service that keeps failing, and lets one through now and then to see whether it is back. */
+export type Circuit = (attempt: () => Promise<UpstreamReply>) => Promise<UpstreamReply>
+
+const WINDOW_MS = 10_000
+/** So few calls in a window prove nothing. */
+const LEAST_CALLS = 20
+const FAILED_SHARE = 0.5
+const OPEN_MS = 5_000
+
+const FAILURES = new Set([502, 503, 504])
+
+/** Makes the circuit of one address of the service; it opens on sustained failure. */
+export function createCircuit(): Circuit {
+  let windowAt = performance.now()
+  let calls = 0
+  let failures = 0
+  /** When an open circuit lets a probe through; undefined while it is closed. */
+  let probeAt: number | undefined
+
+  /** Whether the call is the probe of an open circuit; throws where it may not be made. */
+  const admit = () => {
+    if (probeAt === undefined) return false
+    const now = performance.now()
+    if (now < probeAt) throw open(probeAt - now)
+    // If the probe is never heard of again, another one is let through later.
+    probeAt = now + OPEN_MS
+    return true
+  }
+  const note = (failed: boolean, isProbe: boolean) => {
+    // What was under way when the circuit opened says nothing new.
+    if (probeAt !== undefined && !isProbe) return
+    const now = performance.now()
+    if (isProbe || now - windowAt > WINDOW_MS) {
+      calls = 0
+      failures = 0
+      windowAt = now
+    }
+    if (isProbe) {
+      probeAt = failed ? now + OPEN_MS : undefined
+      return
+    }
+    calls += 1
+    if (failed) failures += 1
+    if (calls >= LEAST_CALLS && failures / calls >= FAILED_SHARE) probeAt = now + OPEN_MS
+  }
+
+  return async (attempt) => {
+    const isProbe = admit()
+    try {
+      const reply = await attempt()
+      note(FAILURES.has(reply.status), isProbe)
+      return reply
+    } catch (error) {
+      if (error instanceof NoReply) note(true, isProbe)
+      throw error
+    }
+  }
+}
+
+function open(leftMs: number): GatewayError {
+  const message =
+    'The service keeps failing, so that it is not asked for a moment; nothing was sent. Try again in a few seconds.'
+  return new GatewayError('circuit-open', message, { headers: { 'Retry-After': String(Math.ceil(leftMs / 1000)) } })
+}

@@ -1,0 +1,249 @@
+import type { Account } from '../callers/account.ts'
+import type { Caller } from '../callers/credentials.ts'
+import { CHALLENGE } from '../callers/credentials.ts'
+import type { Config } from '../config.ts'
+import { GatewayError } from '../errors.ts'
+import type { Draft } from '../mapping/paths.ts'
+import { type Circuit, createCircuit } from './circuit.ts'
+import { createRetry, type Retry } from './retries.ts'
+import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
+import type { NoReply, Upstream, UpstreamReply } from './upstream.ts'
+import { replyText, serviceWords } from './words.ts'
+
+/** A request to version 2, in its declared spelling. */
+export interface ServiceRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** The declared path with its id filled in. */
+  readonly path: string
+  readonly namesAnId: boolean
+  /** A body that was translated, or one that was version 2 already. */
+  readonly body?: Draft | string
+  /** `If-Match`, for an update that must not overwrite another. */
+  readonly ifMatch?: string | undefined
+}
+
+/** How and for whom a request is sent. */
+export interface Sending {
+  readonly caller: Caller
+  readonly requestId: string
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number
+  /** @default false */
+  readonly alone?: boolean
+}
+
+/** A request as its bytes go out, the credential aside. */
+export interface Outgoing {
+  readonly method: ServiceRequest['method']
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** Version 2 as the gateway speaks it. */
+export interface Service {
+  /** Sends a request; answers whatever the service answers, and throws `NoReply` where it does not. */
+  readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
+  /** What `send` would put on the wire now. */
+  readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
+}
+
+/** Where the service is. */
+export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
+
+/** What has been found out about an address. */
+interface Acquaintance {
+  readonly retry: Retry
+  readonly circuit: Circuit
+  readonly quotes: Spelling<QuoteMethod>
+  readonly shipments: Spelling<ShipmentPath>
+}
+
+type QuoteMethod = 'POST' | 'GET'
+type ShipmentPath = '/v2/shipments' | '/v2/shipment'
+
+/** Speaks version 2 in the spelling that the service understands. */
+export function createService(config: Config, upstream: Upstream): Service {
+  const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
+  const known = new Map<string, Acquaintance>()
+  const acquaintance = ({ origin, prefix }: Address): Acquaintance => {
+    const found = known.get(origin + prefix)
+    if (found) return found
+    const made: Acquaintance = {
+      retry: createRetry(),
+      circuit: createCircuit(),
+      quotes: quoteMethod === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(quoteMethod),
+      shipments: shipmentPath === 'auto' ? autoSpelling('/v2/shipments', '/v2/shipment') : fixedSpelling(shipmentPath),
+    }
+    known.set(origin + prefix, made)
+    return made
+  }
+
+  const call = async ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) => {
+    const { origin, prefix, pool, authorized } = caller.account
+    const { retry, circuit } = acquaintance(caller.account)
+    const attempt = (authorization: string) =>
+      upstream.call({
+        method,
+        origin,
+        path: prefix + path,
+        headers: { ...headers, authorization, 'x-request-id': requestId },
+        body,
+        pool,
+        deadline,
+        alone: alone ?? false,
+      })
+    const once = () => circuit(() => authorized(deadline, attempt))
+    const reply = await (isRepeatable(method, path) ? retry(once, deadline) : once())
+    // A refusal may quote what it refuses, and the credential may be one that the caller has never seen.
+    const tells = !isSuccess(reply.status) && caller.account.isRepeatedIn(reply.body.toString('latin1'))
+    return tells ? { ...reply, body: Buffer.alloc(0) } : reply
+  }
+
+  return {
+    send: (request, sending) => {
+      const { quotes, shipments } = acquaintance(sending.caller.account)
+      if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
+      if (isAboutShipments(request)) {
+        return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))
+      }
+      return call(plain(request), sending)
+    },
+    outgoing: (request, address) => {
+      const { quotes, shipments } = acquaintance(address)
+      if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
+      return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
+    },
+  }
+}
+
+const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
+/** Reads, quotes and cancels do the same however often they are done; updates and bookings do not. */
+const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
+
+const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
+
+const BASE_HEADERS = {
+  accept: 'application/json',
+  // Inflating is work for nobody's benefit on a connection this short, and a way to be flooded.
+  'accept-encoding': 'identity',
+  'user-agent': 'transload',
+} as const
+
+function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  return {
+    method,
+    path,
+    headers: {
+      ...BASE_HEADERS,
+      ...(text !== undefined && { 'content-type': 'application/json' }),
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+    },
+    body: text,
+  }
+}
+
+function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
+  if (method === 'POST') return plain(request)
+  const { body, ...rest } = request
+  const values: unknown = typeof body === 'string' ? JSON.parse(body) : (body ?? {})
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values as object)) {
+    if (value !== null && typeof value !== 'object') query.append(name, String(value))
+  }
+  return plain({ ...rest, method, path: `${request.path}?${query}` })
+}
+
+function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing {
+  return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
+}
+
+/** The error of a call that got no whole reply. */
+export function noReplyError(error: NoReply): GatewayError {
+  switch (error.silence) {
+    case 'unsent':
+      return new GatewayError(
+        'service-unreachable',
+        'The service cannot be reached; nothing was sent to it. Try again later.',
+        { cause: error },
+      )
+    case 'late':
+      return new GatewayError('service-silent', 'The service did not answer in time. Try again later.', {
+        cause: error,
+      })
+    case 'lost':
+      return new GatewayError('service-failed', 'The connection to the service broke before it answered. Try again.', {
+        cause: error,
+      })
+    case 'too-large':
+      return new GatewayError(
+        'service-unreadable',
+        'The reply of the service is too large to be read. Tell the operator of the gateway.',
+        {
+          cause: error,
+        },
+      )
+    default:
+      return error.silence satisfies never
+  }
+}
+
+/** The error of a reply that is no success: the service's own words, where it has any. */
+export function refusal({ status, headers, body }: UpstreamReply): GatewayError {
+  const words = serviceWords(body)
+  const retryAfter = headers['retry-after']
+  const later = retryAfter === undefined ? {} : { 'Retry-After': retryAfter }
+  if (status === 503) {
+    return new GatewayError('service-unavailable', said('The service is not available now; try again later', words), {
+      serviceStatus: status,
+      headers: { 'Retry-After': String(RETRY_AFTER_SECONDS), ...later },
+    })
+  }
+  if (status >= 400 && status < 500) {
+    const headers = status === 401 ? { 'WWW-Authenticate': CHALLENGE, ...later } : later
+    return new GatewayError('service-refused', said(REFUSALS.get(status) ?? 'The service refused the call', words), {
+      status,
+      serviceStatus: status,
+      headers,
+    })
+  }
+  if (status >= 300 && status < 400) {
+    return new GatewayError(
+      'service-failed',
+      `The service answered with a redirect (${status}), which is not followed.`,
+      { serviceStatus: status },
+    )
+  }
+  return new GatewayError('service-failed', said(`The service failed with status ${status}; try again later`, words), {
+    serviceStatus: status,
+  })
+}
+
+const RETRY_AFTER_SECONDS = 5
+
+const REFUSALS = new Map([
+  [401, 'The service does not accept the credential; check the Client ID and the Client Secret'],
+  [403, 'The service does not permit this with the credential that was sent'],
+  [404, 'The service does not know it; check the number'],
+  [429, 'The service is asked too often; try again later'],
+])
+
+function said(sentence: string, words: string | undefined): string {
+  return words === undefined ? `${sentence}.` : `${sentence}. The service says: ${words}`
+}
+
+/** The body of a success as JSON; undefined where there is none, which some successes are. */
+export function readJson(reply: UpstreamReply): unknown {
+  if (reply.body.length === 0) return undefined
+  try {
+    return JSON.parse(replyText(reply.body))
+  } catch (cause) {
+    throw new GatewayError('service-unreadable', 'The reply of the service cannot be read as JSON. Try again later.', {
+      cause,
+    })
+  }
+}
+
+/** Whether a status is a success. */
+export const isSuccess = (status: number) => status >= 200 && status < 300

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http'
+import type { Booking } from '../bookings/bookings.ts'
+import type { Version1 } from '../intake.ts'
+import { claims } from '../mapping/check.ts'
+import type { Settings } from '../mapping/declare.ts'
+import { type Draft, valueAt } from '../mapping/paths.ts'
+import type { Sending } from '../service/service.ts'
+import type { Found } from './find.ts'
+import { namesIn } from './naming.ts'
+import { type Keepsake, vinKey } from './xref.ts'
+
+/** What tells this booking from others: the fields that go into it, in the order of their rows. */
+export function bookingOf(
+  { compiled, sent }: Version1,
+  { headers }: IncomingMessage,
+  { caller, deadline }: Sending,
+): Booking {
+  const { keeps, request } = compiled.action
+  const key = headers['idempotency-key']
+  const fields = request
+    .filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref')
+    .flatMap(claims)
+    .flatMap((name) => {
+      const value = sent(name)
+      return value === undefined ? [] : [[name, value] as const]
+    })
+  return {
+    caller,
+    reference: (keeps?.under[0] && sent(keeps.under[0])) ?? '',
+    vin: keeps?.with ? vinKey(sent(keeps.with)) : '',
+    idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
+    fields,
+    deadline,
+  }
+}
+
+/** What the cross-reference keeps of an answered call; undefined where there is nothing new. */
+export function keepsakeOf(
+  intake: Version1,
+  body: Draft,
+  reply: unknown,
+  found: Found | undefined,
+  own: string | undefined,
+  settings: Settings,
+): Keepsake | undefined {
+  const { compiled, fields } = intake
+  const { keeps, remember } = compiled.action
+  if (!keeps) return undefined
+  const id = idAt(reply, keeps.id) ?? found?.id
+  if (id === undefined || (keeps.kind === 'shipment' && id === found?.id)) return undefined
+  const names = [
+    ...namesIn(intake, keeps.under).map(([, name]) => name),
+    ...(keeps.also ?? []).flatMap((place) => idAt(reply, place) ?? []),
+  ]
+  const facts = remember && { ...found?.facts, ...compiled.remember(fields, body, settings).facts }
+  const vin = keeps.with ? vinKey(intake.sent(keeps.with)) : ''
+  return { kind: keeps.kind, id, names, vin, own, facts }
+}
+
+/** The service's ids, in headers, where old parsers do not look. */
+export function idHeaders({ compiled }: Version1, reply: unknown): Record<string, string> {
+  const { keeps } = compiled.action
+  if (keeps?.kind !== 'shipment') return {}
+  const id = idAt(reply, keeps.id)
+  const number = idAt(reply, 'number')
+  return {
+    ...(id !== undefined && { 'Transload-Shipment-Id': headerSafe(id) }),
+    ...(number !== undefined && { 'Transload-Shipment-Number': headerSafe(number) }),
+  }
+}
+
+function idAt(reply: unknown, key: string): string | undefined {
+  const value = valueAt(reply, [key])
+  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined
+}
+
+/** What the service calls a thing is not ours to trust in a header. */
+function headerSafe(text: string): string {
+  return text.replace(/[^\x21-\x7e]/g, encodeURIComponent)
+}
