@@ -22,7 +22,7 @@ LABEL org.opencontainers.image.title="Transload" \
 WORKDIR /app
 ENV NODE_ENV=production
 # Keeps the collector from letting garbage pile up under load.
-ENV NODE_OPTIONS=--max-semi-space-size=16
+ENV NODE_OPTIONS=--max-semi-space-size=4
 COPY package.json LICENSE ./
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
