@@ -115,7 +115,8 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
       }
     },
     close: async () => {
-      await Promise.all([...pools.values()].map((made) => made.close()))
+      // Whoever still waits for an answer here has hung up, and bookings have connections of their own.
+      await Promise.all([...pools.values()].map((made) => made.destroy()))
     },
   }
 }
