@@ -114,6 +114,10 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
       default: 'sqlite:./data/transload.db',
       about: 'A path for the embedded store, `postgres://…` for several gateways, or `memory:`, which forgets.',
     },
+    STORE_CACHE_BYTES: {
+      default: '16777216',
+      about: 'How much memory the look-ups of each process may be kept in.',
+    },
     QUOTE_MEMORY: { default: '90d', about: "How long a quote's facts help a later booking." },
     DEDUPE_WINDOW: {
       default: '10m',

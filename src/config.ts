@@ -103,6 +103,7 @@ const schema = z.object({
   MAPPINGS_DIR: z.string().optional(),
 
   STORE_URL: storeAddress.prefault('sqlite:./data/transload.db'),
+  STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),

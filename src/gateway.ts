@@ -96,7 +96,7 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
   }, FORGET_EVERY_MS)
-  const metrics = createMetrics()
+  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants' })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {

@@ -27,6 +27,7 @@ export async function serve(): Promise<number> {
 async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
   const order = cluster.isWorker ? stopOrder() : undefined
   const store = await openNamedStore(config.STORE_URL, {
+    cacheBytes: config.STORE_CACHE_BYTES,
     onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
   })
   const gateway = await openGateway(config, { catalog, store, log }).catch(async (error: unknown) => {

@@ -11,14 +11,17 @@ export interface Metrics {
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 
-/** Opens the registry of one gateway. */
-export function createMetrics(): Metrics {
+/**
+ * Opens the registry of one gateway. Only tenants that the gateway itself knows have series of their own: in the other
+ * modes anybody may call himself anything.
+ */
+export function createMetrics({ knowsTenants }: { readonly knowsTenants: boolean }): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const calls = new Counter({
     name: 'transload_calls_total',
-    help: 'Calls by route, action, status and error code.',
-    labelNames: ['route', 'action', 'status', 'error'],
+    help: 'Calls by route, action, status, error code and tenant.',
+    labelNames: ['route', 'action', 'status', 'error', 'tenant'],
     registers,
   })
   const seconds = new Histogram({
@@ -38,8 +41,9 @@ export function createMetrics(): Metrics {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    noteCall: ({ route, action = '', error = '', startedAt, unknownFields: unknown }, status) => {
-      calls.inc({ route, action, status, error })
+    noteCall: ({ route, action = '', error = '', startedAt, tenant: caller, unknownFields: unknown }, status) => {
+      const tenant = (knowsTenants && caller) || ''
+      calls.inc({ route, action, status, error, tenant })
       seconds.observe({ action }, (performance.now() - startedAt) / 1000)
       if (unknown > 0) unknownFields.inc({ action }, unknown)
     },

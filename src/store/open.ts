@@ -14,7 +14,7 @@ export interface StoreState {
 export interface StoreOptions {
   /**
    * How much memory the cache in front of the store may take, in bytes.
-   * @default 33554432
+   * @default 16777216
    */
   readonly cacheBytes?: number
   /** Called whenever readiness, or the reason for its lack, changes. */

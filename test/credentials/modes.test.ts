@@ -227,6 +227,18 @@ test("a tenant's defaults, numbers, action names and error status are its own", 
   expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
 })
 
+test('tenants are counted apart, and nobody else has a series of its own', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  await quote(edge, as('acme'))
+  await quote(edge, as('acme'))
+  await quote(edge, as('beta'))
+  await quote(edge, NOBODY)
+  const counted = (await (await fetch(`${edge.adminUrl}/metrics`)).text()).matchAll(
+    /^transload_calls_total\{.*status="(\d+)".*tenant="(.*)"\} (\d+)$/gm,
+  )
+  expect([...counted].map(([, ...parts]) => parts.join(' '))).toEqual(['200 acme 2', '200 beta 1', '401  1'])
+})
+
 test('a tenant has so many calls a second, and the others do not notice', async () => {
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { limits: { per_second: 0.1 } }),

@@ -15,10 +15,10 @@ describe('the metrics', () => {
     const { type, lines } = await scrape(house.adminUrl)
     expect(type).toContain('text/plain')
     expect(lines).toContain(
-      'transload_calls_total{route="/legacy/getShippingQuote.php",action="quote.get",status="200",error=""} 1',
+      'transload_calls_total{route="/legacy/getShippingQuote.php",action="quote.get",status="200",error="",tenant=""} 1',
     )
     expect(lines).toContain(
-      'transload_calls_total{route="/legacy/createShipment.php",action="shipment.create",status="422",error="untranslatable"} 1',
+      'transload_calls_total{route="/legacy/createShipment.php",action="shipment.create",status="422",error="untranslatable",tenant=""} 1',
     )
     expect(lines).toContain('transload_call_seconds_count{action="quote.get"} 1')
   })
