@@ -7,24 +7,27 @@ import { dryRun, dryRunReply } from './dry-run.ts'
 import { GatewayError } from './errors.ts'
 import {
   alive,
+  answerOfError,
   asGatewayError,
   legacyError,
   legacyHeaders,
+  noteError,
   notNow,
   problemDetails,
   readiness,
   TEXT_TYPE,
 } from './http/answers.ts'
 import { beginCall, type Env } from './http/call.ts'
+import type { Application } from './http/listener.ts'
 import type { CallLog } from './http/log.ts'
 import type { Metrics } from './http/metrics.ts'
 import { pretty, reply } from './http/reply.ts'
 import { createRouter } from './http/routing.ts'
-import { type LegacyDeps, legacy } from './legacy.ts'
-import type { Endpoint } from './mapping/catalog.ts'
+import type { LegacyDeps } from './legacy.ts'
 import { openApi } from './open-api.ts'
 import { passThrough } from './pass-through.ts'
 import type { Upstream } from './service/upstream.ts'
+import { createShortcut } from './shortcut.ts'
 
 /** What the house is built from. */
 export interface AppDeps extends LegacyDeps {
@@ -37,10 +40,22 @@ export interface AppDeps extends LegacyDeps {
 }
 
 /** The map of the house: every route and middleware of the public listener, in order. */
-export function createApp(deps: AppDeps): Hono<Env> {
+export function createApp(deps: AppDeps): Application {
   const { config, catalog, log, metrics } = deps
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
+  const limitSource = createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY)
+
+  // The calls of version 1, made as they are meant to be.
+  const shortcut = createShortcut(deps, limitSource)
+  const endpoints = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, one]))
+  const takeShortcut: Application['shortcut'] = (incoming, outgoing, unwelcome) => {
+    const endpoint = endpoints.get(route(incoming.url ?? '/'))
+    const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
+    if (!endpoint || endpoint.method !== method) return false
+    shortcut(incoming, outgoing, endpoint, unwelcome)
+    return true
+  }
 
   app.use(async (c, next) => {
     // The pattern of the route that answers, for a path itself may hold anything.
@@ -52,32 +67,18 @@ export function createApp(deps: AppDeps): Hono<Env> {
     metrics.noteCall(call, status)
   })
 
-  const limitSource = createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY)
   const demandWelcome = ({ env: { unwelcome, incoming } }: Context<Env>) => {
     if (unwelcome) throw notNow(unwelcome)
     limitSource(incoming)
   }
 
-  // The calls of version 1.
+  // And as they are not.
   const retired = legacyHeaders(config)
-  const inItsShape = (c: Context<Env>, endpoint: Endpoint, error: unknown) => {
-    const known = asGatewayError(error)
-    noteError(c, known)
-    const answer = legacyError(known, endpoint.family, c.var.call.own)
-    const status = (c.var.call.errorStatus ?? config.ERROR_STATUS) === 'ok' ? 200 : answer.status
-    return reply(c, { ...answer, status, headers: { ...retired, ...answer.headers } })
-  }
   for (const endpoint of catalog.endpoints.values()) {
-    app.on(endpoint.method, `/legacy${endpoint.path}`, async (c) => {
-      try {
-        demandWelcome(c)
-        const answer = await legacy(c.env.incoming, endpoint, c.var.call, deps)
-        return reply(c, { ...answer, headers: { ...retired, ...answer.headers } })
-      } catch (error) {
-        return inItsShape(c, endpoint, error)
-      }
+    app.all(`/legacy${endpoint.path}`, (c) => {
+      const answer = answerOfError(wrongMethod(endpoint.method), endpoint.family, c.var.call, config.ERROR_STATUS)
+      return reply(c, { ...answer, headers: { ...retired, ...answer.headers } })
     })
-    app.all(`/legacy${endpoint.path}`, (c) => inItsShape(c, endpoint, wrongMethod(endpoint.method)))
 
     // The same calls, explained and not sent.
     const rehearse = async (c: Context<Env>) => {
@@ -134,11 +135,11 @@ export function createApp(deps: AppDeps): Hono<Env> {
 
   app.onError((thrown, c) => {
     const error = asGatewayError(thrown)
-    noteError(c, error)
+    noteError(c.var.call, error)
     const answer = DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', '')
     return reply(c, answer)
   })
-  return app
+  return { fetch: app.fetch, shortcut: takeShortcut }
 }
 
 const WELCOME = `Transload: version-1 calls of a vehicle-transport service, answered by version 2.
@@ -150,9 +151,4 @@ const DRY_RUN = /^\/dry-run(\/|$)/
 
 function wrongMethod(allowed: string): GatewayError {
   return new GatewayError('method-wrong', `This path takes ${allowed}.`, { headers: { Allow: allowed } })
-}
-
-function noteError(c: Context<Env>, error: GatewayError): void {
-  c.var.call.error = error.code
-  c.var.call.cause = error.code === 'gateway-failed' ? error.cause : undefined
 }

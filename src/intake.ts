@@ -87,13 +87,13 @@ export function version1(compiled: CompiledAction, { entries }: FlatBody): Versi
 }
 
 function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
-  const version2 = entries.filter(([name]) => VERSION_2_KEYS.has(name))
-  if (version2.length === 0) return false
+  const version2 = entries.find(([name]) => VERSION_2_KEYS.has(name))
+  if (!version2) return false
   const version1 = entries.find(([name]) => !VERSION_2_KEYS.has(name) && !NEITHER.has(name) && catalog.isVersion1(name))
   if (!version1) return true
   throw new GatewayError(
     'generations-mixed',
-    `The body mixes version 1 (such as ${version1[0]}) and version 2 (such as ${version2[0]?.[0]}). Send one of the two.`,
+    `The body mixes version 1 (such as ${version1[0]}) and version 2 (such as ${version2[0]}). Send one of the two.`,
   )
 }
 
@@ -103,6 +103,10 @@ const NEITHER = new Set(['id', 'number', 'shipment_id', 'quote_id'])
 /** The text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {
   const wanted = spelling(field)
-  for (const [name, value] of entries) if (typeof value === 'string' && spelling(name) === wanted) return value
+  for (const [name, value] of entries) {
+    // A loose spelling has at most one character more: what is longer or shorter need not be looked at.
+    const more = name.length - wanted.length
+    if ((more === 0 || more === 1) && typeof value === 'string' && spelling(name) === wanted) return value
+  }
   return undefined
 }

@@ -41,6 +41,8 @@ export async function passThrough(
   const leave = passage.limits.enter()
   const hangUp = new AbortController()
   const onClose = () => hangUp.abort()
+  // Node's pipeline listens ten times by itself, which Node then warns of.
+  outgoing.setMaxListeners(20)
   outgoing.once('close', onClose)
   try {
     const body = passage.authorized && isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)

@@ -3,6 +3,9 @@ import { codec } from '../../src/mapping/codec.ts'
 
 const CENT_DIGITS = 2
 
+/** What nearly every price is: nothing to round, and no zeros in front. */
+const PLAIN = /^(0|[1-9]\d{0,14})(?:\.(\d{1,2}))?$/
+
 /** Sign, whole digits (perhaps in groups of three), fraction, exponent: what `String(number)` or a price tag writes. */
 const AMOUNT = /^([+-]?)(?:\s*\$\s*)?(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i
 
@@ -43,6 +46,8 @@ function rounded({ negative, whole, fraction, exponent, near }: Amount): string 
  * twoDecimals(1.005) // '1.01'
  */
 export function twoDecimals(value: number | string): string | undefined {
+  const plain = PLAIN.exec(String(value))
+  if (plain) return `${plain[1]}.${(plain[2] ?? '').padEnd(CENT_DIGITS, '0')}`
   const amount = readAmount(value)
   return amount && rounded(amount)
 }

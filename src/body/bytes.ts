@@ -44,39 +44,36 @@ function collect(incoming: IncomingMessage, limitBytes: number): Promise<Buffer>
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let lengthBytes = 0
-
-    function onData(chunk: Buffer): void {
-      lengthBytes += chunk.length
-      if (lengthBytes <= limitBytes) {
-        chunks.push(chunk)
-        return
-      }
-      leave()
-      // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
-      incoming.pause()
-      reject(tooLarge(limitBytes))
-    }
-    function onEnd(): void {
-      leave()
-      const [only] = chunks
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, lengthBytes))
-    }
-    function onGone(cause?: unknown): void {
-      leave()
+    let isSettled = false
+    const onGone = (cause?: unknown) => {
+      if (isSettled) return
+      isSettled = true
       reject(unreadable('The connection closed before the whole body arrived. Send the request again.', cause))
-    }
-    function leave(): void {
-      incoming.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
     }
 
     // A stream that is already over emits nothing more, and would never settle this promise.
-    if (incoming.destroyed || incoming.readableEnded) {
-      onGone(incoming.errored)
-      return
-    }
-    incoming.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+    if (incoming.destroyed || incoming.readableEnded) return onGone(incoming.errored)
+
+    // None of these listeners is taken off again: taking each off would cost as much as putting it on.
+    incoming.on('data', (chunk: Buffer) => {
+      if (isSettled) return
+      lengthBytes += chunk.length
+      chunks.push(chunk)
+      if (lengthBytes <= limitBytes) return
+      isSettled = true
+      chunks.length = 0
+      // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
+      incoming.pause()
+      reject(tooLarge(limitBytes))
+    })
+    incoming.on('end', () => {
+      isSettled = true
+      const [only] = chunks
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, lengthBytes))
+    })
+    incoming.on('error', onGone).on('close', onGone)
     // Only a stream that nobody paused flows by itself when it gets a listener.
-    incoming.resume()
+    if (incoming.isPaused()) incoming.resume()
   })
 }
 

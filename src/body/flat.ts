@@ -11,7 +11,8 @@ export interface FlatBody {
   readonly text: string
 }
 
-const MAX_FIELDS = 200
+/** The most fields that a body may have. */
+export const MAX_FIELDS = 200
 
 /** Appends a field, up to the most that a body may have. */
 export function addField(fields: Entry[], name: string, value: FieldValue): void {

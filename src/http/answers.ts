@@ -4,7 +4,7 @@ import type { Endpoint } from '../mapping/catalog.ts'
 import { noReplyError } from '../service/service.ts'
 import { NoReply } from '../service/upstream.ts'
 import { StoreDown } from '../store/store.ts'
-import type { Unwelcome } from './call.ts'
+import type { Call, Unwelcome } from './call.ts'
 
 /** An answer before it is written. */
 export interface Answer {
@@ -70,6 +70,25 @@ export function legacyError(error: GatewayError, family: Endpoint['family'], own
       ? { Cost: '', ShipmentNumber: own, Message: message }
       : { Message: message, TransportationBooked: error.code === 'outcome-unknown' ? 'Unknown' : 'No' }
   return { status: error.status, headers: error.headers, body: JSON.stringify(body) }
+}
+
+/** What a version-1 caller of this path is told of anything that was thrown; the call takes note of it. */
+export function answerOfError(
+  thrown: unknown,
+  family: Endpoint['family'],
+  call: Call,
+  errorStatus: Config['ERROR_STATUS'],
+): Answer {
+  const error = asGatewayError(thrown)
+  noteError(call, error)
+  const answer = legacyError(error, family, call.own)
+  return (call.errorStatus ?? errorStatus) === 'ok' ? { ...answer, status: 200 } : answer
+}
+
+/** Writes down what the log line is to say of an error. */
+export function noteError(call: Call, error: GatewayError): void {
+  call.error = error.code
+  call.cause = error.code === 'gateway-failed' ? error.cause : undefined
 }
 
 /** An error as RFC 9457 problem details, for the gateway's own endpoints. */

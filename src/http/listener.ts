@@ -4,15 +4,20 @@ import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import type { Env } from './call.ts'
+import type { Env, Unwelcome } from './call.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Logger } from './log.ts'
 import { badRequest, notServed, parserRefusal, type Refusal, refusal, refuse, UNEXPECTED, written } from './refusals.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
 /** The part of an application that a listener needs. */
-export interface Fetcher {
+export interface Application {
   readonly fetch: (request: Request, bindings: Env['Bindings']) => Response | Promise<Response>
+  /**
+   * Takes a call that needs neither a `Request` nor a `Response`; false leaves it to `fetch`.
+   * @default takes none
+   */
+  readonly shortcut?: (incoming: IncomingMessage, outgoing: ServerResponse, unwelcome: Unwelcome | undefined) => boolean
 }
 
 /** A server that listens. */
@@ -53,7 +58,7 @@ const MANNERS = {
 } as const
 
 /** Listens for an application; refuses what must not reach any route. */
-export async function listen(app: Fetcher, options: ListenerOptions): Promise<Listener> {
+export async function listen(app: Application, options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
   const underWay = new Set<ServerResponse>()
   /** The connections whose last reply is decided: whatever still comes over them is no request. */
@@ -82,16 +87,13 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
       return refuse(outgoing, refused)
     }
     underWay.add(outgoing)
-    // Node's pipeline listens ten times by itself, which Node then warns of.
-    outgoing.setMaxListeners(20)
-    // Its bytes are on their way, to whoever takes them.
-    outgoing.once('prefinish', () => letGoLater(outgoing))
     outgoing.once('close', () => {
       underWay.delete(outgoing)
       if (underWay.size === 0) emptied()
+      if (!incoming.readableEnded) drain(incoming)
     })
     if (closing) outgoing.setHeader('Connection', 'close')
-    void serve(incoming, outgoing)
+    if (!app.shortcut?.(incoming, outgoing, unwelcome())) void serve(incoming, outgoing)
   }
   /** Ends a connection that has no request to be answered, once those before have their answers. */
   const part = (socket: Duplex, why: Refusal) => {
@@ -119,6 +121,7 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
   const unwatch =
     tls && 'setSecureContext' in server ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log) : undefined
   const hangUp = limitConnections(server, options)
+  const watch = letGoOfSlowReaders(underWay)
   server.on('checkExpectation', (incoming, outgoing) => handle(incoming, outgoing, refusal(incoming) ?? UNEXPECTED))
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())
@@ -143,14 +146,33 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
       if (underWay.size > 0) await within(graceMs, new Promise<void>((resolve) => (emptied = resolve)))
       hangUp()
       await closed
+      clearInterval(watch)
     },
   }
 }
 
-function letGoLater(outgoing: ServerResponse): void {
-  if (outgoing.closed) return
-  const timer = setTimeout(() => outgoing.destroy(), REPLY_TIMEOUT_MS).unref()
-  outgoing.once('close', () => clearTimeout(timer))
+/** What a caller still sends after its answer goes nowhere, for a moment. */
+function drain(incoming: IncomingMessage): void {
+  if (incoming.destroyed) return
+  const timer = setTimeout(() => incoming.socket.destroySoon(), LINGER_MS).unref()
+  incoming.once('close', () => clearTimeout(timer)).resume()
+}
+
+/**
+ * Lets go of callers that do not take what is ready for them. It looks at all of them now and then: a timer for every
+ * reply would cost every call, and nearly none ever goes off.
+ */
+function letGoOfSlowReaders(underWay: ReadonlySet<ServerResponse>): NodeJS.Timeout {
+  const readySince = new WeakMap<ServerResponse, number>()
+  return setInterval(() => {
+    const now = performance.now()
+    for (const outgoing of underWay) {
+      if (!outgoing.writableEnded) continue
+      const since = readySince.get(outgoing) ?? now
+      readySince.set(outgoing, since)
+      if (now - since >= REPLY_TIMEOUT_MS) outgoing.destroy()
+    }
+  }, CHECKING_INTERVAL_MS).unref()
 }
 
 /** The connection is gone, or was never one of TLS. */

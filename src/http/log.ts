@@ -14,7 +14,7 @@ export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationS
   return pino(options, destination ?? pino.destination(buffered))
 }
 
-const BUFFERED_BYTES = 4096
+const BUFFERED_BYTES = 16_000
 const FLUSH_EVERY_MS = 100
 
 /** Writes the one line of a call: no body, no header, no query, nothing that a caller could have put a secret into. */

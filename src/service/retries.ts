@@ -20,10 +20,16 @@ export function createRetry(): Retry {
   return async (attempt, deadline) => {
     budget.called()
     for (let tries = 1; ; tries += 1) {
-      const outcome = await attempt().catch((error: unknown) => error)
+      let outcome: unknown
+      try {
+        outcome = await attempt()
+      } catch (error) {
+        outcome = error
+      }
+      if (!isTemporary(outcome)) return settled(outcome)
       const pauseMs = Math.max(BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random()), askedPauseMs(outcome))
       const hopeless = tries === TRIES || performance.now() + pauseMs + WORTHWHILE_MS > deadline
-      if (hopeless || !isTemporary(outcome) || !budget.takes()) return settled(outcome)
+      if (hopeless || !budget.takes()) return settled(outcome)
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }

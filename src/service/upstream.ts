@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { Client, type Dispatcher, Pool } from 'undici'
+import { createDeadlines, type Deadlines, type Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
 
 /** A request to the service, built before anything is promised to anybody. */
@@ -94,6 +95,7 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
     dispose: (pool) => void pool.close().catch(() => undefined),
   })
 
+  const deadlines = createDeadlines()
   const pool = (origin: string, name: string): Pool => {
     const id = `${origin} ${name}`
     const known = pools.get(id)
@@ -106,10 +108,10 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
   return {
     pool,
     call: async (request) => {
-      if (!request.alone) return plain(await exchange(pool(request.origin, request.pool), request))
+      if (!request.alone) return exchange(pool(request.origin, request.pool), request, deadlines)
       const client = new Client(request.origin, options)
       try {
-        return await plain(await exchange(client, request))
+        return await exchange(client, request, deadlines)
       } finally {
         client.destroy().catch(() => undefined)
       }
@@ -122,9 +124,8 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
 }
 
 /** A reply without its `Content-Encoding`: some compress although they are asked not to. */
-async function plain(reply: UpstreamReply): Promise<UpstreamReply> {
-  const { 'content-encoding': coding, 'content-length': _, ...headers } = reply.headers
-  if (coding === undefined || reply.body.length === 0) return reply
+async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamReply> {
+  const { 'content-encoding': _, 'content-length': __, ...headers } = reply.headers
   try {
     const body = await inflate(reply.body, coding, REPLY_LIMIT_BYTES)
     return body ? { ...reply, headers, body } : reply
@@ -134,54 +135,88 @@ async function plain(reply: UpstreamReply): Promise<UpstreamReply> {
 }
 
 /** One request and its whole reply, over undici's lowest call: promises and streams would cost a quarter more. */
-function exchange(dispatcher: Dispatcher, request: UpstreamRequest): Promise<UpstreamReply> {
+function exchange(dispatcher: Dispatcher, request: UpstreamRequest, deadlines: Deadlines): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
     // What can get no answer any more is better not sent.
     if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
-    let controller: Dispatcher.DispatchController | undefined
-    let over = false
-    let status = 0
-    let headers: IncomingHttpHeaders = {}
-    const chunks: Buffer[] = []
-    let size = 0
-
-    const timer = setTimeout(() => fail(controller ? 'late' : 'unsent'), request.deadline - performance.now())
-    const fail = (silence: Silence, cause?: unknown) => {
-      if (over) return
-      over = true
-      clearTimeout(timer)
-      const error = new NoReply(silence, { cause })
-      reject(error)
-      controller?.abort(error)
-    }
-    const { method, path, body } = request
-    dispatcher.dispatch(
-      { method, path, headers: request.headers, body: body ?? null },
-      {
-        // Called when a connection stands and the request is about to be written.
-        onRequestStart: (started) => {
-          controller = started
-          if (over) started.abort(new NoReply('unsent'))
-        },
-        onResponseStart: (_controller, code, received) => {
-          // An informational status is not the answer (RFC 9110, 15.2).
-          status = code
-          headers = received
-        },
-        onResponseData: (_controller, chunk) => {
-          size += chunk.length
-          if (size > REPLY_LIMIT_BYTES) fail('too-large')
-          else chunks.push(chunk)
-        },
-        onResponseEnd: () => {
-          if (over) return
-          over = true
-          clearTimeout(timer)
-          const [only] = chunks
-          resolve({ status, headers, body: only && chunks.length === 1 ? only : Buffer.concat(chunks, size) })
-        },
-        onResponseError: (_controller, error) => fail(controller ? 'lost' : 'unsent', error),
-      },
-    )
+    const { method, path, headers, body = null } = request
+    dispatcher.dispatch({ method, path, headers, body }, new Exchange(request.deadline, deadlines, resolve, reject))
   })
+}
+
+/** What undici tells of a request, up to the whole reply or to why there is none. */
+class Exchange implements Dispatcher.DispatchHandler, Waiting {
+  readonly deadline: number
+  readonly #deadlines: Deadlines
+  readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
+  readonly #reject: (error: NoReply) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #over = false
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #size = 0
+  readonly #chunks: Buffer[] = []
+
+  constructor(
+    deadline: number,
+    deadlines: Deadlines,
+    resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
+    reject: (error: NoReply) => void,
+  ) {
+    this.deadline = deadline
+    this.#deadlines = deadlines
+    this.#resolve = resolve
+    this.#reject = reject
+    deadlines.add(this)
+  }
+
+  late(): void {
+    this.#fail(this.#controller ? 'late' : 'unsent')
+  }
+
+  /** Called when a connection stands and the request is about to be written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#over) controller.abort(new NoReply('unsent'))
+  }
+
+  /** An informational status is not the answer (RFC 9110, 15.2). */
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size > REPLY_LIMIT_BYTES) this.#fail('too-large')
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    if (!this.#ends()) return
+    const [only] = this.#chunks
+    const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#size)
+    const reply = { status: this.#status, headers: this.#headers, body }
+    const coding = this.#headers['content-encoding']
+    this.#resolve(coding === undefined || body.length === 0 ? reply : inflated(reply, coding))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#controller ? 'lost' : 'unsent', error)
+  }
+
+  #fail(silence: Silence, cause?: unknown): void {
+    if (!this.#ends()) return
+    const error = new NoReply(silence, { cause })
+    this.#reject(error)
+    this.#controller?.abort(error)
+  }
+
+  /** Whether this is the end, rather than something that comes after it. */
+  #ends(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#deadlines.delete(this)
+    return true
+  }
 }

@@ -1,9 +1,18 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { retryDelayMs } from './retry.ts'
-import { type Answer, type Call, type FromWorker, type ToWorker, touches, type WorkerData } from './sqlite-protocol.ts'
+import {
+  type Answer,
+  type Call,
+  type FromWorker,
+  packed,
+  type ToWorker,
+  touches,
+  unpacked,
+  type WorkerData,
+} from './sqlite-protocol.ts'
 import { migrate, NotAStore } from './sqlite-schema.ts'
 import { createWrites, type Writes } from './sqlite-writes.ts'
 import { StoreTooNew } from './store.ts'
@@ -23,6 +32,8 @@ const SQLITE = { TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26
 interface Connection {
   readonly db: DatabaseSync
   readonly writes: Writes
+  readonly begin: StatementSync
+  readonly end: StatementSync
   /** Counts the commit that is under way among those that touch what is cached. */
   pulse(): number
 }
@@ -45,34 +56,51 @@ function connect(): Connection {
     db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     db.exec(`PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`)
     const countCommit = db.prepare('UPDATE pulse SET commits = commits + 1 RETURNING commits')
-    return { db, writes: createWrites(db), pulse: () => Number(countCommit.get()?.['commits']) }
+    return {
+      db,
+      writes: createWrites(db),
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      end: db.prepare('COMMIT'),
+      pulse: () => Number(countCommit.get()?.['commits']),
+    }
   } catch (error) {
     db.close()
     throw error
   }
 }
 
-/** Commits what is asked in one transaction, in which each call stands or falls by itself. */
+/** One of the calls is to blame for the failure of all. */
+class Refused extends Error {}
+
+/** Commits what is asked in one transaction. */
 function commit(calls: readonly Call[]): FromWorker {
   connection ??= connect()
-  const { db, writes, pulse } = connection
-  db.exec('BEGIN IMMEDIATE')
-  const answers = calls.map((call): Answer => {
-    db.exec('SAVEPOINT one')
+  const { writes, pulse, begin, end } = connection
+  begin.run()
+  const answers: Answer[] = calls.map((call) => {
     try {
-      const result = run(writes, call)
-      db.exec('RELEASE one')
-      return { no: call.no, result }
+      return { no: call.no, result: run(writes, call) }
     } catch (error) {
-      if (isDown(error)) throw error
-      db.exec('ROLLBACK TO one; RELEASE one')
-      writes.forgetNumbers()
-      return { no: call.no, failed: messageOf(error) }
+      throw isDown(error) ? error : new Refused(messageOf(error))
     }
   })
   const number = calls.some(touches) ? { pulse: pulse() } : {}
-  db.exec('COMMIT')
+  end.run()
   return { answers, ...number }
+}
+
+/** Commits together what can be; where one is refused, each stands or falls by itself. */
+function commitEach(calls: readonly Call[]): void {
+  try {
+    send(commit(calls))
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    connection?.db.exec('ROLLBACK')
+    connection?.writes.forgetNumbers()
+    const [only, ...others] = calls
+    if (only && others.length === 0) send({ answers: [{ no: only.no, failed: error.message }] })
+    else for (const call of calls) commitEach([call])
+  }
 }
 
 function run(writes: Writes, { name, args }: Call): unknown {
@@ -85,7 +113,7 @@ function serve(calls: readonly Call[]): void {
   for (let from = 0; from < calls.length; from += GROUP) {
     const group = calls.slice(from, from + GROUP)
     try {
-      send(commit(group))
+      commitEach(group)
       up()
     } catch (error) {
       down(error)
@@ -148,18 +176,19 @@ function messageOf(error: unknown): string {
 }
 
 function send(message: FromWorker): void {
-  port.postMessage(message)
+  port.postMessage(packed(message))
 }
 
-port.on('message', (first: ToWorker) => {
+port.on('message', (first: string) => {
   const calls: Call[] = []
-  let message: ToWorker | undefined = first
+  let message: ToWorker | undefined = unpacked(first)
   let closing = false
   // Everything that waits goes into the same commit: the slower the disk, the more share it.
   while (message) {
     if ('close' in message) closing = true
     else calls.push(...message.calls)
-    message = receiveMessageOnPort(port)?.message
+    const next: { message: string } | undefined = receiveMessageOnPort(port)
+    message = next && unpacked(next.message)
   }
   serve(calls)
   if (!closing) return

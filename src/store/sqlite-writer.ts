@@ -5,8 +5,10 @@ import {
   type Answer,
   type Call,
   type FromWorker,
+  packed,
   type ToWorker,
   touches,
+  unpacked,
   type WorkerData,
   type WriteName,
 } from './sqlite-protocol.ts'
@@ -48,7 +50,8 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   let deaths = 0
   let lastNo = 0
   let unsent: Call[] = []
-  let sending = false
+  /** Whether calls are with the worker, or will be at the end of this turn of the event loop. */
+  let busy = false
   let opened = false
   let closed = false
 
@@ -58,7 +61,7 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     const thread = new Worker(new URL(`./sqlite-worker${extension}`, import.meta.url), { workerData: data })
     worker = thread
     let cause = 'it ended'
-    thread.on('message', receive)
+    thread.on('message', (text: string) => receive(unpacked(text)))
     thread.on('error', (error) => {
       cause = error.message
     })
@@ -74,6 +77,7 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   function receive(message: FromWorker): void {
     if ('answers' in message) {
       settle(message.answers, message.pulse)
+      flush()
     } else if (message.ready) {
       opened = true
       deaths = 0
@@ -99,9 +103,9 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     for (const answer of answers) {
       const one = waiting.get(answer.no)
       waiting.delete(answer.no)
-      if ('result' in answer) one?.resolve(answer.result)
-      else if ('down' in answer) one?.reject(new StoreDown(`The store cannot write: ${answer.down}`))
-      else one?.reject(new Error(`The store refused a write: ${answer.failed}`))
+      if (answer.down !== undefined) one?.reject(new StoreDown(`The store cannot write: ${answer.down}`))
+      else if (answer.failed !== undefined) one?.reject(new Error(`The store refused a write: ${answer.failed}`))
+      else one?.resolve(answer.result)
     }
   }
 
@@ -110,17 +114,19 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     for (const one of waiting.values()) one.reject(new StoreDown(reason))
     waiting.clear()
     unsent = []
+    busy = false
     started.resolve()
     onState({ ready: false, error: new StoreDown(reason) })
   }
 
   function send(message: ToWorker): void {
-    worker?.postMessage(message)
+    worker?.postMessage(packed(message))
   }
 
+  /** Sends what has gathered, unless there is nothing. */
   function flush(): void {
-    sending = false
-    if (unsent.length === 0) return
+    busy = unsent.length > 0
+    if (!busy) return
     send({ calls: unsent })
     unsent = []
   }
@@ -136,9 +142,10 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
       lastNo += 1
       const call = { no: lastNo, name, args }
       unsent.push(call)
-      // What one turn of the event loop asks for travels together, since a message costs more than what is in it.
-      if (!sending) setImmediate(flush)
-      sending = true
+      // A message costs more than what is in it, and so does a commit: what one turn of the event loop asks for travels
+      // together, and so does all that comes while the worker commits.
+      if (!busy) setImmediate(flush)
+      busy = true
       const { promise, resolve, reject } = Promise.withResolvers<never>()
       // The worker answers with what the write of that name returned.
       waiting.set(call.no, { call, resolve: resolve as (result: unknown) => void, reject })

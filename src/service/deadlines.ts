@@ -1,0 +1,42 @@
+/** Something that has to be over at some time, in milliseconds of `performance.now()`. */
+export interface Waiting {
+  readonly deadline: number
+  /** Called once, soon after the deadline, unless it was taken off before. */
+  readonly late: () => void
+}
+
+/** Watches over what is under way. */
+export interface Deadlines {
+  readonly add: (waiting: Waiting) => void
+  readonly delete: (waiting: Waiting) => void
+}
+
+const LOOK_EVERY_MS = 10
+
+/** Makes a watch with one timer for all: a timer for each would cost every call, and nearly none ever goes off. */
+export function createDeadlines(): Deadlines {
+  const all = new Set<Waiting>()
+  let looking = false
+
+  const look = () => {
+    const now = performance.now()
+    for (const waiting of all) {
+      if (waiting.deadline > now) continue
+      all.delete(waiting)
+      waiting.late()
+    }
+    looking = all.size > 0
+    if (looking) setTimeout(look, LOOK_EVERY_MS)
+  }
+
+  return {
+    add: (waiting) => {
+      all.add(waiting)
+      if (!looking) setTimeout(look, LOOK_EVERY_MS)
+      looking = true
+    },
+    delete: (waiting) => {
+      all.delete(waiting)
+    },
+  }
+}
