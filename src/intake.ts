@@ -24,6 +24,7 @@ export interface Version2 {
   readonly body: unknown
 }
 
+const LOWER_CASE = 0x61
 const VERSION_2_KEYS = new Set([
   'customer',
   'pickup',
@@ -87,7 +88,8 @@ export function version1(compiled: CompiledAction, { entries }: FlatBody): Versi
 }
 
 function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
-  const version2 = entries.find(([name]) => VERSION_2_KEYS.has(name))
+  // Its keys are in lower case, unlike those of nearly every version-1 body.
+  const version2 = entries.find(([name]) => name.charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(name))
   if (!version2) return false
   const version1 = entries.find(([name]) => !VERSION_2_KEYS.has(name) && !NEITHER.has(name) && catalog.isVersion1(name))
   if (!version1) return true

@@ -18,25 +18,33 @@ const looksLikeEmail = (part: string): boolean => /^[^\s@]+@[^\s@]+$/.test(part)
 
 const countDigits = (part: string): number => part.replace(/\D+/g, '').length
 
+/** Of what is no e-mail address. */
 const looksLikePhone = (part: string): boolean => {
   const digits = countDigits(part)
-  return digits > 0 && !looksLikeEmail(part) && digits * 2 > part.replace(/\s+/g, '').length
+  return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length
 }
 
-/** The text of each role, before any conversion, and whether a part found none. */
-function readParts(text: string): { name?: string; phone?: string; email?: string; rest: boolean } {
-  const [first = '', ...others] = text.split(SEPARATOR).map((part) => part.trim())
-  const named =
-    first !== '' && !looksLikeEmail(first) && !(looksLikePhone(first) && countDigits(first) >= SHORTEST_PHONE_DIGITS)
-  const parts = (named ? others : [first, ...others]).filter((part) => part !== '')
-  const email = parts.find(looksLikeEmail)
-  const phone = parts.find(looksLikePhone)
-  return {
-    ...(named && { name: first }),
-    ...(phone !== undefined && { phone }),
-    ...(email !== undefined && { email }),
-    rest: parts.some((part) => part !== email && part !== phone),
+/** The text of each role, before any conversion, and the parts that have none. */
+interface Roles {
+  name: string | undefined
+  phone: string | undefined
+  email: string | undefined
+  readonly rest: string[]
+}
+
+function readParts(text: string): Roles {
+  const roles: Roles = { name: undefined, phone: undefined, email: undefined, rest: [] }
+  for (const [place, untrimmed] of text.split(SEPARATOR).entries()) {
+    const part = untrimmed.trim()
+    if (part === '') continue
+    const email = looksLikeEmail(part)
+    const phone = !email && looksLikePhone(part)
+    if (place === 0 && !email && !(phone && countDigits(part) >= SHORTEST_PHONE_DIGITS)) roles.name = part
+    else if (email && (roles.email ?? part) === part) roles.email = part
+    else if (phone && (roles.phone ?? part) === part) roles.phone = part
+    else roles.rest.push(part)
   }
+  return roles
 }
 
 const asPart = (value: string | undefined): string => (value ?? '').replaceAll(SEPARATOR, ' ').trim()
@@ -65,7 +73,7 @@ export const contactParts = codec<ContactParts>(
     remark: (text): Remark | undefined => {
       const { phone, rest } = readParts(text)
       const onPhone = phone === undefined ? undefined : remarkOnPhone(phone)
-      if (!rest) return onPhone
+      if (rest.length === 0) return onPhone
       const others = 'parts that are neither the name, the phone number nor the e-mail address'
       return { ...onPhone, loss: onPhone?.loss === undefined ? others : `${onPhone.loss}, and ${others}` }
     },

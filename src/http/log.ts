@@ -9,13 +9,35 @@ export type { Logger }
 export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
   const base = { name: 'transload' }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
-  // A write for every line would cost a call more than all of its translation.
-  const buffered = { sync: false, minLength: BUFFERED_BYTES, periodicFlush: FLUSH_EVERY_MS }
-  return pino(options, destination ?? pino.destination(buffered))
+  return pino(options, destination ?? batched())
 }
 
-const BUFFERED_BYTES = 16_000
+const LINES_AT_ONCE = 256
 const FLUSH_EVERY_MS = 100
+
+/** Standard output, many lines at a time: to hand over each would cost a call as much as to make it. */
+function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
+  const out = pino.destination({ sync: false })
+  let lines: string[] = []
+  const handOver = () => {
+    if (lines.length > 0) out.write(lines.join(''))
+    lines = []
+  }
+  process.once('exit', () => {
+    handOver()
+    out.flushSync()
+  })
+  return {
+    write: (line) => {
+      if (lines.length === 0) setTimeout(handOver, FLUSH_EVERY_MS).unref()
+      if (lines.push(line) === LINES_AT_ONCE) handOver()
+    },
+    flush: (done) => {
+      handOver()
+      out.flush(done)
+    },
+  }
+}
 
 /** Writes the one line of a call: no body, no header, no query, nothing that a caller could have put a secret into. */
 export type CallLog = (call: Call, incoming: IncomingMessage, status: number) => void
