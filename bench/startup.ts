@@ -13,13 +13,6 @@ import { startSandbox } from '../src/sandbox/sandbox.ts'
  * [--entry dist/src/main.js]. Medians; the stores take turns.
  */
 
-const { values } = parseArgs({
-  options: {
-    starts: { type: 'string', default: '15' },
-    entry: { type: 'string', default: join(import.meta.dirname, '../src/main.ts') },
-  },
-})
-const STARTS = Number(values.starts)
 const KNOCK_EVERY_MS = 1
 const GIVE_UP_MS = 30_000
 const HOST = '127.0.0.1'
@@ -66,52 +59,71 @@ async function ending(child: ChildProcess): Promise<number> {
   return performance.now() - at
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
-const sandbox = await startSandbox()
-const stores = [
-  { what: 'memory:', url: () => 'memory:' },
-  { what: 'embedded store, new', url: (start: number) => join(folder, `${start}.db`) },
-  { what: 'embedded store, there already', url: () => join(folder, '0.db') },
-] as const
-const figures = stores.map(({ what, url }) => ({ what, url, up: [] as number[], down: [] as number[] }))
+/** How long one store took to start and to stop, in milliseconds, start by start. */
+export interface Startups {
+  readonly what: string
+  readonly up: readonly number[]
+  readonly down: readonly number[]
+}
 
-try {
-  for (let round = -1; round < STARTS; round += 1) {
-    for (const { url, up, down } of figures) {
-      const port = await freePort()
-      const env = {
-        ...process.env,
-        V2_BASE_URL: sandbox.url,
-        STORE_URL: url(round + 1),
-        HOST,
-        PORT: String(port),
-        ADMIN_PORT: '0',
+const stores = [
+  { what: '`STORE_URL=memory:`', url: () => 'memory:' },
+  { what: 'embedded store, new', url: (folder: string, start: number) => join(folder, `${start}.db`) },
+  { what: 'embedded store, there already', url: (folder: string) => join(folder, '0.db') },
+] as const
+
+/** Starts a gateway again and again, by these words. */
+export async function measureStartups(words: readonly string[], starts: number): Promise<readonly Startups[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
+  const sandbox = await startSandbox()
+  const figures = stores.map(({ what, url }) => ({ what, url, up: [] as number[], down: [] as number[] }))
+  const [command = '', ...rest] = words
+  try {
+    for (let round = -1; round < starts; round += 1) {
+      for (const { url, up, down } of figures) {
+        const port = await freePort()
+        const own = { V2_BASE_URL: sandbox.url, STORE_URL: url(folder, round + 1), HOST, PORT: String(port) }
+        const env = { ...process.env, ...own, ADMIN_PORT: '0', NODE_ENV: 'production' }
+        const at = performance.now()
+        const child = spawn(command, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] })
+        const upMs = await firstAnswer(port)
+          .then(() => performance.now() - at)
+          .finally(() => void child.kill('SIGTERM'))
+        const downMs = await ending(child)
+        // The first round only warms the caches of the disk.
+        if (round < 0) continue
+        up.push(upMs)
+        down.push(downMs)
       }
-      const at = performance.now()
-      const child = spawn(process.execPath, [values.entry], { env, stdio: ['ignore', 'ignore', 'inherit'] })
-      const upMs = await firstAnswer(port)
-        .then(() => performance.now() - at)
-        .finally(() => void child.kill('SIGTERM'))
-      const downMs = await ending(child)
-      // The first round only warms the caches of the disk.
-      if (round < 0) continue
-      up.push(upMs)
-      down.push(downMs)
     }
+    return figures.map(({ what, up, down }) => ({ what, up, down }))
+  } finally {
+    await sandbox.close()
+    rmSync(folder, { recursive: true, force: true })
   }
-  const sorted = (times: readonly number[]) => [...times].sort((one, other) => one - other)
+}
+
+/** The figures as a table of Markdown. */
+export function startupTable(figures: readonly Startups[]): string {
   const ms = (times: readonly number[], share: number) =>
-    (sorted(times)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN).toFixed(0)
-  process.stdout.write(
-    `${STARTS} starts each, Node ${process.versions.node}, ${values.entry.split('/').slice(-2).join('/')}\n\n`,
-  )
-  process.stdout.write(
-    '| Store | first answer, median ms | slowest ms | stopped after, median ms |\n|---|---:|---:|---:|\n',
-  )
-  for (const { what, up, down } of figures) {
-    process.stdout.write(`| ${what} | ${ms(up, 0.5)} | ${ms(up, 1)} | ${ms(down, 0.5)} |\n`)
-  }
-} finally {
-  await sandbox.close()
-  rmSync(folder, { recursive: true, force: true })
+    (
+      times.toSorted((one, other) => one - other)[Math.min(times.length - 1, Math.floor(times.length * share))] ??
+      Number.NaN
+    ).toFixed(0)
+  const lines = figures.map(({ what, up, down }) => `| ${what} | ${ms(up, 0.5)} | ${ms(up, 1)} | ${ms(down, 0.5)} |`)
+  const heads = '| Store | first answer, median ms | slowest ms | stopped after, median ms |\n|---|---:|---:|---:|'
+  return [heads, ...lines].join('\n')
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      starts: { type: 'string', default: '15' },
+      entry: { type: 'string', default: join(import.meta.dirname, '../src/main.ts') },
+    },
+  })
+  const figures = await measureStartups([process.execPath, values.entry], Number(values.starts))
+  const entry = values.entry.split('/').slice(-2).join('/')
+  process.stdout.write(`${values.starts} starts each, Node ${process.versions.node}, ${entry}\n\n`)
+  process.stdout.write(`${startupTable(figures)}\n`)
 }

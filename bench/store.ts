@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openStore } from '../src/store/open.ts'
 import type { Link, NewClaim, Store, Thing } from '../src/store/store.ts'
+import { idOf, scattered } from './ids.ts'
 
 /*
  * What the store does with many rows: node bench/store.ts [--rows 1000000] [--url postgres://…] [--folder /tmp]
@@ -38,17 +39,6 @@ function report(what: string, figures: Record<string, number>): void {
 function memory(): Record<string, number> {
   const { rss, heapUsed, external } = process.memoryUsage()
   return { rss_mib: rss / MIB, heap_mib: heapUsed / MIB, external_mib: external / MIB }
-}
-
-/** A number that says nothing of its neighbours'. */
-function scattered(index: number): number {
-  return Math.imul(index, 2_654_435_761) >>> 0
-}
-
-/** Ids as the service makes them, spread over the key space and the same in every run. */
-function idOf(index: number): string {
-  const hex = scattered(index).toString(16).padStart(8, '0')
-  return `${hex}-${hex.slice(0, 4)}-4${hex.slice(1, 4)}-8${hex.slice(2, 5)}-${hex}${hex.slice(0, 4)}`
 }
 
 function linkAt(index: number): Link {

@@ -1,0 +1,73 @@
+import { medianOf, whole } from './figures.ts'
+import type { Results } from './results.ts'
+import type { Row } from './rounds.ts'
+
+const WIDTH = 760
+const NAMES = 250
+const VALUES = 80
+const BAR = 18
+const STEP = 28
+const HEAD = 44
+const GAP = 20
+const MARGIN = 12
+const CONNECTIONS = 32
+
+/** Greys that can be read on white and on black; one bar stands out. */
+const STYLE = `
+text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #57606a }
+.title { font-size: 15px; font-weight: 600 }
+.own { font-weight: 600 }
+rect { fill: #9aa4ae } rect.own { fill: #3f7fbf }
+@media (prefers-color-scheme: dark) { text { fill: #adb5bd } rect { fill: #6e7781 } rect.own { fill: #5b9bd5 } }`
+
+interface Panel {
+  readonly title: string
+  readonly rows: readonly Row[]
+}
+
+/** Bars of what each contender does in a second; nothing where there is nothing to draw. */
+export function chart(results: Results): string | undefined {
+  const panels = [
+    { section: 'quotes', title: 'Translated quotes a second' },
+    { section: 'pass-through', title: 'Version-2 calls passed through a second' },
+  ].flatMap(({ section, title }): Panel[] => {
+    // Both of these sections are rows.
+    const rows = results[section]?.data as readonly Row[] | undefined
+    const shown = rows?.filter(({ id, connections }) => id !== 'stub' && connections === CONNECTIONS) ?? []
+    return shown.length > 0 ? [{ title: `${title}, one core, ${CONNECTIONS} connections`, rows: shown }] : []
+  })
+  if (panels.length === 0) return undefined
+  let top = 0
+  const drawn = panels.map((panel) => {
+    const text = draw(panel, top)
+    top += HEAD + panel.rows.length * STEP + GAP
+    return text
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${top}" viewBox="0 0 ${WIDTH} ${top}" role="img" aria-label="${panels.map(({ title }) => title).join('; ')}">
+<style>${STYLE}
+</style>
+${drawn.join('\n')}
+</svg>
+`
+}
+
+function draw({ title, rows }: Panel, top: number): string {
+  const bars = rows
+    .map((row) => ({ row, figure: medianOf(row, ({ perSecond }) => perSecond) }))
+    .sort((one, other) => other.figure - one.figure)
+  const longest = bars[0]?.figure ?? 1
+  const lines = bars.map(({ row, figure }, i) => {
+    const y = top + HEAD + i * STEP
+    const length = Math.max(1, Math.round((figure / longest) * (WIDTH - NAMES - VALUES - MARGIN)))
+    const own = row.id === 'gateway' ? ' class="own"' : ''
+    const text = y + BAR - 4
+    return `<text x="${NAMES - MARGIN}" y="${text}" text-anchor="end"${own}>${plain(row.name)}</text>
+<rect x="${NAMES}" y="${y}" width="${length}" height="${BAR}" rx="3"${own}/>
+<text x="${NAMES + length + 8}" y="${text}"${own}>${whole(figure)}</text>`
+  })
+  return [`<text x="${MARGIN}" y="${top + 26}" class="title">${title}</text>`, ...lines].join('\n')
+}
+
+/** A name without the marks of Markdown, as XML has it. */
+const plain = (name: string) =>
+  name.replaceAll('`', '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

@@ -1,0 +1,145 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { isDeepStrictEqual } from 'node:util'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { AUTHORIZATION } from './calls.ts'
+import type { Contender } from './contenders.ts'
+import { HOST, type Running } from './processes.ts'
+import { Refused } from './rounds.ts'
+
+/** A call whose answer, and what the service is asked for it, must be the gateway's own. */
+interface Probe {
+  readonly path: string
+  readonly body: object
+  /** What the service answers. */
+  readonly price: number
+}
+
+/** The kinds of calls that are compared. */
+export type Kind = 'quotes' | 'pass-through'
+
+const quote = (fields: object, price: number): Probe => ({
+  path: '/getShippingQuote.php',
+  body: { ...quoteExample, ...fields },
+  price,
+})
+
+const unknownCodes = { PickupCommodityCode: '', DeliveryCommodityCode: 'WHAT IS THIS' }
+
+const probes: Readonly<Record<Kind, readonly Probe[]>> = {
+  quotes: [
+    quote({}, 1234.5),
+    quote({ ShipmentNumber: 'X-1', EquipmentType: 'enclosed auto', TempShipFromPostalCode: '2134' }, 80),
+    quote({ ...unknownCodes, LoadReference: '2019 Jeep Grand Cherokee, red' }, 999.99),
+    quote({ PickupCommodityCode: 'box_truck', TempShipToPostalCode: '75201-1234' }, 0.1),
+    quote({ ...unknownCodes, LoadReference: 'no such thing', EquipmentType: '' }, 1_000_000),
+  ],
+  'pass-through': [
+    { path: '/v2/quote', body: { pickup: '10314', delivery: '33166', vehicle_type: 'car' }, price: 1234.5 },
+    { path: '/v2/quote?x=%20y', body: { pickup: 'é', n: [1, 2.5, null] }, price: 2 },
+  ],
+}
+
+/** One answered call, seen from both ends. */
+interface Outcome {
+  readonly status: number
+  readonly type: string | undefined
+  readonly answer: unknown
+  readonly asked: object | undefined
+}
+
+interface CheckingService {
+  readonly port: number
+  readonly outcome: (contender: Running, probe: Probe) => Promise<Outcome>
+  readonly close: () => Promise<void>
+}
+
+/** A service that remembers what it was asked. */
+async function startCheckingService(): Promise<CheckingService> {
+  let asked: object | undefined
+  let price = 0
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    const { method, url, headers } = request
+    asked = {
+      method,
+      path: url,
+      authorization: headers.authorization,
+      type: mediaType(headers['content-type']),
+      body: readable(body),
+    }
+    const reply = JSON.stringify({ shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', price })
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': reply.length }).end(reply)
+  }).listen(0, HOST)
+  await once(server, 'listening')
+  return {
+    // A server that listens on a port has an address with a port.
+    port: (server.address() as AddressInfo).port,
+    outcome: async ({ port }, probe) => {
+      asked = undefined
+      price = probe.price
+      const response = await fetch(`http://${HOST}:${port}${probe.path}`, {
+        method: 'POST',
+        headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
+        body: JSON.stringify(probe.body),
+      })
+      const answer = readable(await response.text())
+      const type = mediaType(response.headers.get('content-type'))
+      return { status: response.status, type, answer, asked }
+    },
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** JSON as what it says, for the order of its fields is free; anything else as it is. */
+function readable(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return body
+  }
+}
+
+/** Refuses contenders that do not ask and answer just as the gateway does: they would be measured at something else. */
+export async function check(
+  kind: Kind,
+  gateway: Contender,
+  others: readonly Contender[],
+  newFolder: () => string,
+): Promise<void> {
+  const service = await startCheckingService()
+  const outcomes = async (contender: Contender): Promise<readonly Outcome[]> => {
+    const running = await contender.start({ folder: newFolder(), servicePort: service.port })
+    try {
+      const found: Outcome[] = []
+      for (const probe of probes[kind]) found.push(await service.outcome(running, probe))
+      return found
+    } finally {
+      await running.stop()
+    }
+  }
+  try {
+    const expected = await outcomes(gateway)
+    for (const [i, { status, asked }] of expected.entries()) {
+      if (status !== 200 || !asked) throw new Refused(`the gateway answers probe ${i + 1} of ${kind} with ${status}`)
+    }
+    for (const other of others) {
+      for (const [i, found] of (await outcomes(other)).entries()) {
+        if (isDeepStrictEqual(found, expected[i])) continue
+        const both = `it is ${JSON.stringify(found)}\nthe gateway's is ${JSON.stringify(expected[i])}`
+        throw new Refused(`${other.name} answers probe ${i + 1} of ${kind} wrongly:\n${both}`)
+      }
+    }
+  } finally {
+    await service.close()
+  }
+}
+
+/** A media type without its parameters, which are free. */
+const mediaType = (type: string | null | undefined) => type?.split(';')[0]

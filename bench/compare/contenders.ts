@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startHaproxy } from './haproxy.ts'
+import { startNginx, startNginxStub } from './nginx.ts'
+import { cores, freePort, HOST, type Running, startServer } from './processes.ts'
+import type { Programs } from './programs.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** Where a contender finds the service, and a folder of its own. */
+export interface Place {
+  readonly folder: string
+  readonly servicePort: number
+}
+
+/** Something that stands between callers and the service. */
+export interface Contender {
+  readonly id: string
+  readonly name: string
+  readonly start: (place: Place) => Promise<Running>
+}
+
+/** How the image starts the gateway: the last `CMD` of the Dockerfile. */
+export function shippedCommand(): readonly string[] {
+  const commands = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').match(/^CMD \[.*\]$/gm) ?? []
+  const [, ...words]: string[] = JSON.parse(commands.at(-1)?.slice('CMD '.length) ?? '[]')
+  return [process.execPath, ...words.map((word) => (word.endsWith('.js') ? join(ROOT, word) : word))]
+}
+
+interface GatewayOptions {
+  /** @default an embedded store in the folder of the contender */
+  readonly storeUrl?: string
+  readonly env?: NodeJS.ProcessEnv
+  /** @default the contenders' core; null: all of them */
+  readonly core?: string | null
+}
+
+/** Starts the gateway as it is shipped, with a log line for every call. */
+export async function startGateway({ folder, servicePort }: Place, options: GatewayOptions = {}): Promise<Running> {
+  const port = await freePort()
+  const env = {
+    NODE_ENV: 'production',
+    V2_BASE_URL: `http://${HOST}:${servicePort}`,
+    STORE_URL: options.storeUrl ?? join(folder, 'transload.db'),
+    EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
+    HOST,
+    PORT: String(port),
+    ADMIN_PORT: '0',
+    ...options.env,
+  }
+  const core = options.core === null ? undefined : (options.core ?? cores.contender)
+  return startServer(port, shippedCommand(), { core, env })
+}
+
+/** The gateway as it is shipped. */
+export const gateway: Contender = { id: 'gateway', name: 'Transload', start: (place) => startGateway(place) }
+
+/** The gateway that forgets. */
+export const forgetful: Contender = {
+  id: 'gateway-memory',
+  name: 'Transload, `STORE_URL=memory:`',
+  start: (place) => startGateway(place, { storeUrl: 'memory:' }),
+}
+
+function nodeContender(id: string, name: string): Contender {
+  return {
+    id,
+    name,
+    start: async ({ servicePort }) => {
+      const port = await freePort()
+      const program = join(import.meta.dirname, 'contenders', `${id}.js`)
+      const words = [process.execPath, program, String(port), `http://${HOST}:${servicePort}`]
+      return startServer(port, words, { core: cores.contender, env: { NODE_ENV: 'production' } })
+    },
+  }
+}
+
+const nodePeers: readonly Contender[] = [
+  nodeContender('bare', 'bare `node:http` + undici `dispatch`'),
+  nodeContender('fastify', 'fastify + @fastify/reply-from'),
+  nodeContender('express', 'express + axios'),
+]
+
+/** The others that translate quotes, as far as they are installed. */
+export function translators({ nginxLua, haproxyLua }: Programs): readonly Contender[] {
+  return [
+    ...(nginxLua ? [nginx('nginx + Lua', nginxLua)] : []),
+    ...(haproxyLua ? [haproxy('HAProxy + Lua', haproxyLua)] : []),
+    ...nodePeers,
+  ]
+}
+
+/** The others that pass calls through, as far as they are installed. */
+export function passers(programs: Programs): readonly Contender[] {
+  return [
+    ...(programs.nginx ? [nginx('nginx', undefined)] : []),
+    ...(programs.haproxy ? [haproxy('HAProxy', undefined)] : []),
+    ...nodePeers,
+  ]
+}
+
+function nginx(name: string, modules: readonly string[] | undefined): Contender {
+  const start = async (place: Place) => startNginx({ ...place, port: await freePort(), core: cores.contender }, modules)
+  return { id: 'nginx', name, start }
+}
+
+function haproxy(name: string, json: string | undefined): Contender {
+  const start = async (place: Place) => startHaproxy({ ...place, port: await freePort(), core: cores.contender }, json)
+  return { id: 'haproxy', name, start }
+}
+
+/** The service's stub: nothing that is measured may be faster. */
+export async function startStub(folder: string, programs: Programs): Promise<Running> {
+  const port = await freePort()
+  if (programs.nginx) return startNginxStub(folder, port, cores.stub)
+  const program = join(import.meta.dirname, 'contenders/stub.js')
+  return startServer(port, [process.execPath, program, String(port)], { core: cores.stub })
+}

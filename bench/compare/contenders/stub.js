@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:net'
+import { shipmentExample } from '../../../mappings/booking-rows.ts'
+import { host, port } from './place.js'
+
+/*
+ * The service's stub where there is no nginx: reads no more of a request than its first line and its length, and answers
+ * with constant bytes, but for ids and numbers that never come twice.
+ */
+
+const HEAD_END = '\r\n\r\n'
+let answers = 0
+
+function answer(method, path) {
+  answers += 1
+  const id = randomUUID()
+  if (path === '/v2/quote') return ['200 OK', JSON.stringify({ shipment_id: id, price: 1234.5 })]
+  const shipment = JSON.stringify({ ...shipmentExample, id, number: `TL-${answers}` })
+  if (path === '/v2/shipments' && method === 'POST') return ['201 Created', shipment]
+  if (path.startsWith('/v2/shipments/')) return ['200 OK', shipment]
+  return ['404 Not Found', '{}']
+}
+
+createServer({ noDelay: true }, (socket) => {
+  let received = ''
+  socket.on('error', () => socket.destroy())
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1')
+    for (;;) {
+      const head = received.indexOf(HEAD_END)
+      if (head === -1) return
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(received.slice(0, head))?.[1] ?? 0)
+      const end = head + HEAD_END.length + length
+      if (received.length < end) return
+      const [method = '', path = ''] = received.slice(0, received.indexOf('\r\n')).split(' ')
+      received = received.slice(end)
+      const [status, body] = answer(method, path)
+      socket.write(
+        `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      )
+    }
+  })
+}).listen(port, host)

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import { AUTHORIZATION, type Call } from './calls.ts'
+import { cores, HOST, output } from './processes.ts'
+
+/** What a stretch of load has shown. */
+export interface Load {
+  readonly perSecond: number
+  readonly calls: number
+  /** Answers of 400 and above, and calls without an answer. */
+  readonly failed: number
+  /** Milliseconds within which half of the answers came. */
+  readonly p50: number
+  readonly p99: number
+}
+
+export interface Stretch {
+  readonly port: number
+  readonly call: Call
+  readonly connections: number
+  readonly seconds: number
+}
+
+/** Sends one call again and again over so many connections, one at a time on each. */
+export type Loader = (stretch: Stretch) => Promise<Load>
+
+const MICROS_PER_MS = 1_000
+const MICROS_PER_SECOND = 1_000_000
+
+/** What both generators are told of a call, in order. */
+const words = ({ method, path, body = '', names }: Call): readonly string[] => [
+  ...[method, path, AUTHORIZATION, body, names?.prefix ?? '', String(names?.digits ?? 1)],
+  ...[String(names?.first ?? 0), String(names?.count ?? 0), String(names?.stride ?? 1)],
+]
+
+/** wrk, in one thread. */
+export const wrk: Loader = async ({ port, call, connections, seconds }) => {
+  const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '--latency']
+  const script = join(import.meta.dirname, 'wrk.lua')
+  const url = `http://${HOST}:${port}`
+  return figures(await output(['wrk', ...options, '-s', script, url, '--', ...words(call)], { core: cores.load }))
+}
+
+/** autocannon, where there is no wrk; its latencies are whole milliseconds. */
+export const autocannon: Loader = async ({ port, call, connections, seconds }) => {
+  const program = join(import.meta.dirname, 'autocannon.js')
+  const options = [`http://${HOST}:${port}`, String(connections), String(seconds)]
+  return figures(await output([process.execPath, program, ...options, ...words(call)], { core: cores.load }))
+}
+
+/** Both generators end with a line of JSON. */
+function figures(said: string): Load {
+  const { calls, micros, failed, p50, p99 } = JSON.parse(said.trim().split('\n').at(-1) ?? '')
+  return {
+    perSecond: (calls * MICROS_PER_SECOND) / micros,
+    calls,
+    failed,
+    p50: p50 / MICROS_PER_MS,
+    p99: p99 / MICROS_PER_MS,
+  }
+}

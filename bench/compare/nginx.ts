@@ -1,0 +1,81 @@
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { shipmentExample } from '../../mappings/booking-rows.ts'
+import { vehicleTypes } from '../../mappings/vehicle-types.ts'
+import { HOST, type Running, startServer } from './processes.ts'
+
+const CONNECTIONS = 4096
+const KEPT_CONNECTIONS = 128
+const FOREVER = 'keepalive_requests 1000000000; keepalive_timeout 1h; keepalive_time 24h;'
+
+/** The words of a configuration that every nginx here begins with: one worker, and no access log. */
+function general(folder: string, name: string, modules: readonly string[]): string {
+  // Started by root, the worker would be another user, who may not read the folder.
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  return `${modules.join('\n')}
+${user} daemon off; worker_processes 1; pid ${join(folder, name)}.pid; error_log stderr error;
+events { worker_connections ${CONNECTIONS}; }`
+}
+
+async function run(folder: string, name: string, text: string, port: number, core: string): Promise<Running> {
+  const file = join(folder, `${name}.conf`)
+  writeFileSync(file, text)
+  return startServer(port, ['nginx', '-p', folder, '-c', file, '-e', 'stderr'], { core })
+}
+
+/** A stub of the service: constant answers, but for ids and numbers that never come twice. */
+export function startNginxStub(folder: string, port: number, core: string): Promise<Running> {
+  const shipment = JSON.stringify({ ...shipmentExample, id: '$uuid', number: 'TL-$request_id' })
+  return run(
+    folder,
+    'stub',
+    `${general(folder, 'stub', [])}
+http {
+  access_log off; default_type application/json; ${FOREVER}
+  map $request_id $uuid { "~^(.{8})(.{4})(.{4})(.{4})(.{12})$" "$1-$2-$3-$4-$5"; }
+  server {
+    listen ${HOST}:${port} backlog=${CONNECTIONS};
+    location = /v2/quote { return 200 '{"shipment_id":"$uuid","price":1234.5}'; }
+    location = /v2/shipments { return 201 '${shipment}'; }
+    location /v2/shipments/ { return 200 '${shipment}'; }
+    location / { return 404; }
+  }
+}`,
+    port,
+    core,
+  )
+}
+
+/** nginx before the service: `/v2/` as it is, quotes translated by Lua where it has that. */
+export function startNginx(
+  place: { readonly folder: string; readonly port: number; readonly servicePort: number; readonly core: string },
+  modules: readonly string[] | undefined,
+): Promise<Running> {
+  const { folder, port, servicePort, core } = place
+  const programs = join(import.meta.dirname, 'contenders')
+  copyFileSync(join(programs, 'translate.lua'), join(folder, 'translate.lua'))
+  writeFileSync(join(folder, 'vehicle-types.json'), JSON.stringify(vehicleTypes))
+  const lua = `
+  lua_package_path "${folder}/?.lua;;";
+  init_by_lua_block { require("translate").load("${folder}/vehicle-types.json") }`
+  const quotes = `
+    location = /getShippingQuote.php { content_by_lua_file ${join(programs, 'nginx.lua')}; }
+    location /service/ { internal; proxy_pass http://service/; }`
+  return run(
+    folder,
+    'nginx',
+    `${general(folder, 'nginx', modules ?? [])}
+http {
+  access_log off; ${FOREVER} ${modules ? lua : ''}
+  upstream service { server ${HOST}:${servicePort}; keepalive ${KEPT_CONNECTIONS}; ${FOREVER} }
+  server {
+    listen ${HOST}:${port} backlog=${CONNECTIONS};
+    client_max_body_size 0; client_body_buffer_size 16k;
+    proxy_http_version 1.1; proxy_set_header Connection ""; proxy_request_buffering off; proxy_max_temp_file_size 0;
+    location /v2/ { proxy_pass http://service; }${modules ? quotes : ''}
+  }
+}`,
+    port,
+    core,
+  )
+}

@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The programs of this machine that take part; none of them is installed by the comparison. */
+export interface Programs {
+  readonly wrk: boolean
+  readonly nginx: boolean
+  /** Words of a configuration that load nginx's Lua module. */
+  readonly nginxLua: readonly string[] | undefined
+  readonly haproxy: boolean
+  /** Where HAProxy's Lua finds its JSON. */
+  readonly haproxyLua: string | undefined
+  /** What is missing, and what is left out for it. */
+  readonly missing: readonly string[]
+}
+
+/** What a program says of itself, on either output. */
+function said(command: string, ...words: readonly string[]): string | undefined {
+  const { error, stdout, stderr } = spawnSync(command, words, { encoding: 'utf8' })
+  return error ? undefined : `${stdout}${stderr}`
+}
+
+/** Looks for the programs. */
+export function findPrograms(): Programs {
+  const wrk = said('wrk', '-v') !== undefined
+  const nginx = said('nginx', '-V')
+  const haproxy = said('haproxy', '-vv')
+  const nginxLua = nginx === undefined ? undefined : luaModules(nginx)
+  const haproxyLua = haproxy === undefined ? undefined : jsonOfLua(haproxy)
+  const missing = [
+    ...(wrk ? [] : ['wrk is not installed: autocannon makes the load, and it is slower than some contenders']),
+    ...(nginx === undefined ? ['nginx is not installed: it is left out, and the stub is a Node process'] : []),
+    ...(nginx !== undefined && !nginxLua
+      ? ['nginx has no Lua (libnginx-mod-http-lua, lua-cjson): it only passes through']
+      : []),
+    ...(haproxy === undefined ? ['haproxy is not installed: it is left out'] : []),
+    ...(haproxy !== undefined && !haproxyLua ? ['HAProxy has no Lua with lua-cjson: it only passes through'] : []),
+  ]
+  return { wrk, nginx: nginx !== undefined, nginxLua, haproxy: haproxy !== undefined, haproxyLua, missing }
+}
+
+function luaModules(versions: string): readonly string[] | undefined {
+  const folder = /--modules-path=(\S+)/.exec(versions)?.[1] ?? '/usr/lib/nginx/modules'
+  const json = globSync('/usr/{lib,local/lib}/{,*/}lua/5.1/cjson.so').length > 0
+  const modules = ['ndk_http_module.so', 'ngx_http_lua_module.so'].map((name) => join(folder, name))
+  return json && modules.every((module) => existsSync(module))
+    ? modules.map((path) => `load_module ${path};`)
+    : undefined
+}
+
+function jsonOfLua(versions: string): string | undefined {
+  const version = /Built with Lua version : Lua (\d+\.\d+)/.exec(versions)?.[1]
+  const [found] = version === undefined ? [] : globSync(`/usr/{lib,local/lib}/{,*/}lua/${version}/cjson.so`)
+  return found?.replace('cjson.so', '?.so')
+}
+
+/** The version of everything that takes part, by its name. */
+export function versions(programs: Programs): Readonly<Record<string, string>> {
+  const packages = [
+    'fastify',
+    '@fastify/reply-from',
+    'express',
+    'axios',
+    'undici',
+    ...(programs.wrk ? [] : ['autocannon']),
+  ]
+  const installed = packages.map((name) => {
+    const { version } = JSON.parse(
+      readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8'),
+    )
+    return [name, String(version)]
+  })
+  const found = (command: string, pattern: RegExp, ...words: string[]) =>
+    pattern.exec(said(command, ...words) ?? '')?.[1]
+  const own = {
+    Node: process.versions.node,
+    nginx: found('nginx', /nginx\/(\S+)/, '-v'),
+    HAProxy: found('haproxy', /version (\d[\d.]*)/, '-v'),
+    wrk: found('wrk', /wrk (\S+)/, '-v'),
+  }
+  const present = Object.entries(own).flatMap(([name, version]) => (version === undefined ? [] : [[name, version]]))
+  return Object.fromEntries([...present, ...installed])
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
+import { join } from 'node:path'
+import { pinning } from './processes.ts'
+import { type Programs, versions } from './programs.ts'
+import type { Sizes } from './section.ts'
+
+const FILE = join(import.meta.dirname, '../results.json')
+const GIGABYTE = 1024 ** 3
+
+/** Where something was measured. */
+export interface Machine {
+  readonly cpu: string
+  readonly cores: number
+  readonly gigabytes: number
+  readonly system: string
+  /** Whether programs were tied to cores. */
+  readonly pinning: boolean
+}
+
+/** What one section showed, and how it came about. */
+export interface Result {
+  readonly date: string
+  /** The commit of the gateway that was measured. */
+  readonly commit: string
+  readonly machine: Machine
+  readonly versions: Readonly<Record<string, string>>
+  readonly missing: readonly string[]
+  readonly sizes: Sizes
+  /** As the section gave it. */
+  readonly data: unknown
+}
+
+export type Results = Readonly<Record<string, Result>>
+
+/** The results of all runs so far, the newest of each section. */
+export function readResults(): Results {
+  return existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
+}
+
+/** Puts the result of one section in the place of its older one. */
+export function keepResult(section: string, programs: Programs, sizes: Sizes, data: unknown): void {
+  const result: Result = {
+    date: new Date().toISOString().slice(0, 10),
+    commit: commit(),
+    machine: machine(),
+    versions: versions(programs),
+    missing: programs.missing,
+    sizes,
+    data,
+  }
+  writeFileSync(FILE, `${JSON.stringify({ ...readResults(), [section]: result }, null, 1)}\n`)
+}
+
+function machine(): Machine {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: availableParallelism(),
+    gigabytes: Math.round(totalmem() / GIGABYTE),
+    system: `${type()} ${release()}`,
+    pinning,
+  }
+}
+
+function commit(): string {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty', '--exclude=*'], { encoding: 'utf8' }).trim()
+  } catch {
+    return 'unknown'
+  }
+}

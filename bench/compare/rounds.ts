@@ -1,0 +1,91 @@
+import type { Call } from './calls.ts'
+import type { Load, Loader } from './load.ts'
+import { cpuMilliseconds, type Running, residentMegabytes } from './processes.ts'
+
+/** A contender that does one kind of call over so many connections. */
+export interface Case {
+  readonly id: string
+  readonly name: string
+  readonly connections: number
+  readonly running: Running
+  /** The call of one stretch of load, with names that no earlier stretch has used. */
+  readonly call: () => Call
+}
+
+/** One stretch of load on one contender. */
+export interface Round {
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+  /** Of the contender's processes, for each call; null where that cannot be seen. */
+  readonly cpuMicros: number | null
+  /** Of the contender's processes, at the end of the round; null where that cannot be seen. */
+  readonly megabytes: number | null
+}
+
+/** What the rounds of a case have shown. */
+export interface Row {
+  readonly id: string
+  readonly name: string
+  readonly connections: number
+  readonly rounds: readonly Round[]
+}
+
+export interface Plan {
+  readonly load: Loader
+  readonly seconds: number
+  readonly rounds: number
+}
+
+/** A run that must not be believed. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+}
+
+/** Long enough for Node to compile what is hot, and for stores to have something in them. */
+const WARM_UP_SECONDS = 4
+const MICROS_PER_MS = 1_000
+const DIGITS = 1_000
+
+const rounded = (figure: number): number => Math.round(figure * DIGITS) / DIGITS
+const known = (figure: number): number | null => (Number.isNaN(figure) ? null : rounded(figure))
+
+/** Loads every case in turn, round after round, so that what else the machine does weighs on all of them alike. */
+export async function measure(cases: readonly Case[], plan: Plan): Promise<readonly Row[]> {
+  const rows = cases.map((one) => ({ one, rounds: [] as Round[] }))
+  for (const { one } of rows) await stretch(one, plan.load, WARM_UP_SECONDS)
+  for (let round = 0; round < plan.rounds; round += 1) {
+    tell(`round ${round + 1} of ${plan.rounds}`)
+    // Who goes first takes turns too.
+    const shift = round % rows.length
+    for (const { one, rounds } of [...rows.slice(shift), ...rows.slice(0, shift)]) {
+      rounds.push(await stretch(one, plan.load, plan.seconds))
+    }
+  }
+  return rows.map(({ one: { id, name, connections }, rounds }) => ({ id, name, connections, rounds }))
+}
+
+async function stretch({ name, running, call, connections }: Case, load: Loader, seconds: number): Promise<Round> {
+  const before = cpuMilliseconds(running.pid)
+  const loaded = await load({ port: running.port, call: call(), connections, seconds })
+  const cpu = cpuMilliseconds(running.pid) - before
+  refuseFailures(name, loaded)
+  return {
+    perSecond: rounded(loaded.perSecond),
+    p50: rounded(loaded.p50),
+    p99: rounded(loaded.p99),
+    cpuMicros: known((cpu * MICROS_PER_MS) / loaded.calls),
+    megabytes: known(residentMegabytes(running.pid)),
+  }
+}
+
+/** Calls that failed cost less than calls that did not: figures with any of them among them say nothing. */
+export function refuseFailures(name: string, { calls, failed }: Load): void {
+  if (calls === 0) throw new Refused(`${name} answered no call`)
+  if (failed > 0) throw new Refused(`${name}: ${failed} of ${calls} calls failed`)
+}
+
+/** What is being done, for whoever waits. */
+export function tell(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

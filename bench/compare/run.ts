@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { autocannon, wrk } from './load.ts'
+import { findPrograms } from './programs.ts'
+import { renderPage } from './report.ts'
+import { keepResult } from './results.ts'
+import { Refused, tell } from './rounds.ts'
+import { createBench } from './section.ts'
+import { sections } from './sections.ts'
+
+/*
+ * Measures the gateway side by side with others, and writes docs/performance.md and docs/performance.svg.
+ *
+ * npm run bench -- [--only quotes,pass-through,calls,store,workers,xrefs,memory,stream,startup] [--seconds 10]
+ * [--rounds 5] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]
+ *
+ * Sections that are not measured keep their last results, which are in bench/results.json. A run in which any call fails,
+ * or a contender does not do the same as the gateway, is refused with exit code 1.
+ */
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: [...sections.keys()].join(',') },
+    seconds: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '5' },
+    'memory-seconds': { type: 'string', default: '600' },
+    xrefs: { type: 'string', default: '10000000' },
+    starts: { type: 'string', default: '15' },
+    'stream-mb': { type: 'string', default: '1024' },
+    folder: { type: 'string', default: tmpdir() },
+    render: { type: 'boolean', default: false },
+  },
+})
+const ROOT = join(import.meta.dirname, '../..')
+
+function npm(...words: readonly string[]): void {
+  const { status } = spawnSync('npm', words, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) throw new Error(`npm ${words.join(' ')} ended with ${status}`)
+}
+
+async function run(): Promise<void> {
+  const names = values.only.split(',')
+  const unknown = names.filter((name) => !sections.has(name))
+  if (unknown.length > 0) throw new Refused(`there is no section ${unknown.join(', ')}, only ${[...sections.keys()]}`)
+  if (!existsSync(join(import.meta.dirname, 'node_modules'))) {
+    npm('ci', '--prefix', import.meta.dirname, '--loglevel=error', '--no-audit', '--no-fund')
+  }
+  npm('run', '--silent', 'build')
+  const sizes = {
+    seconds: Number(values.seconds),
+    rounds: Number(values.rounds),
+    memorySeconds: Number(values['memory-seconds']),
+    xrefs: Number(values.xrefs),
+    starts: Number(values.starts),
+    streamMegabytes: Number(values['stream-mb']),
+  }
+  const programs = findPrograms()
+  for (const line of programs.missing) tell(line)
+  const folder = mkdtempSync(join(values.folder, 'transload-bench-'))
+  try {
+    const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, sizes)
+    for (const name of names) {
+      const section = sections.get(name)
+      if (!section) continue
+      tell(`\n${section.title}`)
+      const data = await section.measure(bench)
+      keepResult(name, programs, sizes, data)
+      process.stdout.write(`${section.markdown(data)}\n`)
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+try {
+  if (!values.render) await run()
+  renderPage()
+} catch (error) {
+  if (!(error instanceof Refused)) throw error
+  tell(`refused: ${error.message}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,22 @@
+import type { Section } from './section.ts'
+import { calls } from './sections/calls.ts'
+import { passThrough, quotes } from './sections/comparisons.ts'
+import { memory } from './sections/memory.ts'
+import { startup } from './sections/startup.ts'
+import { store } from './sections/store.ts'
+import { stream } from './sections/stream.ts'
+import { workers } from './sections/workers.ts'
+import { xrefs } from './sections/xrefs.ts'
+
+/** Everything that can be measured, in the order of the page. */
+export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
+  ['quotes', quotes],
+  ['pass-through', passThrough],
+  ['calls', calls],
+  ['store', store],
+  ['workers', workers],
+  ['xrefs', xrefs],
+  ['memory', memory],
+  ['stream', stream],
+  ['startup', startup],
+])

@@ -1,0 +1,56 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { quote } from '../calls.ts'
+import { gateway, startStub } from '../contenders.ts'
+import { median, table, whole } from '../figures.ts'
+import { residentMegabytes } from '../processes.ts'
+import { refuseFailures } from '../rounds.ts'
+import type { Section } from '../section.ts'
+
+const CONNECTIONS = 32
+const LOOKS = 120
+const SHORTEST_PAUSE_SECONDS = 1
+const PARTS = 4
+const MS = 1_000
+
+interface Data {
+  readonly seconds: number
+  readonly perSecond: number
+  /** Before the load. */
+  readonly idle: number
+  /** Under load, evenly spread. */
+  readonly megabytes: readonly number[]
+}
+
+/** Whether memory grows under load that does not end. */
+export const memory: Section<Data> = {
+  title: 'Memory under load',
+  about: 'Quotes over 32 connections without a pause: what the gateway’s process takes of memory.',
+  inRounds: false,
+  measure: (bench) =>
+    bench.using(async (keep) => {
+      const seconds = bench.sizes.memorySeconds
+      const stub = await keep(startStub(bench.newFolder(), bench.programs))
+      const running = await keep(gateway.start({ folder: bench.newFolder(), servicePort: stub.port }))
+      const idle = Math.round(residentMegabytes(running.pid))
+      const megabytes: number[] = []
+      const loading = bench.load({ port: running.port, call: quote(), connections: CONNECTIONS, seconds })
+      const every = Math.max(SHORTEST_PAUSE_SECONDS, seconds / LOOKS)
+      const over = loading.then(
+        () => true,
+        () => true,
+      )
+      while (!(await Promise.race([over, pause(every * MS, false)]))) {
+        megabytes.push(Math.round(residentMegabytes(running.pid)))
+      }
+      const loaded = await loading
+      refuseFailures(gateway.name, loaded)
+      return { seconds, perSecond: Math.round(loaded.perSecond), idle, megabytes }
+    }),
+  markdown: ({ seconds, perSecond, idle, megabytes }) => {
+    const size = Math.ceil(megabytes.length / PARTS)
+    const parts = Array.from({ length: PARTS }, (_, i) => megabytes.slice(i * size, (i + 1) * size))
+    const heads = ['', 'before the load', ...parts.map((_, i) => `quarter ${i + 1}`), 'highest']
+    const cells = [idle, ...parts.map((part) => median(part)), Math.max(...megabytes)].map((figure) => whole(figure))
+    return `${whole(seconds)} s at ${whole(perSecond)} quotes a second:\n\n${table(heads, [['MB, median', ...cells]])}`
+  },
+}

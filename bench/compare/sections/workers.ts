@@ -1,0 +1,29 @@
+import { quote } from '../calls.ts'
+import { startGateway, startStub } from '../contenders.ts'
+import { caseTable } from '../figures.ts'
+import { type Case, measure, type Row } from '../rounds.ts'
+import type { Section } from '../section.ts'
+
+const CONNECTIONS = 32
+
+/** One process, and two that share the port and the store. */
+export const workers: Section<readonly Row[]> = {
+  title: 'One worker and two',
+  about:
+    'Quotes over 32 connections; the gateway may use every core. Where there are only two, the load and the stub of the ' +
+    'service need much of one of them.',
+  inRounds: true,
+  measure: (bench) =>
+    bench.using(async (keep) => {
+      const stub = await keep(startStub(bench.newFolder(), bench.programs))
+      const cases: Case[] = []
+      for (const number of [1, 2]) {
+        const options = { core: null, env: { WORKERS: String(number) } }
+        const running = await keep(startGateway({ folder: bench.newFolder(), servicePort: stub.port }, options))
+        const name = number === 1 ? 'one worker' : `\`WORKERS=${number}\``
+        cases.push({ id: String(number), name, connections: CONNECTIONS, running, call: quote })
+      }
+      return measure(cases, bench.plan)
+    }),
+  markdown: (rows) => caseTable(rows, '1', 'quotes/s'),
+}

@@ -1,0 +1,82 @@
+import { join } from 'node:path'
+import { openStore } from '../../../src/store/open.ts'
+import type { Link } from '../../../src/store/store.ts'
+import { idOf } from '../../ids.ts'
+import { bookBeforehand } from '../booked.ts'
+import { type Names, nameAt, quote, read, TENANT } from '../calls.ts'
+import { gateway, startGateway, startStub } from '../contenders.ts'
+import { caseTable, whole } from '../figures.ts'
+import { type Case, measure, type Row, tell } from '../rounds.ts'
+import type { Section } from '../section.ts'
+
+const CONNECTIONS = 32
+const BATCH = 5_000
+const TELL_EVERY = 1_000_000
+/** Reads jump about: a prime that is no divisor of any round number. */
+const STRIDE = 104_729
+const DIGITS = 14
+
+interface Data {
+  readonly links: number
+  readonly loadSeconds: number
+  readonly quotes: readonly Row[]
+  readonly reads: readonly Row[]
+}
+
+const loaded = (count: number): Names => ({ prefix: 'OLD', digits: DIGITS, first: 0, count })
+
+/** Fills a store as an import of old numbers does. */
+async function fill(file: string, count: number): Promise<void> {
+  const store = await openStore(`sqlite:${file}`)
+  const names = loaded(count)
+  const linkAt = (index: number): Link => {
+    const kind = index % 2 === 0 ? 'shipment' : 'quote'
+    return { tenant: TENANT, kind, name: nameAt(names, index), vin: '', id: idOf(index), at: 1_760_000_000_000 + index }
+  }
+  for (let from = 0; from < count; from += BATCH) {
+    const size = Math.min(BATCH, count - from)
+    await store.load(
+      Array.from({ length: size }, (_, i) => linkAt(from + i)),
+      { replace: false },
+    )
+    if ((from + size) % TELL_EVERY === 0) tell(`${whole(from + size)} cross-references`)
+  }
+  await store.close()
+}
+
+/** What a full cross-reference costs. */
+export const xrefs: Section<Data> = {
+  title: 'With a full cross-reference',
+  about:
+    'A store with many numbers of old shipments and quotes against one that begins empty, over 32 connections. Quotes add ' +
+    'to them; reads ask for shipments all over them, against the same few thousand again and again.',
+  inRounds: true,
+  measure: (bench) =>
+    bench.using(async (keep) => {
+      const count = bench.sizes.xrefs
+      const stub = await keep(startStub(bench.newFolder(), bench.programs))
+      const [full, empty] = [bench.newFolder(), bench.newFolder()]
+      const begun = performance.now()
+      await fill(join(full, 'transload.db'), count)
+      const loadSeconds = Math.round((performance.now() - begun) / 1_000)
+      const one = await keep(startGateway({ folder: empty, servicePort: stub.port }))
+      const many = await keep(startGateway({ folder: full, servicePort: stub.port }))
+      await bookBeforehand(one)
+      // Only the even ones are shipments.
+      const everywhere = { ...loaded(count), stride: STRIDE * 2 }
+      const base = { id: gateway.id, name: 'a store that began empty', connections: CONNECTIONS, running: one }
+      const filled = { id: 'full', name: `${whole(count)} cross-references`, connections: CONNECTIONS, running: many }
+      const cases: readonly Case[] = [
+        { ...base, call: quote },
+        { ...filled, call: quote },
+        { ...base, call: () => read() },
+        { ...filled, call: () => read(everywhere) },
+      ]
+      const [a, b, c, d] = await measure(cases, bench.plan)
+      const rows = (...some: (Row | undefined)[]) => some.filter((row) => row !== undefined)
+      return { links: count, loadSeconds, quotes: rows(a, b), reads: rows(c, d) }
+    }),
+  markdown: ({ links, loadSeconds, quotes, reads }) =>
+    `Loading ${whole(links)} cross-references took ${whole(loadSeconds)} s.\n\n` +
+    `Quotes:\n\n${caseTable(quotes, gateway.id, 'quotes/s')}\n\nReads:\n\n${caseTable(reads, gateway.id, 'reads/s')}`,
+}
