@@ -33,6 +33,8 @@ export interface Row {
 
 export interface Plan {
   readonly load: Loader
+  /** Long enough for Node to compile what is hot, or the first rounds differ from the last. */
+  readonly warmUpSeconds: number
   readonly seconds: number
   readonly rounds: number
 }
@@ -42,8 +44,6 @@ export class Refused extends Error {
   override readonly name = 'Refused'
 }
 
-/** Long enough for Node to compile what is hot, and for stores to have something in them. */
-const WARM_UP_SECONDS = 4
 const MICROS_PER_MS = 1_000
 const DIGITS = 1_000
 
@@ -53,7 +53,7 @@ const known = (figure: number): number | null => (Number.isNaN(figure) ? null : 
 /** Loads every case in turn, round after round, so that what else the machine does weighs on all of them alike. */
 export async function measure(cases: readonly Case[], plan: Plan): Promise<readonly Row[]> {
   const rows = cases.map((one) => ({ one, rounds: [] as Round[] }))
-  for (const { one } of rows) await stretch(one, plan.load, WARM_UP_SECONDS)
+  for (const { one } of rows) await stretch(one, plan.load, plan.warmUpSeconds)
   for (let round = 0; round < plan.rounds; round += 1) {
     tell(`round ${round + 1} of ${plan.rounds}`)
     // Who goes first takes turns too.

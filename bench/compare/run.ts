@@ -15,7 +15,7 @@ import { sections } from './sections.ts'
  * Measures the gateway side by side with others, and writes docs/performance.md and docs/performance.svg.
  *
  * npm run bench -- [--only quotes,pass-through,calls,store,workers,xrefs,memory,stream,startup] [--seconds 10]
- * [--rounds 5] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]
+ * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]
  *
  * Sections that are not measured keep their last results, which are in bench/results.json. A run in which any call fails,
  * or a contender does not do the same as the gateway, is refused with exit code 1.
@@ -26,6 +26,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: [...sections.keys()].join(',') },
     seconds: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '5' },
+    'warm-up': { type: 'string', default: '10' },
     'memory-seconds': { type: 'string', default: '600' },
     xrefs: { type: 'string', default: '10000000' },
     starts: { type: 'string', default: '15' },
@@ -50,6 +51,7 @@ async function run(): Promise<void> {
   }
   npm('run', '--silent', 'build')
   const sizes = {
+    warmUpSeconds: Number(values['warm-up']),
     seconds: Number(values.seconds),
     rounds: Number(values.rounds),
     memorySeconds: Number(values['memory-seconds']),

@@ -7,6 +7,7 @@ import type { Plan } from './rounds.ts'
 
 /** How long and how much is measured. */
 export interface Sizes {
+  readonly warmUpSeconds: number
   readonly seconds: number
   readonly rounds: number
   readonly memorySeconds: number
@@ -51,7 +52,7 @@ export function createBench(folder: string, programs: Programs, load: Loader, si
     programs,
     load,
     sizes,
-    plan: { load, seconds: sizes.seconds, rounds: sizes.rounds },
+    plan: { load, ...sizes },
     newFolder: () => {
       folders += 1
       const made = join(folder, String(folders))

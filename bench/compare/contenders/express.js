@@ -40,7 +40,8 @@ app.use('/v2', async (request, response) => {
     decompress: false,
   })
   response.status(reply.status).set(endToEnd(reply.headers))
-  await pipeline(reply.data, response)
+  // A caller that has hung up is no mistake of this program.
+  await pipeline(reply.data, response).catch(() => response.destroy())
 })
 
 app.listen(port, host)
