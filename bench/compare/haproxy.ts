@@ -19,8 +19,8 @@ backend quotes
   http-request lua.quote_request
   filter lua.replace_body
   http-response wait-for-body time 5s
-  http-response lua.quote_reply
-  http-response return status 200 content-type application/json lf-string "%[var(txn.reply)]"
+  http-response lua.quote_reply if { status 200 }
+  http-response return status 200 content-type application/json lf-string "%[var(txn.reply)]" if { status 200 }
   server service ${HOST}:${servicePort}
 `
   const file = join(folder, 'haproxy.cfg')

@@ -8,7 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** Everything that is measured listens here. */
 export const HOST = '127.0.0.1'
 
-const CORES = availableParallelism()
+/** How many cores there are; asked before anything is tied to one of them. */
+export const CORES = availableParallelism()
 const PATIENCE_MS = 20_000
 const KNOCK_EVERY_MS = 20
 const MS_PER_TICK = 10

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
+import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
-import { pinning } from './processes.ts'
+import { CORES, pinning } from './processes.ts'
 import { type Programs, versions } from './programs.ts'
 import type { Sizes } from './section.ts'
 
@@ -56,7 +56,7 @@ export function keepResult(section: string, programs: Programs, sizes: Sizes, da
 function machine(): Machine {
   return {
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
-    cores: availableParallelism(),
+    cores: CORES,
     gigabytes: Math.round(totalmem() / GIGABYTE),
     system: `${type()} ${release()}`,
     pinning,

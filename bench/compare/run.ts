@@ -62,18 +62,16 @@ async function run(): Promise<void> {
   const programs = findPrograms()
   for (const line of programs.missing) tell(line)
   const folder = mkdtempSync(join(values.folder, 'transload-bench-'))
-  try {
-    const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, sizes)
-    for (const name of names) {
-      const section = sections.get(name)
-      if (!section) continue
-      tell(`\n${section.title}`)
-      const data = await section.measure(bench)
-      keepResult(name, programs, sizes, data)
-      process.stdout.write(`${section.markdown(data)}\n`)
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  // Also where the run is ended by a signal.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, sizes)
+  for (const name of names) {
+    const section = sections.get(name)
+    if (!section) continue
+    tell(`\n${section.title}`)
+    const data = await section.measure(bench)
+    keepResult(name, programs, sizes, data)
+    process.stdout.write(`${section.markdown(data)}\n`)
   }
 }
 

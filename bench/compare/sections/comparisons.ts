@@ -39,7 +39,7 @@ export const quotes: Section<readonly Row[]> = {
   title: 'Translated quotes',
   about:
     'A version-1 quote of 27 fields in, a version-2 quote to the service, its reply mapped back. Transload is as it is ' +
-    'shipped: it checks who calls, remembers every quote durably before it answers, and writes a log line for each call. ' +
+    'shipped: it identifies the caller, remembers every quote durably before it answers, and writes a log line for each call. ' +
     'The others only translate; before the load, each of them has to ask and answer exactly as Transload does.',
   inRounds: true,
   measure: (bench) =>
