@@ -77,7 +77,7 @@ export function versions(programs: Programs): Readonly<Record<string, string>> {
     Node: process.versions.node,
     nginx: found('nginx', /nginx\/(\S+)/, '-v'),
     HAProxy: found('haproxy', /version (\d[\d.]*)/, '-v'),
-    wrk: found('wrk', /wrk (\S+)/, '-v'),
+    wrk: found('wrk', /wrk (?:debian\/)?(\d[\d.]*)/, '-v'),
   }
   const present = Object.entries(own).flatMap(([name, version]) => (version === undefined ? [] : [[name, version]]))
   return Object.fromEntries([...present, ...installed])

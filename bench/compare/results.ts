@@ -6,7 +6,8 @@ import { CORES, pinning } from './processes.ts'
 import { type Programs, versions } from './programs.ts'
 import type { Sizes } from './section.ts'
 
-const FILE = join(import.meta.dirname, '../results.json')
+const ROOT = join(import.meta.dirname, '../..')
+const FILE = join(ROOT, 'bench/results.json')
 const GIGABYTE = 1024 ** 3
 
 /** Where something was measured. */
@@ -63,9 +64,12 @@ function machine(): Machine {
   }
 }
 
+/** The last commit, and whether what is measured is more than that. */
 function commit(): string {
+  const git = (...words: readonly string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim()
   try {
-    return execFileSync('git', ['describe', '--always', '--dirty', '--exclude=*'], { encoding: 'utf8' }).trim()
+    const changed = git('status', '--porcelain', '--', 'src', 'mappings', 'package-lock.json', 'Dockerfile')
+    return `${git('rev-parse', '--short', 'HEAD')}${changed === '' ? '' : ', changed since'}`
   } catch {
     return 'unknown'
   }
