@@ -1,5 +1,5 @@
 import { copyFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
 import { HOST, type Running, startServer } from './processes.ts'
 
@@ -12,17 +12,6 @@ export function startHaproxy(
   const programs = join(import.meta.dirname, 'contenders')
   copyFileSync(join(programs, 'translate.lua'), join(folder, 'translate.lua'))
   writeFileSync(join(folder, 'vehicle-types.json'), JSON.stringify(vehicleTypes))
-  const quotes = `
-backend quotes
-  option http-buffer-request
-  http-request set-path /v2/quote
-  http-request lua.quote_request
-  filter lua.replace_body
-  http-response wait-for-body time 5s
-  http-response lua.quote_reply if { status 200 }
-  http-response return status 200 content-type application/json lf-string "%[var(txn.reply)]" if { status 200 }
-  server service ${HOST}:${servicePort}
-`
   const file = join(folder, 'haproxy.cfg')
   writeFileSync(
     file,
@@ -38,12 +27,12 @@ defaults
   http-reuse always
 frontend callers
   bind ${HOST}:${port}
-  ${json ? 'use_backend quotes if { path /getShippingQuote.php }' : ''}
+  ${json ? 'http-request use-service lua.quote if { path /getShippingQuote.php }' : ''}
   default_backend service
 backend service
   server service ${HOST}:${servicePort}
-${json ? quotes : ''}`,
+`,
   )
-  const env = { BENCH_FOLDER: folder, BENCH_LUA_CPATH: json ?? dirname(file) }
+  const env = { BENCH_FOLDER: folder, BENCH_LUA_CPATH: json ?? '', BENCH_SERVICE: `http://${HOST}:${servicePort}` }
   return startServer(port, ['haproxy', '-db', '-q', '-f', file], { core, env })
 }
