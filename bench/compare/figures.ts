@@ -1,8 +1,10 @@
 import type { Round, Row } from './rounds.ts'
 
-/** The one in the middle, or the higher of the two. */
+/** The one in the middle, or between the two. */
 export function median(figures: readonly number[]): number {
-  return figures.toSorted((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
+  const sorted = figures.toSorted((one, other) => one - other)
+  const at = (place: number) => sorted[place] ?? Number.NaN
+  return (at(Math.floor((sorted.length - 1) / 2)) + at(Math.floor(sorted.length / 2))) / 2
 }
 
 /** The median of one figure of the rounds; not a number where it could not be seen. */
