@@ -112,7 +112,8 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
   'What is kept': {
     STORE_URL: {
       default: 'sqlite:./data/transload.db',
-      about: 'A path for the embedded store, `postgres://…` for several gateways, or `memory:`, which forgets.',
+      about:
+        'A path for the embedded store, `postgres://…` for several gateways, or `memory:`, which forgets and serves one process alone.',
     },
     STORE_CACHE_BYTES: {
       default: '16777216',
