@@ -27,6 +27,8 @@ export interface CommandOptions {
 
 /** A command under way. */
 export interface Running {
+  /** Of the command itself, for a signal that nothing else gets. */
+  readonly pid: number
   /** Resolves with the output as soon as the pattern occurs in it; rejects if the command ends before that. */
   readonly says: (pattern: RegExp) => Promise<string>
   /** Signals the command and all that it started, as Ctrl-C in a terminal does. */
@@ -88,6 +90,8 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
     })
   })
   return {
+    // It has none where there is no such program; then it has ended already.
+    pid: child.pid ?? 0,
     ended,
     signal: (signal: NodeJS.Signals) => (over ? undefined : signalGroup(child, signal)),
     says: (pattern: RegExp) =>
