@@ -44,7 +44,8 @@ export async function passThrough(
   outgoing.once('close', onClose)
   try {
     const body = passage.authorized && isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
-    const headers = [...endToEnd(incoming.rawHeaders, ['authorization', 'x-request-id']), 'x-request-id', requestId]
+    const sent = unmistakable(incoming.rawHeaders)
+    const headers = [...endToEnd(sent, ['authorization', 'x-request-id']), 'x-request-id', requestId]
     const attempt = async (authorization: string | undefined): Promise<Reply> => {
       const reply = await upstream.pool(passage.origin, passage.pool).request({
         // Any method passes; undici's type names the usual ones.
@@ -137,6 +138,16 @@ function endToEnd(lines: readonly string[], rewritten: readonly string[]): strin
     if (!left.has(name.toLowerCase())) kept.push(name, lines[i + 1] ?? '')
   }
   return kept
+}
+
+const PLAIN_NAME = /^[a-z\d-]+$/i
+
+/**
+ * Header lines without those whose names some servers read as other ones: to many of them, `Content_Length` and
+ * `Content.Length` are what frames the body, or `X_Forwarded_For` what a proxy vouches for.
+ */
+function unmistakable(lines: readonly string[]): string[] {
+  return lines.filter((_line, i) => PLAIN_NAME.test(lines[i - (i % 2)] ?? ''))
 }
 
 /** A header that `Connection` names is for this hop alone. */
