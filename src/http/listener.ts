@@ -110,10 +110,13 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
   const server = tls
-    ? createTlsServer({ ...MANNERS, ...readTls(tls), handshakeTimeout: HEADERS_TIMEOUT_MS }, (incoming, outgoing) =>
-        handle(incoming, outgoing),
+    ? createTlsServer(
+        { ...MANNERS, ...readTls(tls), handshakeTimeout: HEADERS_TIMEOUT_MS, allowHalfOpen: true },
+        (incoming, outgoing) => handle(incoming, outgoing),
       )
     : createServer(MANNERS, (incoming, outgoing) => handle(incoming, outgoing))
+  // Who sends no more still waits for an answer; Node would hang up on it.
+  Object.assign(server, { httpAllowHalfOpen: true })
   // Counted in a refusal: Node would leave out what is beyond this number.
   server.maxHeadersCount = 0
   const unwatch =
