@@ -5,6 +5,7 @@ import { readBytes } from './body/bytes.ts'
 import type { Credentials, Passage } from './callers/credentials.ts'
 import type { Config } from './config.ts'
 import { GatewayError } from './errors.ts'
+import { REPLY_TIMEOUT_MS } from './http/listener.ts'
 import type { Upstream } from './service/upstream.ts'
 
 /** What concerns one connection only (RFC 9110, 7.6.1), or is decided anew on the next one. */
@@ -62,13 +63,33 @@ export async function passThrough(
     }
     const reply = await answerOf(passage, body, deadline, attempt)
     outgoing.writeHead(reply.status, [...endToEnd(reply.lines, ['x-request-id']), 'X-Request-Id', requestId])
-    await pipeline(reply.body, outgoing)
+    await toReader(reply.body, outgoing)
   } catch (cause) {
     if (outgoing.headersSent || hangUp.signal.aborted) outgoing.destroy()
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
     leave()
     outgoing.off('close', onClose)
+  }
+}
+
+/** Hands a body on as fast as it is read; a reader that takes nothing for too long is let go. */
+async function toReader(body: Reply['body'], outgoing: ServerResponse): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const wait = () => {
+    timer ??= setTimeout(() => outgoing.destroy(), REPLY_TIMEOUT_MS)
+  }
+  const goOn = () => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+  body.on('pause', wait)
+  outgoing.on('drain', goOn)
+  try {
+    await pipeline(body, outgoing)
+  } finally {
+    goOn()
+    outgoing.off('drain', goOn)
   }
 }
 

@@ -37,7 +37,7 @@ const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 15_000
 const CHECKING_INTERVAL_MS = 1_000
 /** And so is one that takes longer to read a reply that is ready. */
-const REPLY_TIMEOUT_MS = 15_000
+export const REPLY_TIMEOUT_MS = 15_000
 
 /** How long a refused caller may take to read why, while what it still sends goes nowhere. */
 const LINGER_MS = 1_000
@@ -62,7 +62,8 @@ export async function listen(app: Fetcher, options: ListenerOptions): Promise<Li
   let emptied = () => {}
   /** A reply that is only still to be read is no work, and must not keep others from theirs. */
   const isFull = () =>
-    underWay.size > maxInFlight && [...underWay].filter(({ writableEnded }) => !writableEnded).length > maxInFlight
+    underWay.size > maxInFlight &&
+    [...underWay].filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
   const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
   const serve = getRequestListener(
     (request, bindings) => {
