@@ -60,7 +60,12 @@ export function start(program: string, args: readonly string[], options: Command
 
 function launch(program: string, args: readonly string[], { env = cleanEnv(), input, ...options }: CommandOptions) {
   // A group of its own, so that a signal reaches what it started too and not the tests.
-  const child = spawn(program, args, { ...options, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(program, args, {
+    ...options,
+    env: { ...COMPILED_ONCE, ...env },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   let out = ''
   let err = ''
   let over = false
@@ -121,6 +126,9 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 /** What npm and vitest tell the commands that they start; a person at a terminal has none of it. */
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
+
+/** Commands are started some hundred times, and compiling the program is half of what most of them do. */
+const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'transload-compiled') }
 
 /** The environment as a person at a terminal has it: without the runtime that npm brings with the packages. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
