@@ -70,10 +70,12 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     MAX_CONNECTIONS: { default: '10000', about: 'Connections of callers at most; one more is closed at once.' },
     SOURCE_CONNECTIONS: {
       default: '1024',
-      about: 'Connections of one address at most. A proxy is one address: give it as many as it needs.',
+      about:
+        'Connections of one address (of IPv6: one /64 network) at most. A proxy is one: name it in `TRUST_PROXY`, or give it as many as it needs.',
     },
     SOURCE_CALLS_PER_SECOND: {
-      about: 'Calls per second of one address at most; one more is 429. Without it: no limit.',
+      about:
+        'Calls per second of one address (of IPv6: one /64 network) at most; one more is 429. Without it: no limit.',
     },
     MAX_IN_FLIGHT: { default: '1024', about: 'Calls under way at most; one more is answered 503 at once.' },
     SHUTDOWN_GRACE_MS: {
@@ -112,7 +114,8 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
   'What is kept': {
     STORE_URL: {
       default: 'sqlite:./data/transload.db',
-      about: 'A path for the embedded store, `postgres://…` for several gateways, or `memory:`, which forgets.',
+      about:
+        'A path for the embedded store, `postgres://…` for several gateways, or `memory:`, which forgets and serves one process alone.',
     },
     STORE_CACHE_BYTES: {
       default: '16777216',

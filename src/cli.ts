@@ -36,6 +36,10 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
     about: 'Tries both ways to authenticate at the service, for every tenant: auth rehearse',
     load: async () => (await import('./commands/auth.ts')).auth,
   },
+  healthcheck: {
+    about: 'Asks the running gateway whether it lives, for containers.',
+    load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
+  },
   demo: {
     about: 'Runs the gateway before a stand-in of the service, to try it out.',
     load: async () => (await import('./commands/demo.ts')).demo,
@@ -80,6 +84,6 @@ export async function run(words: readonly string[]): Promise<number> {
 }
 
 function usage(): string {
-  const lines = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
+  const lines = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
   return `Usage: transload [command]\n\n${lines.join('\n')}\n`
 }

@@ -107,13 +107,15 @@ export const statuses = list.transform((entries, ctx): StatusSet => {
   return (status) => patterns.some((pattern) => String(status).startsWith(pattern))
 })
 
-/** An ISO 8601 date. */
-export const day = z.string().transform((text, ctx) => {
-  const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(at)) return new Date(at)
-  ctx.issues.push({ code: 'custom', message: 'must be an ISO 8601 date such as 2026-12-31', input: text })
-  return z.NEVER
-})
+const TO_THE_MINUTE = -1
+
+/** An ISO 8601 date, alone or with a time. `Date` alone would take a 31st of February for the 3rd of March. */
+export const day = z
+  .union(
+    [z.iso.date(), z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: TO_THE_MINUTE })],
+    'must be an ISO 8601 date such as 2026-12-31',
+  )
+  .transform((text) => new Date(text))
 
 /** The service's lists grow, so that only the form of a word can be checked. */
 export const version2Word = z

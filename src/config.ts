@@ -120,7 +120,12 @@ export const configNames = Object.keys(schema.shape)
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''))
   const parsed = schema.safeParse(set)
-  const mistakes = [...(parsed.error?.issues ?? []).map(inWords), ...halfPairs(set), ...twoModes(set)]
+  const mistakes = [
+    ...(parsed.error?.issues ?? []).map(inWords),
+    ...halfPairs(set),
+    ...twoModes(set),
+    ...nothingShared(set),
+  ]
   if (!parsed.success || mistakes.length > 0) throw new ConfigMistakes(mistakes)
   return Object.freeze(parsed.data)
 }
@@ -143,6 +148,12 @@ function halfPairs(set: Readonly<Record<string, unknown>>): string[] {
 function twoModes(set: Readonly<Record<string, unknown>>): string[] {
   if (set['TENANTS_FILE'] === undefined || set['V2_CLIENT_ID'] === undefined) return []
   return ['TENANTS_FILE and V2_CLIENT_ID cannot both be set, for each tenant has a client id of its own']
+}
+
+/** What is kept in the memory of one process is not there for the others. */
+function nothingShared(set: Readonly<Record<string, unknown>>): string[] {
+  if (!/^\s*memory:/i.test(String(set['STORE_URL'])) || !(Number(set['WORKERS']) > 1)) return []
+  return ['STORE_URL cannot be memory: with more than one of WORKERS, for they would not share it']
 }
 
 function inWords({ path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string {

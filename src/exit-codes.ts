@@ -1,3 +1,6 @@
+/** The command could not do what it was asked to. */
+export const EXIT_FAILED = 1
+
 /** EX_USAGE of sysexits.h: the words of the command are wrong. */
 export const EXIT_USAGE = 64
 

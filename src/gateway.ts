@@ -11,7 +11,7 @@ import { compileNetworks } from './callers/source-address.ts'
 import type { Config } from './config.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createCallLog, type Logger } from './http/log.ts'
-import { createMetrics } from './http/metrics.ts'
+import { createMetrics, type MetricsOptions } from './http/metrics.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
@@ -34,6 +34,8 @@ export interface GatewayParts {
    * @default `ADMIN_PORT`, where 0 turns the listener off
    */
   readonly adminPort?: number
+  /** @default a process that is alone */
+  readonly shareMetrics?: MetricsOptions['share']
 }
 
 /** A gateway that serves. */
@@ -61,7 +63,7 @@ const FORGET_EVERY_MS = 3_600_000
 /** Builds the house and opens its doors. */
 export async function openGateway(
   config: Config,
-  { catalog, store, log, now = Date.now, adminPort = config.ADMIN_PORT || undefined }: GatewayParts,
+  { catalog, store, log, now = Date.now, adminPort = config.ADMIN_PORT || undefined, shareMetrics }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = createUpstream({
     connections: config.UPSTREAM_CONNECTIONS,
@@ -96,7 +98,7 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
   }, FORGET_EVERY_MS)
-  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants' })
+  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {

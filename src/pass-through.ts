@@ -5,6 +5,7 @@ import { readBytes } from './body/bytes.ts'
 import type { Credentials, Passage } from './callers/credentials.ts'
 import type { Config } from './config.ts'
 import { GatewayError } from './errors.ts'
+import { REPLY_TIMEOUT_MS } from './http/listener.ts'
 import type { Upstream } from './service/upstream.ts'
 
 /** What concerns one connection only (RFC 9110, 7.6.1), or is decided anew on the next one. */
@@ -46,7 +47,8 @@ export async function passThrough(
   outgoing.once('close', onClose)
   try {
     const body = passage.authorized && isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
-    const headers = [...endToEnd(incoming.rawHeaders, ['authorization', 'x-request-id']), 'x-request-id', requestId]
+    const sent = unmistakable(incoming.rawHeaders)
+    const headers = [...endToEnd(sent, ['authorization', 'x-request-id']), 'x-request-id', requestId]
     const attempt = async (authorization: string | undefined): Promise<Reply> => {
       const reply = await upstream.pool(passage.origin, passage.pool).request({
         // Any method passes; undici's type names the usual ones.
@@ -63,13 +65,33 @@ export async function passThrough(
     }
     const reply = await answerOf(passage, body, deadline, attempt)
     outgoing.writeHead(reply.status, [...endToEnd(reply.lines, ['x-request-id']), 'X-Request-Id', requestId])
-    await pipeline(reply.body, outgoing)
+    await toReader(reply.body, outgoing)
   } catch (cause) {
     if (outgoing.headersSent || hangUp.signal.aborted) outgoing.destroy()
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
     leave()
     outgoing.off('close', onClose)
+  }
+}
+
+/** Hands a body on as fast as it is read; a reader that takes nothing for too long is let go. */
+async function toReader(body: Reply['body'], outgoing: ServerResponse): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const wait = () => {
+    timer ??= setTimeout(() => outgoing.destroy(), REPLY_TIMEOUT_MS)
+  }
+  const goOn = () => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+  body.on('pause', wait)
+  outgoing.on('drain', goOn)
+  try {
+    await pipeline(body, outgoing)
+  } finally {
+    goOn()
+    outgoing.off('drain', goOn)
   }
 }
 
@@ -139,6 +161,16 @@ function endToEnd(lines: readonly string[], rewritten: readonly string[]): strin
     if (!left.has(name.toLowerCase())) kept.push(name, lines[i + 1] ?? '')
   }
   return kept
+}
+
+const PLAIN_NAME = /^[a-z\d-]+$/i
+
+/**
+ * Header lines without those whose names some servers read as other ones: to many of them, `Content_Length` and
+ * `Content.Length` are what frames the body, or `X_Forwarded_For` what a proxy vouches for.
+ */
+function unmistakable(lines: readonly string[]): string[] {
+  return lines.filter((_line, i) => PLAIN_NAME.test(lines[i - (i % 2)] ?? ''))
 }
 
 /** A header that `Connection` names is for this hop alone. */

@@ -27,6 +27,8 @@ export interface CommandOptions {
 
 /** A command under way. */
 export interface Running {
+  /** Of the command itself, for a signal that nothing else gets. */
+  readonly pid: number
   /** Resolves with the output as soon as the pattern occurs in it; rejects if the command ends before that. */
   readonly says: (pattern: RegExp) => Promise<string>
   /** Signals the command and all that it started, as Ctrl-C in a terminal does. */
@@ -58,7 +60,12 @@ export function start(program: string, args: readonly string[], options: Command
 
 function launch(program: string, args: readonly string[], { env = cleanEnv(), input, ...options }: CommandOptions) {
   // A group of its own, so that a signal reaches what it started too and not the tests.
-  const child = spawn(program, args, { ...options, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(program, args, {
+    ...options,
+    env: { ...COMPILED_ONCE, ...env },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   let out = ''
   let err = ''
   let over = false
@@ -88,6 +95,8 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
     })
   })
   return {
+    // It has none where there is no such program; then it has ended already.
+    pid: child.pid ?? 0,
     ended,
     signal: (signal: NodeJS.Signals) => (over ? undefined : signalGroup(child, signal)),
     says: (pattern: RegExp) =>
@@ -117,6 +126,9 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 /** What npm and vitest tell the commands that they start; a person at a terminal has none of it. */
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
+
+/** Commands are started some hundred times, and compiling the program is half of what most of them do. */
+const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'transload-compiled') }
 
 /** The environment as a person at a terminal has it: without the runtime that npm brings with the packages. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, SocketAddress } from 'node:net'
 
 /** Networks such as `192.0.2.0/24`, `2001:db8::/32` or a single address. */
 export interface Networks {
@@ -50,6 +50,24 @@ export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Net
   }
   return address
 }
+
+/**
+ * Whom an address belongs to, as far as limits are concerned: one caller has a whole network of IPv6 (RFC 6177), and could
+ * come from another address of it each time.
+ */
+export function sourceOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [unzoned = ''] = address.split('%')
+  if (isIP(unzoned) !== 6) return address
+  const spelled = plain(new SocketAddress({ address: unzoned, family: 'ipv6' }).address)
+  if (!spelled.includes(':')) return spelled
+  const [head = [], tail = []] = spelled.split('::').map((side) => side.split(':').filter(Boolean))
+  const zeros = Array<string>(Math.max(0, IPV6_GROUPS - head.length - tail.length)).fill('0')
+  return `${[...head, ...zeros, ...tail].slice(0, SOURCE_GROUPS).join(':')}::/64`
+}
+
+const IPV6_GROUPS = 8
+const SOURCE_GROUPS = 4
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {

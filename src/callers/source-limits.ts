@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { createLimits, type Limits } from './limits.ts'
-import { compileNetworks, sourceAddress } from './source-address.ts'
+import { compileNetworks, sourceAddress, sourceOf } from './source-address.ts'
 
 const SOURCES_KEPT = 10_000
 
-/** Makes the check that lets no source address make more calls a second than these; throws `too-many-calls`. */
+/** Makes the check that lets no source make more calls a second than these; throws `too-many-calls`. */
 export function createSourceLimits(
   perSecond: number | undefined,
   trustProxy: readonly string[] | undefined,
@@ -14,7 +14,7 @@ export function createSourceLimits(
   const trusted = trustProxy && compileNetworks(trustProxy)
   const sources = new LRUCache<string, Limits>({ max: SOURCES_KEPT })
   return (incoming) => {
-    const source = sourceAddress(incoming, trusted)
+    const source = sourceOf(sourceAddress(incoming, trusted))
     const limits = sources.get(source) ?? createLimits({ perSecond })
     sources.set(source, limits)
     limits.enter()()

@@ -17,7 +17,7 @@ import {
 } from './credentials.ts'
 import { createLimits } from './limits.ts'
 import { hashSecret, matchesHash } from './secret-hash.ts'
-import { compileNetworks, type Networks, sourceAddress } from './source-address.ts'
+import { compileNetworks, type Networks, sourceAddress, sourceOf } from './source-address.ts'
 import type { Tenant } from './tenants-file.ts'
 
 /** The shared edge's callers: each tenant's own credential is verified here, and the tenant's goes to the service. */
@@ -83,7 +83,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     if (refused.has(id)) return undefined
     let check = checking.get(id)
     if (!check) {
-      check = verify(pair, id, digest(`${source} ${pair.id}`)).finally(() => checking.delete(id))
+      check = verify(pair, id, digest(`${sourceOf(source)} ${pair.id}`)).finally(() => checking.delete(id))
       checking.set(id, check)
     }
     const caller = await check

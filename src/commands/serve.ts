@@ -3,7 +3,8 @@ import { readTenants } from '../callers/tenants-file.ts'
 import { type Config, readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
 import { createLog, type Logger } from '../http/log.ts'
-import { runWorkers, stopOrder } from '../http/workers.ts'
+import { shareMetrics } from '../http/worker-metrics.ts'
+import { runWorkers, workerOrders } from '../http/workers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { loadMappings } from '../mappings.ts'
 import { openNamedStore } from './with-store.ts'
@@ -15,6 +16,8 @@ export async function serve(): Promise<number> {
   // Told before anything is opened, with every mistake at once.
   if (config.TENANTS_FILE !== undefined) readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
   const log = createLog(config.LOG_LEVEL)
+  // Means the tenants file, and must end nothing where there is none.
+  process.on('SIGHUP', () => {})
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
   try {
     return await serveAlone(config, catalog, log)
@@ -25,12 +28,17 @@ export async function serve(): Promise<number> {
 }
 
 async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
-  const order = cluster.isWorker ? stopOrder() : undefined
+  const order = cluster.isWorker ? workerOrders() : undefined
   const store = await openNamedStore(config.STORE_URL, {
     cacheBytes: config.STORE_CACHE_BYTES,
     onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
   })
-  const gateway = await openGateway(config, { catalog, store, log }).catch(async (error: unknown) => {
+  const gateway = await openGateway(config, {
+    catalog,
+    store,
+    log,
+    ...(cluster.isWorker && { shareMetrics }),
+  }).catch(async (error: unknown) => {
     await store.close()
     throw error
   })

@@ -1,10 +1,11 @@
 import type { Server, Socket } from 'node:net'
+import { sourceOf } from '../callers/source-address.ts'
 
 /** How many connections a listener holds. */
 export interface ConnectionLimits {
   /** @default no limit */
   readonly maxConnections?: number
-  /** Of one address. @default no limit */
+  /** Of one address, or one network of IPv6. @default no limit */
   readonly sourceConnections?: number
   /**
    * Whose connections are not one caller's but everybody's.
@@ -14,7 +15,7 @@ export interface ConnectionLimits {
 }
 
 /**
- * Lets nobody hold more connections than there are for everybody, and no address more than its share. The answer ends
+ * Lets nobody hold more connections than there are for everybody, and no source more than its share. The answer ends
  * all that are open, also those that are not yet through with the greetings of TLS.
  */
 export function limitConnections(
@@ -25,9 +26,10 @@ export function limitConnections(
   const open = new Set<Socket>()
   const held = new Map<string, number>()
   server.on('connection', (socket: Socket) => {
-    const source = socket.remoteAddress ?? ''
+    const address = socket.remoteAddress ?? ''
+    const source = sourceOf(address)
     const count = (held.get(source) ?? 0) + 1
-    if (count > sourceConnections && !isProxy(source)) return void socket.destroy()
+    if (count > sourceConnections && !isProxy(address)) return void socket.destroy()
     open.add(socket)
     held.set(source, count)
     socket.once('close', () => {

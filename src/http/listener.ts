@@ -42,7 +42,7 @@ const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 15_000
 const CHECKING_INTERVAL_MS = 1_000
 /** And so is one that takes longer to read a reply that is ready. */
-const REPLY_TIMEOUT_MS = 15_000
+export const REPLY_TIMEOUT_MS = 15_000
 
 /** How long a refused caller may take to read why, while what it still sends goes nowhere. */
 const LINGER_MS = 1_000
@@ -67,7 +67,8 @@ export async function listen(app: Application, options: ListenerOptions): Promis
   let emptied = () => {}
   /** A reply that is only still to be read is no work, and must not keep others from theirs. */
   const isFull = () =>
-    underWay.size > maxInFlight && [...underWay].filter(({ writableEnded }) => !writableEnded).length > maxInFlight
+    underWay.size > maxInFlight &&
+    [...underWay].filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
   const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
   const serve = getRequestListener(
     (request, bindings) => {
@@ -112,10 +113,13 @@ export async function listen(app: Application, options: ListenerOptions): Promis
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
   const server = tls
-    ? createTlsServer({ ...MANNERS, ...readTls(tls), handshakeTimeout: HEADERS_TIMEOUT_MS }, (incoming, outgoing) =>
-        handle(incoming, outgoing),
+    ? createTlsServer(
+        { ...MANNERS, ...readTls(tls), handshakeTimeout: HEADERS_TIMEOUT_MS, allowHalfOpen: true },
+        (incoming, outgoing) => handle(incoming, outgoing),
       )
     : createServer(MANNERS, (incoming, outgoing) => handle(incoming, outgoing))
+  // Who sends no more still waits for an answer; Node would hang up on it.
+  Object.assign(server, { httpAllowHalfOpen: true })
   // Counted in a refusal: Node would leave out what is beyond this number.
   server.maxHeadersCount = 0
   const unwatch =

@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Call } from './call.ts'
+import type { Figures, Gather } from './worker-metrics.ts'
 
 /** What operators watch. Labels are names of ours alone: nothing that a caller sends can make a new series. */
 export interface Metrics {
@@ -11,11 +12,18 @@ export interface Metrics {
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 
-/**
- * Opens the registry of one gateway. Only tenants that the gateway itself knows have series of their own: in the other
- * modes anybody may call himself anything.
- */
-export function createMetrics({ knowsTenants }: { readonly knowsTenants: boolean }): Metrics {
+export interface MetricsOptions {
+  /** Only tenants that the gateway itself knows have series of their own: in the other modes anybody may call himself anything. */
+  readonly knowsTenants: boolean
+  /**
+   * Makes one of several processes tell of all of them.
+   * @default this process is alone
+   */
+  readonly share?: ((own: () => Promise<Figures>) => Gather) | undefined
+}
+
+/** Opens the registry of one gateway. */
+export function createMetrics({ knowsTenants, share }: MetricsOptions): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const calls = new Counter({
@@ -38,9 +46,10 @@ export function createMetrics({ knowsTenants }: { readonly knowsTenants: boolean
     registers,
   })
   collectDefaultMetrics({ register: registry })
+  const gather = share?.(() => registry.getMetricsAsJSON())
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    text: async () => (gather ? AggregatorRegistry.aggregate(await gather()) : registry).metrics(),
     noteCall: ({ route, action = '', error = '', startedAt, tenant: caller, unknownFields: unknown }, status) => {
       const tenant = (knowsTenants && caller) || ''
       calls.inc({ route, action, status, error, tenant })

@@ -1,13 +1,15 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { EXIT_CONFIG } from '../exit-codes.ts'
+import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import type { Logger } from './log.ts'
+import { relayMetrics } from './worker-metrics.ts'
 
 /** A worker that ends sooner than this after its start is started anew only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
 const PAUSE_MS = 1_000
 
 const STOP = 'stop'
+const READ_AGAIN = 'read again'
 
 /** Runs processes that share the ports and the store; replaces those that die, and ends with all of them. */
 export async function runWorkers(
@@ -17,16 +19,28 @@ export async function runWorkers(
 ): Promise<number> {
   let stopping = false
   let exitCode = 0
+  let listened = false
+  // Metrics may be no numbers, which JSON does not know.
+  cluster.setupPrimary({ serialization: 'advanced' })
+  cluster.once('listening', () => {
+    listened = true
+  })
+  relayMetrics()
+  process.on('SIGHUP', () => {
+    for (const worker of running()) if (worker.isConnected()) worker.send(READ_AGAIN)
+  })
   const start = (): void => {
     const worker = cluster.fork()
     const startedAt = performance.now()
     worker.once('exit', (code, signal) => {
       if (stopping) return
+      // What keeps all of them from ever listening, such as a port that is taken, is for somebody else to mend.
+      if (code === EXIT_CONFIG || (code === EXIT_FAILED && !listened)) {
+        exitCode = code
+        return void process.kill(process.pid, 'SIGTERM')
+      }
       log.error({ pid: worker.process.pid, code, signal }, 'a worker ended and is replaced')
-      if (code === EXIT_CONFIG) {
-        exitCode = EXIT_CONFIG
-        process.kill(process.pid, 'SIGTERM')
-      } else if (performance.now() - startedAt > HEALTHY_AFTER_MS) start()
+      if (performance.now() - startedAt > HEALTHY_AFTER_MS) start()
       else setTimeout(() => stopping || start(), PAUSE_MS)
     })
   }
@@ -35,7 +49,7 @@ export async function runWorkers(
   const signal = await stopSignal()
   stopping = true
   log.info({ signal, workers: count }, 'draining')
-  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+  const workers = running()
   void stopSignal().then(() => {
     exitCode ||= 1
     for (const worker of workers) worker.process.kill('SIGKILL')
@@ -44,6 +58,8 @@ export async function runWorkers(
   await new Promise<void>((resolve) => log.flush(() => resolve()))
   return exitCode
 }
+
+const running = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
 
 async function end(worker: Worker): Promise<void> {
   if (worker.isDead()) return
@@ -54,12 +70,16 @@ async function end(worker: Worker): Promise<void> {
 }
 
 /**
- * Resolves when the process that started this worker says that it is time. Signals say nothing here: whoever stops a
- * service or presses Ctrl-C signals all of its processes, and one that came twice would lose calls.
+ * Resolves when the process that started this worker says that it is time; until then, hands on what else it says.
+ * Signals to stop say nothing here: whoever stops a service or presses Ctrl-C signals all of its processes, and one that
+ * came twice would lose calls.
  */
-export function stopOrder(): Promise<string> {
+export function workerOrders(): Promise<string> {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
   return new Promise((resolve) => {
-    process.on('message', (message) => message === STOP && resolve(STOP))
+    process.on('message', (message) => {
+      if (message === READ_AGAIN) process.emit('SIGHUP')
+      if (message === STOP) resolve(STOP)
+    })
   })
 }

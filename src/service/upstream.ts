@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { LookupFunction } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { Client, type Dispatcher, Pool } from 'undici'
 import { createDeadlines, type Deadlines, type Waiting } from './deadlines.ts'
@@ -66,6 +67,13 @@ export interface UpstreamOptions {
   readonly timeoutMs: number
   /** @default what Node trusts, and no certificate of our own */
   readonly tls?: UpstreamTls
+  /**
+   * How long a connection is used, so that a name that means another address is followed.
+   * @default 60000
+   */
+  readonly connectionAgeMs?: number
+  /** @default as the system does it */
+  readonly lookup?: LookupFunction
 }
 
 /** Whom to trust at the service's end, and what to show there. */
@@ -77,14 +85,19 @@ export interface UpstreamTls {
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 const POOLS_KEPT = 1000
-/** A connection is not used for longer, so that a name that means another address is followed. */
 const CONNECTION_AGE_MS = 60_000
 
 /** Opens the way to the service; no connection is made before the first call. */
-export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOptions): Upstream {
+export function createUpstream({
+  connections,
+  timeoutMs,
+  tls = {},
+  connectionAgeMs = CONNECTION_AGE_MS,
+  lookup,
+}: UpstreamOptions): Upstream {
   // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
   const options: Client.Options = {
-    connect: { timeout: timeoutMs, ...tls },
+    connect: { timeout: timeoutMs, ...tls, ...(lookup && { lookup }) },
     headersTimeout: 0,
     bodyTimeout: 0,
     // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
@@ -100,7 +113,7 @@ export function createUpstream({ connections, timeoutMs, tls = {} }: UpstreamOpt
     const id = `${origin} ${name}`
     const known = pools.get(id)
     if (known) return known
-    const made = new Pool(origin, { ...options, connections, clientTtl: CONNECTION_AGE_MS })
+    const made = new Pool(origin, { ...options, connections, clientTtl: connectionAgeMs })
     pools.set(id, made)
     return made
   }

@@ -26,7 +26,9 @@ export interface Line {
 /** Opens such a connection; one that a TLS handshake has made may be given instead. */
 export async function openLine({ url }: { readonly url: string }, given?: Socket): Promise<Line> {
   const { hostname, port } = new URL(url)
-  const socket = given ?? connect({ port: Number(port), host: hostname, noDelay: true, allowHalfOpen: true })
+  // An address of IPv6 stands in brackets in a URL, and nowhere else.
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const socket = given ?? connect({ port: Number(port), host, noDelay: true, allowHalfOpen: true })
   let text = ''
   let over = false
   const watchers = new Set<() => void>()

@@ -1,14 +1,20 @@
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { sourceOf } from '../../src/callers/source-address.ts'
 import { newFolder } from '../command.ts'
 import { get, type House, openHouse, post } from '../house.ts'
 import { openLine } from './line.ts'
 
 const CERTIFICATES = join(import.meta.dirname, 'certificates')
+/** Of IPv6, where there is any. */
+const LOOPBACK = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
+  ? '::1'
+  : '127.0.0.1'
 const ASK = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
 
 /** A house that speaks TLS, and the files that say how. */
@@ -191,5 +197,45 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
     // The nearest address that is not trusted counts, not what it says itself.
     const lying = await quotes(house, (i) => ({ 'x-forwarded-for': `203.0.113.${i}, 198.51.100.8` }))
     expect(lying.some(({ status }) => status === 429)).toBe(true)
+  })
+})
+
+describe('a source', () => {
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::FFFF:c000:0201', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:1:2::', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002:ffff::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['2001:db8:0:0:1::', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['::', '0:0:0:0::/64'],
+    ['1::', '1:0:0:0::/64'],
+    ['::192.0.2.1', '0:0:0:0::/64'],
+    ['', ''],
+    ['unknown:', 'unknown:'],
+  ])('of %j is %j', (address, source) => expect(sourceOf(address)).toBe(source))
+
+  test('of IPv6 is a network, whose addresses share what one caller may do', async () => {
+    const env = { HOST: LOOPBACK, SOURCE_CALLS_PER_SECOND: '2', TRUST_PROXY: LOOPBACK }
+    const house = await openHouse({ env })
+    const from = (address: string) => post(house, '/getShippingQuote.php', quoteExample, { 'x-forwarded-for': address })
+    const together = await Promise.all([1, 2, 3, 4, 5, 6].map((host) => from(`2001:db8:1:1:${host}::${host}`)))
+    expect(together.some(({ status }) => status === 429)).toBe(true)
+    const apart = await Promise.all([1, 2, 3, 4, 5, 6].map((net) => from(`2001:db8:2:${net}::1`)))
+    expect(apart.map(({ status }) => status)).toEqual(apart.map(() => 200))
+    const mapped = await Promise.all([1, 2, 3, 4, 5, 6].map((host) => from(`::ffff:192.0.2.${host}`)))
+    expect(mapped.map(({ status }) => status)).toEqual(mapped.map(() => 200))
+  })
+
+  test('of IPv6 has its share of the connections', async () => {
+    const house = await openHouse({ env: { HOST: LOOPBACK, SOURCE_CONNECTIONS: '1' } })
+    const first = await openLine(house)
+    first.write(ASK)
+    expect(await first.replies(1)).toHaveLength(1)
+    expect(await (await openLine(house)).closed()).toEqual([])
   })
 })

@@ -17,6 +17,8 @@ export type Trouble =
   | { readonly kind: 'limit'; readonly bytesPerSecond: number }
   /** The reply begins so much later. */
   | { readonly kind: 'delay'; readonly ms: number }
+  /** Something comes before the reply that is none yet. */
+  | { readonly kind: 'interim'; readonly bytes: string }
   /** Half of the reply comes, then an orderly end, while the other direction stays open. */
   | { readonly kind: 'half-close' }
 
@@ -56,6 +58,10 @@ export async function openProxy(service: { readonly url: string }): Promise<Prox
       case 'delay':
         await pause(trouble.ms)
         return void (to.destroyed || to.write(chunk))
+      case 'interim':
+        return void to.write(
+          chunk.toString('latin1').startsWith('HTTP/') ? Buffer.concat([Buffer.from(trouble.bytes), chunk]) : chunk,
+        )
       case 'half-close':
         return void to.end(chunk.subarray(0, chunk.length / 2))
       case 'reset':

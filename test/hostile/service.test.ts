@@ -52,6 +52,36 @@ describe('a way to the service that is merely bad', () => {
   })
 })
 
+describe('what comes before the reply', () => {
+  const INTERIM = [
+    'HTTP/1.1 102 Processing\r\n\r\n',
+    'HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\nContent-Type: text/html\r\n\r\n',
+    'HTTP/1.1 199 Whatever\r\nContent-Length: 5\r\n\r\n',
+  ]
+
+  test.each([...INTERIM, INTERIM.join('')])('is not the reply: %j', async (bytes) => {
+    const { proxy, house } = await openTroubled()
+    proxy.make({ kind: 'interim', bytes })
+    expect((await quote(house)).status).toBe(200)
+    expect((await book(house)).json.TransportationBooked).toBe('Yes')
+    const { status, headers, json } = await get(house, '/v2/shipments/nobody')
+    expect([status, headers.get('link'), headers.get('content-type')]).toEqual([
+      404,
+      null,
+      expect.stringMatching(/json/),
+    ])
+    expect(json).toBeDefined()
+  })
+
+  test('and means that nothing was read yet, although all was, leaves a booking in doubt', async () => {
+    const { proxy, house } = await openTroubled()
+    proxy.make({ kind: 'interim', bytes: 'HTTP/1.1 100 Continue\r\n\r\n' })
+    expect((await quote(house)).status).toBe(502)
+    const answer = await book(house)
+    expect([answer.status, answer.json.TransportationBooked]).toEqual([503, 'Unknown'])
+  })
+})
+
 describe('a way to the service that breaks', () => {
   test.each([
     ['reset', 0],

@@ -197,6 +197,29 @@ describe('what is understood', () => {
     expect([400, 500, 599, 401, 404].map(config.BOOKING_REFUSED_STATUSES)).toEqual([true, true, true, false, false])
   })
 
+  test.each([
+    ['2028-02-29', '2028-02-29T00:00:00.000Z'],
+    ['2027-06-30T12:00Z', '2027-06-30T12:00:00.000Z'],
+    ['2027-06-30T12:00:00+02:00', '2027-06-30T10:00:00.000Z'],
+  ])('the date %s', (SUNSET, at) => {
+    expect(readConfig({ ...URL_ALONE, SUNSET }).SUNSET?.toISOString()).toBe(at)
+  })
+
+  test.each([
+    ...[
+      '2026-02-31',
+      '2026-02-29',
+      '2026-04-31T00:00:00Z',
+      '2026-13-01',
+      '2026-00-10',
+      '2026-01-00',
+      '2026-12-31T25:00Z',
+    ],
+    ...['2026-12-31 or so', '2026-12-31T12:00', '31.12.2026', '2026-1-1', '20261231'],
+  ])('no date: %s', (SUNSET) => {
+    expect(mistakesIn({ ...URL_ALONE, SUNSET })).toEqual(['SUNSET must be an ISO 8601 date such as 2026-12-31'])
+  })
+
   test('LOOKUPS_FILE adds types and action names', async () => {
     const LOOKUPS_FILE = await fileWith(
       '{"vehicle_types": {"HEARSE": "van"}, "actions": {"Refresh Rate": "quote.update"}}',

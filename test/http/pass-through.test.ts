@@ -128,6 +128,27 @@ describe('a request', () => {
     expect(request?.headers.host).not.toBe('gateway.example')
   })
 
+  test('leaves behind headers that some servers take for others', async () => {
+    const { house, service, bodies } = await houseBeforeRecorder()
+    const mistakable = [
+      'Content_Length: 3',
+      'Transfer_Encoding: chunked',
+      'transfer.encoding: chunked',
+      'Transfer~Encoding: chunked',
+      'X_Request_Id: mine',
+      'AUTHORIZATION_: Basic eA==',
+      '_: 1',
+    ]
+    const head = `POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 5\r\n${mistakable.join('\r\n')}\r\nX-2-Stays: 3\r\n\r\n`
+    expect((await send(house, `${head}hello`)).status).toBe(204)
+    const [request] = service.requests
+    expect(request && lines(request).sort()).toEqual([
+      ['X-2-Stays', '3'],
+      ['content-length', '5'],
+    ])
+    expect(bodies.map(String)).toEqual(['hello'])
+  })
+
   test('is answered 100 Continue by the gateway itself', async () => {
     const { house, bodies } = await houseBeforeRecorder()
     const wire = await dial(house)
@@ -450,7 +471,7 @@ describe('when something breaks', () => {
     await expect(get(house, '/v2/shipments/x')).rejects.toThrow()
   })
 
-  test('a caller that hangs up ends the call at the service', async () => {
+  test('a caller whose connection breaks ends the call at the service', async () => {
     const arrived = Promise.withResolvers<void>()
     const gone = Promise.withResolvers<void>()
     const service = await openService((incoming, outgoing) => {
@@ -462,7 +483,8 @@ describe('when something breaks', () => {
     const wire = await dial(house)
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await arrived.promise
-    wire.hangUp()
+    // One that only says that it sends no more may be waiting for its answer.
+    wire.reset()
     await gone.promise
     expect((await get(house, '/healthz')).status).toBe(200)
   })

@@ -20,6 +20,8 @@ export interface Wire {
   /** Resolves when the other end has closed; gives all that has come. */
   readonly closed: () => Promise<string>
   readonly hangUp: () => void
+  /** Ends the connection as one that breaks does. */
+  readonly reset: () => void
 }
 
 /** Opens a connection; text is bytes, one character each. */
@@ -60,6 +62,7 @@ export async function dial({ url }: { readonly url: string }): Promise<Wire> {
     until: (pattern) => watch(() => pattern.test(text)),
     closed: () => watch(() => over),
     hangUp: () => void socket.destroy(),
+    reset: () => void socket.resetAndDestroy(),
   }
 }
 

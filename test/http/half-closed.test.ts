@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { openLine } from '../hostile/line.ts'
+import { basic, type House, openHouse } from '../house.ts'
+
+const CERTIFICATES = join(import.meta.dirname, '../hostile/certificates')
+const DELAY_MS = 200
+
+/** A request as bytes, one that leaves the connection open. */
+function request(method: string, path: string, body = ''): string {
+  const length = body === '' ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n${length}\r\n${body}`
+}
+const QUOTE = request('POST', '/getShippingQuote.php', JSON.stringify(quoteExample))
+const BOOKING = request('POST', '/createShipment.php', JSON.stringify(bookingExample))
+
+/** A house whose service takes its time, so that the caller has closed its half long before the answer. */
+async function openSlowHouse(env: Readonly<Record<string, string>> = {}): Promise<House> {
+  const house = await openHouse({ env })
+  house.sandbox.fail({ kind: 'delay', ms: DELAY_MS, times: 'always' })
+  return house
+}
+
+describe('a caller that sends no more after its request', () => {
+  test.each([
+    ['a translated call', QUOTE, [200]],
+    ['a booking', BOOKING, [200]],
+    ['a call that is passed through', request('GET', '/v2/shipments/x'), [404]],
+    ['a page of the gateway', request('GET', '/openapi.json'), [200]],
+    ['a refused call', request('POST', '/createShipment.php', '{'), [400]],
+    ['several calls at once', QUOTE + BOOKING + request('GET', '/healthz'), [200, 200, 200]],
+    ['HTTP/1.0', request('GET', '/v2/shipments/x').replace('HTTP/1.1', 'HTTP/1.0'), [404]],
+  ])('is answered, and the connection ends: %s', async (_what, bytes, statuses) => {
+    const house = await openSlowHouse()
+    const line = await openLine(house)
+    line.write(bytes)
+    line.end()
+    expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
+  })
+
+  test('is answered over TLS', async () => {
+    const files = { TLS_CERT_FILE: join(CERTIFICATES, 'server.pem'), TLS_KEY_FILE: join(CERTIFICATES, 'server.key') }
+    const house = await openSlowHouse(files)
+    const options = {
+      port: Number(new URL(house.url).port),
+      host: '127.0.0.1',
+      servername: 'localhost',
+      ca: readFileSync(join(CERTIFICATES, 'authority.pem')),
+      // Obeyed, although its type does not say so.
+      allowHalfOpen: true,
+    }
+    const socket = connect(options)
+    await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject))
+    const line = await openLine(house, socket)
+    line.write(BOOKING)
+    line.end()
+    expect((await line.closed()).map(({ status }) => status)).toEqual([200])
+  })
+
+  test.each([
+    ['nothing', '', []],
+    ['half a head', 'POST /createShipment.php HTTP/1.1\r\nHost: x\r\n', [400]],
+    ['half a body', BOOKING.slice(0, -1), [400]],
+    ['half a second call', QUOTE + BOOKING.slice(0, -1), [200]],
+  ])('and has sent %s is let go at once', async (_what, bytes, statuses) => {
+    const house = await openHouse()
+    const line = await openLine(house)
+    line.write(bytes)
+    line.end()
+    const startedAt = performance.now()
+    expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    expect(house.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
+  })
+})
