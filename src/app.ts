@@ -46,14 +46,20 @@ export function createApp(deps: AppDeps): Application {
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
   const limitSource = createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY)
 
-  // The calls of version 1, made as they are meant to be.
-  const shortcut = createShortcut(deps, limitSource)
+  // The calls that come most often: those of version 1, made as they are meant to be, and those of version 2.
+  const direct = createShortcut(deps, limitSource)
   const endpoints = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, one]))
-  const takeShortcut: Application['shortcut'] = (incoming, outgoing, unwelcome) => {
-    const endpoint = endpoints.get(route(incoming.url ?? '/'))
+  const shortcut: Application['shortcut'] = (incoming, outgoing, unwelcome) => {
+    const wing = route(incoming.url ?? '/')
+    const endpoint = endpoints.get(wing)
     const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
-    if (!endpoint || endpoint.method !== method) return false
-    shortcut(incoming, outgoing, endpoint, unwelcome)
+    if (endpoint && endpoint.method === method) {
+      void direct.legacy(incoming, outgoing, unwelcome, endpoint)
+    } else if (wing === '/service') {
+      void direct.service(incoming, outgoing, unwelcome)
+    } else {
+      return false
+    }
     return true
   }
 
@@ -92,14 +98,12 @@ export function createApp(deps: AppDeps): Application {
     })
   }
 
-  // Version 2 itself.
-  const pass = async (c: Context<Env>) => {
+  // The token endpoint of version 2.
+  app.post('/token', async (c) => {
     demandWelcome(c)
     await passThrough(c.env.incoming, c.env.outgoing, c.var.call.id, deps)
     return RESPONSE_ALREADY_SENT
-  }
-  app.all('/service', pass)
-  app.post('/token', pass)
+  })
   app.all('/token', () => {
     throw wrongMethod('POST')
   })
@@ -139,7 +143,7 @@ export function createApp(deps: AppDeps): Application {
     const answer = DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', '')
     return reply(c, answer)
   })
-  return { fetch: app.fetch, shortcut: takeShortcut }
+  return { fetch: app.fetch, shortcut }
 }
 
 const WELCOME = `Transload: version-1 calls of a vehicle-transport service, answered by version 2.

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
-import type { Dispatcher } from 'undici'
 import { readBytes } from './body/bytes.ts'
 import type { Credentials, Passage } from './callers/credentials.ts'
 import type { Config } from './config.ts'
 import { GatewayError } from './errors.ts'
 import { REPLY_TIMEOUT_MS } from './http/listener.ts'
+import { HungUp, type StreamedReply, type StreamedRequest, stream } from './service/streamed.ts'
 import type { Upstream } from './service/upstream.ts'
 
 /** What concerns one connection only (RFC 9110, 7.6.1), or is decided anew on the next one. */
@@ -40,17 +39,11 @@ export async function passThrough(
   const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
   const passage = await credentials.passage(incoming)
   const leave = passage.limits.enter()
-  const hangUp = new AbortController()
-  const onClose = () => hangUp.abort()
-  // Node's pipeline listens ten times by itself, which Node then warns of.
-  outgoing.setMaxListeners(20)
-  outgoing.once('close', onClose)
   try {
-    const body = passage.authorized && isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
-    const sent = unmistakable(incoming.rawHeaders)
-    const headers = [...endToEnd(sent, ['authorization', 'x-request-id']), 'x-request-id', requestId]
-    const attempt = async (authorization: string | undefined): Promise<Reply> => {
-      const reply = await upstream.pool(passage.origin, passage.pool).request({
+    const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
+    const headers = requestLines(incoming.rawHeaders, requestId)
+    const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
+      const request: StreamedRequest = {
         // Any method passes; undici's type names the usual ones.
         method: (incoming.method ?? 'GET') as 'GET',
         path: passage.prefix + incoming.url,
@@ -58,51 +51,21 @@ export async function passThrough(
         body,
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
-        responseHeaders: 'raw',
-        signal: hangUp.signal,
-      })
-      return { status: reply.statusCode, lines: linesOf(reply.headers), body: reply.body }
+      }
+      return stream(upstream.pool(passage.origin, passage.pool), request, outgoing, REPLY_TIMEOUT_MS)
     }
     const reply = await answerOf(passage, body, deadline, attempt)
-    outgoing.writeHead(reply.status, [...endToEnd(reply.lines, ['x-request-id']), 'X-Request-Id', requestId])
-    await toReader(reply.body, outgoing)
+    outgoing.writeHead(reply.status, replyLines(reply.lines, requestId))
+    await reply.toReader()
   } catch (cause) {
-    if (outgoing.headersSent || hangUp.signal.aborted) outgoing.destroy()
+    if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
     leave()
-    outgoing.off('close', onClose)
   }
 }
 
-/** Hands a body on as fast as it is read; a reader that takes nothing for too long is let go. */
-async function toReader(body: Reply['body'], outgoing: ServerResponse): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const wait = () => {
-    timer ??= setTimeout(() => outgoing.destroy(), REPLY_TIMEOUT_MS)
-  }
-  const goOn = () => {
-    clearTimeout(timer)
-    timer = undefined
-  }
-  body.on('pause', wait)
-  outgoing.on('drain', goOn)
-  try {
-    await pipeline(body, outgoing)
-  } finally {
-    goOn()
-    outgoing.off('drain', goOn)
-  }
-}
-
-interface Reply {
-  readonly status: number
-  /** Names and values in turn, as they came. */
-  readonly lines: readonly string[]
-  readonly body: Dispatcher.ResponseData['body']
-}
-
-/** A body this small is kept until it is clear that the service takes the credential, so that it can be sent again. */
+/** A body this small is read whole, which costs less than a stream; and it can be sent again with another credential. */
 const SMALL_BYTES = 64 * 1024
 
 /** One attempt for what can be read only once; else as many as finding the right `Authorization` takes. */
@@ -110,20 +73,21 @@ async function answerOf(
   { authorized, authorization, learn }: Passage,
   body: Buffer | IncomingMessage | null,
   deadline: number,
-  attempt: (authorization: string | undefined) => Promise<Reply>,
-): Promise<Reply> {
+  attempt: (authorization: string | undefined) => Promise<StreamedReply>,
+): Promise<StreamedReply> {
   if (authorized && (body === null || Buffer.isBuffer(body))) {
-    let last: Reply | undefined
-    const found = authorized(deadline, async (right) => {
-      // An answer that is not the last one is nobody's; its connection is needed.
-      await last?.body.dump()
-      last = await attempt(right)
-      return { status: last.status, headers: challengesIn(last.lines) }
-    })
-    await found.catch(async (error: unknown) => {
-      await last?.body.dump()
+    let last: StreamedReply | undefined
+    try {
+      await authorized(deadline, async (right) => {
+        // An answer that is not the last one is nobody's.
+        last?.drop()
+        last = await attempt(right)
+        return { status: last.status, headers: challengesIn(last.lines) }
+      })
+    } catch (error) {
+      last?.drop()
       throw error
-    })
+    }
     if (last) return last
   }
   const sent = await authorization?.(deadline)
@@ -137,11 +101,6 @@ const challengesIn = (lines: readonly string[]) => {
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : {}
 }
 
-/** With `responseHeaders: 'raw'` undici gives names and values in turn, a character for each byte; its type says else. */
-function linesOf(headers: unknown): readonly string[] {
-  return headers as readonly string[]
-}
-
 function isSmall({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return (
@@ -152,34 +111,47 @@ function isSmall({ headers }: IncomingMessage): boolean {
   )
 }
 
-/** Header lines that are meant for the other end, less those that are written anew. */
-function endToEnd(lines: readonly string[], rewritten: readonly string[]): string[] {
-  const left = new Set([...HOP_BY_HOP, ...rewritten, ...namedByConnection(lines)])
+/** The header lines of a call that go on to the service; its credential is put there anew. */
+function requestLines(lines: readonly string[], requestId: string): string[] {
+  const own = namedByConnection(lines)
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] ?? ''
-    if (!left.has(name.toLowerCase())) kept.push(name, lines[i + 1] ?? '')
+    const key = name.toLowerCase()
+    if (PLAIN_NAME.test(key) && key !== 'authorization' && goesOn(key, own)) kept.push(name, lines[i + 1] ?? '')
   }
+  kept.push('x-request-id', requestId)
   return kept
 }
 
-const PLAIN_NAME = /^[a-z\d-]+$/i
-
 /**
- * Header lines without those whose names some servers read as other ones: to many of them, `Content_Length` and
- * `Content.Length` are what frames the body, or `X_Forwarded_For` what a proxy vouches for.
+ * Other names are left behind, for some servers read them as names that they are not: to many of them `Content_Length` and
+ * `Content.Length` are what frames the body, and `X_Forwarded_For` what a proxy vouches for.
  */
-function unmistakable(lines: readonly string[]): string[] {
-  return lines.filter((_line, i) => PLAIN_NAME.test(lines[i - (i % 2)] ?? ''))
+const PLAIN_NAME = /^[a-z\d-]+$/
+
+/** The header lines of a reply that go on to the caller. */
+function replyLines(lines: readonly string[], requestId: string): string[] {
+  const own = namedByConnection(lines)
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] ?? ''
+    if (goesOn(name.toLowerCase(), own)) kept.push(name, lines[i + 1] ?? '')
+  }
+  kept.push('X-Request-Id', requestId)
+  return kept
 }
 
-/** A header that `Connection` names is for this hop alone. */
-function namedByConnection(lines: readonly string[]): string[] {
-  return lines.flatMap((line, i) =>
-    i % 2 === 0 && line.toLowerCase() === 'connection'
-      ? (lines[i + 1] ?? '').split(',').map((name) => name.trim().toLowerCase())
-      : [],
-  )
+const goesOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
+
+/** A header that `Connection` names is for this hop alone, and the request's id is written anew on each. */
+function namedByConnection(lines: readonly string[]): readonly string[] {
+  const names = ['x-request-id']
+  for (let i = 0; i < lines.length; i += 2) {
+    if (lines[i]?.toLowerCase() !== 'connection') continue
+    for (const name of (lines[i + 1] ?? '').split(',')) names.push(name.trim().toLowerCase())
+  }
+  return names
 }
 
 function bodyOf(incoming: IncomingMessage): IncomingMessage | null {

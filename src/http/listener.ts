@@ -3,7 +3,6 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Env, Unwelcome } from './call.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Logger } from './log.ts'
@@ -74,9 +73,7 @@ export async function listen(app: Application, options: ListenerOptions): Promis
     (request, bindings) => {
       // What listens here speaks HTTP/1, so that its bindings are those of `node:http`.
       const { incoming, outgoing } = bindings as Env['Bindings']
-      const response = app.fetch(request, { incoming, outgoing, unwelcome: unwelcome() })
-      // Hono answers HEAD with a new response, which no longer says that everything was sent already.
-      return incoming.method === 'HEAD' ? unlessSent(response, outgoing) : response
+      return app.fetch(request, { incoming, outgoing, unwelcome: unwelcome() })
     },
     // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
     { hostname: 'transload', errorHandler: () => badRequest() },
@@ -181,11 +178,6 @@ function letGoOfSlowReaders(underWay: ReadonlySet<ServerResponse>): NodeJS.Timeo
 
 /** The connection is gone, or was never one of TLS. */
 const NOBODY_LISTENS = /^(ECONNRESET|EPIPE|ERR_SSL_|ERR_TLS_)/
-
-async function unlessSent(response: Response | Promise<Response>, outgoing: ServerResponse): Promise<Response> {
-  const made = await response
-  return outgoing.headersSent ? RESPONSE_ALREADY_SENT : made
-}
 
 function started(server: SocketServer, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -16,15 +16,26 @@ export function refusal({ rawHeaders, headers, httpVersion, method, url }: Incom
   if (!HTTP_1_0_OR_LATER.test(httpVersion)) return { status: 505, message: 'Speak HTTP/1.1 or HTTP/1.0.' }
   if (method === 'TRACE' || method === 'CONNECT') return notServed(method)
   if (!url?.startsWith('/')) return { status: 400, message: 'Send the path alone as the request target.' }
+  if (url.includes('\\') && BACKSLASH_IN_PATH.test(url))
+    return { status: 400, message: 'Send no backslash in the path.' }
   if (rawHeaders.length > 2 * MOST_HEADERS) return TOO_MANY_HEADERS
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return { status: 400, message: 'Send one Host header.' }
+  if (headers.host && !isHost(headers.host)) return BAD_REQUEST
   const coding = headers['transfer-encoding']
   if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) {
     return { status: 501, message: 'Send the body with Content-Length, or chunked.' }
   }
   return undefined
+}
+
+const BACKSLASH_IN_PATH = /^[^?]*\\/
+const PLAIN_HOST = /^[a-z0-9._-]+(?::\d{1,5})?$/i
+
+/** Whether a `Host` names one, in a name or an address, and perhaps a port. */
+function isHost(host: string): boolean {
+  return PLAIN_HOST.test(host) || (!/[\s/?#@\\]/.test(host) && URL.canParse(`http://${host}/`))
 }
 
 /** The refusal of a method that concerns proxies. */

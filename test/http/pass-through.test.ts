@@ -497,7 +497,7 @@ describe('when something breaks', () => {
     })
     const house = await openHouse({ serviceUrl: service.url })
     const wire = await dial(house)
-    wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 100\r\n\r\nhalf`)
+    wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nhalf`)
     await arrived.promise
     wire.hangUp()
     expect(await gone.promise).toBeInstanceOf(Error)

@@ -163,6 +163,18 @@ test.each([
   expect(house.sandbox.requests).toEqual([])
 })
 
+test.each(['/getShippingQuote.php', '/v2/quote', '/healthz'])(
+  'a Host that is none is 400, and nothing is sent: %s',
+  async (path) => {
+    const house = await openHouse()
+    for (const host of ['exa mple', 'evil/..', 'evil?x', 'user@evil', 'a\\b', '[::1', 'x:123456']) {
+      const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: ${basic()}\r\n`
+      expect((await send(house, `${head}Content-Length: 3\r\n\r\na=b`)).status, host).toBe(400)
+    }
+    expect(house.sandbox.requests).toEqual([])
+  },
+)
+
 describe('the headers of a reply', () => {
   test('X-Request-Id is on every one, whatever became of the call', async () => {
     const house = await openHouse()

@@ -1,0 +1,161 @@
+import type { ServerResponse } from 'node:http'
+import type { Dispatcher } from 'undici'
+
+/** A reply of the service that is handed on while it arrives. */
+export interface StreamedReply {
+  readonly status: number
+  /** Names and values in turn, as they came, a character for each byte. */
+  readonly lines: readonly string[]
+  /** Hands the body on as fast as the reader takes it; resolves when all of it has been handed over. */
+  readonly toReader: () => Promise<void>
+  /** Lets go of a reply that nobody is to read. */
+  readonly drop: () => void
+}
+
+/** The call that a reply is streamed for. */
+export type StreamedRequest = Dispatcher.DispatchOptions
+
+/** The other end has hung up, so that there is nobody to answer. */
+export class HungUp extends Error {
+  override readonly name = 'HungUp'
+}
+
+/** So much of a reply is held until its head has been looked at; most are not longer. */
+const HELD_BYTES = 64 * 1024
+
+/**
+ * Sends a request whose reply is streamed to a reader, over undici's lowest call: its streams would cost a call as much as
+ * the rest of passing it through. The call ends with the reader, and a reader that takes nothing for too long is let go.
+ */
+export function stream(
+  dispatcher: Dispatcher,
+  request: StreamedRequest,
+  reader: ServerResponse,
+  readerTimeoutMs: number,
+): Promise<StreamedReply> {
+  return new Promise((resolve, reject) => {
+    if (reader.destroyed) return reject(new HungUp())
+    dispatcher.dispatch(request, new Streamed(reader, readerTimeoutMs, resolve, reject))
+  })
+}
+
+class Streamed implements Dispatcher.DispatchHandler, StreamedReply {
+  status = 0
+  lines: readonly string[] = []
+  readonly #reader: ServerResponse
+  readonly #readerTimeoutMs: number
+  readonly #resolve: (reply: StreamedReply) => void
+  readonly #reject: (error: Error) => void
+  readonly #onClose = () => this.#abort(new HungUp())
+  readonly #onDrain = () => this.#goOn()
+  #controller: Dispatcher.DispatchController | undefined
+  /** What came before anybody wanted it; undefined once somebody does. */
+  #held: Buffer[] | undefined = []
+  #heldBytes = 0
+  #isOver = false
+  #failure: Error | undefined
+  #patience: NodeJS.Timeout | undefined
+  readonly #handedOver = Promise.withResolvers<void>()
+
+  constructor(
+    reader: ServerResponse,
+    readerTimeoutMs: number,
+    resolve: (reply: StreamedReply) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#reader = reader
+    this.#readerTimeoutMs = readerTimeoutMs
+    this.#resolve = resolve
+    this.#reject = reject
+    reader.on('close', this.#onClose)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failure) controller.abort(this.#failure)
+  }
+
+  /** An informational status is not the answer (RFC 9110, 15.2). */
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return
+    this.status = status
+    // undici's parser gives buffers, names and values in turn.
+    this.lines = (controller.rawHeaders as Buffer[]).map((line) => line.toString('latin1'))
+    this.#resolve(this)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#held) {
+      this.#write(chunk)
+      return
+    }
+    this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+    if (this.#heldBytes > HELD_BYTES) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    this.#leave()
+    if (!this.#held) this.#finish()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error)
+  }
+
+  toReader(): Promise<void> {
+    const held = this.#held ?? []
+    this.#held = undefined
+    if (this.#failure) this.#handedOver.reject(this.#failure)
+    else if (this.#isOver) this.#finish(held.length > 1 ? Buffer.concat(held) : held[0])
+    else {
+      this.#reader.on('drain', this.#onDrain)
+      for (const chunk of held) this.#write(chunk)
+      if (!this.#patience) this.#controller?.resume()
+    }
+    return this.#handedOver.promise
+  }
+
+  drop(): void {
+    if (this.#isOver) return
+    this.#leave()
+    this.#controller?.abort(new HungUp())
+  }
+
+  #write(chunk: Buffer): void {
+    if (this.#reader.write(chunk)) return
+    this.#controller?.pause()
+    this.#patience ??= setTimeout(() => this.#reader.destroy(), this.#readerTimeoutMs)
+  }
+
+  #goOn(): void {
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    this.#controller?.resume()
+  }
+
+  #finish(last?: Buffer): void {
+    this.#reader.end(last)
+    this.#handedOver.resolve()
+  }
+
+  #abort(error: Error): void {
+    this.#fail(error)
+    this.#controller?.abort(error)
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return
+    this.#leave()
+    this.#failure = error
+    this.#reject(error)
+    if (!this.#held) this.#handedOver.reject(error)
+  }
+
+  /** Nothing more comes from the service. */
+  #leave(): void {
+    this.#isOver = true
+    clearTimeout(this.#patience)
+    this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)
+  }
+}
