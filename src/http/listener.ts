@@ -171,7 +171,8 @@ function letGoOfSlowReaders(underWay: ReadonlySet<ServerResponse>): NodeJS.Timeo
       if (!outgoing.writableEnded) continue
       const since = readySince.get(outgoing) ?? now
       readySince.set(outgoing, since)
-      if (now - since >= REPLY_TIMEOUT_MS) outgoing.destroy()
+      // It was ready for up to an interval before it was first seen to be.
+      if (now - since > REPLY_TIMEOUT_MS - CHECKING_INTERVAL_MS) outgoing.destroy()
     }
   }, CHECKING_INTERVAL_MS).unref()
 }
