@@ -10,7 +10,7 @@ import type { Claims } from './store/store.ts'
 export interface AdminDeps {
   readonly ready: () => boolean
   readonly store: Claims
-  readonly metrics: Pick<Metrics, 'text' | 'contentType'>
+  readonly metrics: Pick<Metrics, 'scrape'>
 }
 
 /** Every route of the admin listener: what only operators reach. */
@@ -22,9 +22,10 @@ export function createAdmin({ ready, store, metrics }: AdminDeps): Hono<Env> {
   })
   app.get('/healthz', (c) => reply(c, alive))
   app.get('/readyz', (c) => reply(c, readiness(ready())))
-  app.get('/metrics', async (c) =>
-    reply(c, { status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.text() }),
-  )
+  app.get('/metrics', async (c) => {
+    const { type, text } = await metrics.scrape()
+    return reply(c, { status: 200, headers: { 'Content-Type': type }, body: text })
+  })
   app.get('/bookings', async (c) => {
     const unknown = await store.listClaims({ state: 'unknown' })
     return pretty(c, { unknown: unknown.map(publicView) })

@@ -1,12 +1,10 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
-import { createSourceLimits } from './callers/source-limits.ts'
 import type { Config } from './config.ts'
 import { dryRun, dryRunReply } from './dry-run.ts'
 import { GatewayError } from './errors.ts'
 import {
-  alive,
   answerOfError,
   asGatewayError,
   legacyError,
@@ -14,54 +12,26 @@ import {
   noteError,
   notNow,
   problemDetails,
-  readiness,
   TEXT_TYPE,
 } from './http/answers.ts'
 import { beginCall, type Env } from './http/call.ts'
-import type { Application } from './http/listener.ts'
-import type { CallLog } from './http/log.ts'
-import type { Metrics } from './http/metrics.ts'
 import { pretty, reply } from './http/reply.ts'
-import { createRouter } from './http/routing.ts'
-import type { LegacyDeps } from './legacy.ts'
 import { openApi } from './open-api.ts'
 import { passThrough } from './pass-through.ts'
-import type { Upstream } from './service/upstream.ts'
-import { createShortcut } from './shortcut.ts'
+import type { ShortcutDeps } from './shortcut.ts'
 
 /** What the house is built from. */
-export interface AppDeps extends LegacyDeps {
+export interface AppDeps extends ShortcutDeps {
   readonly config: Config
-  readonly upstream: Upstream
-  readonly log: CallLog
-  readonly metrics: Pick<Metrics, 'noteCall'>
-  /** Whether calls are welcome: the store is open and nobody is shutting down. */
-  readonly ready: () => boolean
 }
 
-/** The map of the house: every route and middleware of the public listener, in order. */
-export function createApp(deps: AppDeps): Application {
-  const { config, catalog, log, metrics } = deps
-  const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
+/**
+ * The map of the house: every route and middleware of the public listener, in order. What comes most often does not walk
+ * through it (`shortcut.ts`), and where nothing else comes, as beside one old application, it is not even loaded.
+ */
+export function createApp(deps: AppDeps): Hono<Env> {
+  const { config, catalog, route, limitSource, log, metrics } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
-  const limitSource = createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY)
-
-  // The calls that come most often: those of version 1, made as they are meant to be, and those of version 2.
-  const direct = createShortcut(deps, limitSource)
-  const endpoints = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, one]))
-  const shortcut: Application['shortcut'] = (incoming, outgoing, unwelcome) => {
-    const wing = route(incoming.url ?? '/')
-    const endpoint = endpoints.get(wing)
-    const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
-    if (endpoint && endpoint.method === method) {
-      void direct.legacy(incoming, outgoing, unwelcome, endpoint)
-    } else if (wing === '/service') {
-      void direct.service(incoming, outgoing, unwelcome)
-    } else {
-      return false
-    }
-    return true
-  }
 
   app.use(async (c, next) => {
     // The pattern of the route that answers, for a path itself may hold anything.
@@ -124,8 +94,6 @@ export function createApp(deps: AppDeps): Application {
   app.get('/own/', (c) => reply(c, { status: 200, headers: { 'Content-Type': TEXT_TYPE }, body: WELCOME }))
   const description = openApi(catalog, config.LEGACY_BASE_PATHS)
   app.get('/own/openapi.json', (c) => pretty(c, description))
-  app.get('/own/healthz', (c) => reply(c, alive))
-  app.get('/own/readyz', (c) => reply(c, readiness(deps.ready())))
 
   app.all('/unreadable', () => {
     const message =
@@ -143,7 +111,7 @@ export function createApp(deps: AppDeps): Application {
     const answer = DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', '')
     return reply(c, answer)
   })
-  return { fetch: app.fetch, shortcut }
+  return app
 }
 
 const WELCOME = `Transload: version-1 calls of a vehicle-transport service, answered by version 2.

@@ -1,23 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
-import { createAdmin } from './admin.ts'
-import { type AppDeps, createApp } from './app.ts'
+import type { AppDeps } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
 import { compileNetworks } from './callers/source-address.ts'
+import { createSourceLimits } from './callers/source-limits.ts'
 import type { Config } from './config.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createCallLog, type Logger } from './http/log.ts'
 import { createMetrics, type MetricsOptions } from './http/metrics.ts'
+import { createRouter } from './http/routing.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import type { Settings } from './mapping/declare.ts'
 import { createPerform } from './perform.ts'
 import { createService } from './service/service.ts'
 import { createUpstream, type UpstreamTls } from './service/upstream.ts'
+import { createShortcut } from './shortcut.ts'
 import type { Store } from './store/store.ts'
 import { createTurns } from './turns.ts'
 import { createXref } from './xref/xref.ts'
@@ -117,6 +119,8 @@ export async function openGateway(
     log: createCallLog(log),
     metrics,
     ready,
+    route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
+    limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
   const open: Listener[] = []
   const close = async () => {
@@ -130,7 +134,11 @@ export async function openGateway(
     await upstream.close()
   }
   try {
-    const door = await listen(createApp(deps), {
+    const house = {
+      shortcut: createShortcut(deps),
+      loadMap: async () => (await import('./app.ts')).createApp(deps),
+    }
+    const door = await listen(house, {
       host: config.HOST,
       port: config.PORT,
       maxInFlight: config.MAX_IN_FLIGHT,
@@ -144,7 +152,10 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createAdmin({ ready, store, metrics }), { host: config.ADMIN_HOST, port: adminPort, log })
+        : await listen(
+            { loadMap: async () => (await import('./admin.ts')).createAdmin({ ready, store, metrics }) },
+            { host: config.ADMIN_HOST, port: adminPort, log },
+          )
     if (admin) open.push(admin)
     return { url: door.url, adminUrl: admin?.url, close }
   } catch (error) {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Config } from './config.ts'
 import {
   type Answer,
+  alive,
   answerOfError,
   asGatewayError,
   JSON_TYPE,
@@ -9,10 +10,13 @@ import {
   legacyHeaders,
   noteError,
   notNow,
+  readiness,
 } from './http/answers.ts'
 import { beginCall, type Call, type Unwelcome } from './http/call.ts'
+import type { Application } from './http/listener.ts'
 import type { CallLog } from './http/log.ts'
 import type { Metrics } from './http/metrics.ts'
+import type { Router } from './http/routing.ts'
 import { type LegacyDeps, legacy } from './legacy.ts'
 import type { Endpoint } from './mapping/catalog.ts'
 import { type PassThroughDeps, passThrough } from './pass-through.ts'
@@ -20,67 +24,85 @@ import { type PassThroughDeps, passThrough } from './pass-through.ts'
 /** What the shortcut needs besides what the calls themselves do. */
 export interface ShortcutDeps extends LegacyDeps, PassThroughDeps {
   readonly config: PassThroughDeps['config'] & Pick<Config, 'ERROR_STATUS' | 'SUNSET' | 'MIGRATION_GUIDE_URL'>
+  readonly route: Router
+  /** Throws where a source address asks too often. */
+  readonly limitSource: (incoming: IncomingMessage) => void
   readonly log: CallLog
   readonly metrics: Pick<Metrics, 'noteCall'>
-}
-
-/** Answers a call on the socket itself. */
-export interface Shortcut {
-  readonly legacy: (
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    unwelcome: Unwelcome | undefined,
-    endpoint: Endpoint,
-  ) => Promise<void>
-  readonly service: (
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    unwelcome: Unwelcome | undefined,
-  ) => Promise<void>
+  readonly ready: () => boolean
 }
 
 /**
- * Makes the way of the calls that come most often past the map: a `Request`, a `Response` and a walk through middleware
- * would cost them a tenth of all there is to do (docs/decisions/0009).
+ * Makes the way past the map for the calls that come most often: of version 1, as they are meant to be made, of version 2,
+ * and whether the gateway lives. A `Request`, a `Response` and a walk through middleware would cost them a tenth of all
+ * there is to do (docs/decisions/0009).
  */
-export function createShortcut(deps: ShortcutDeps, limitSource: (incoming: IncomingMessage) => void): Shortcut {
-  const { config, log, metrics } = deps
+export function createShortcut(deps: ShortcutDeps): Required<Application>['shortcut'] {
+  const { config, catalog, route, limitSource, log, metrics, ready } = deps
   const retired = legacyHeaders(config)
+  const endpoints = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
 
-  const admit = (incoming: IncomingMessage, unwelcome: Unwelcome | undefined) => {
-    if (unwelcome) throw notNow(unwelcome)
-    limitSource(incoming)
-  }
-  const note = (call: Call, incoming: IncomingMessage, status: number) => {
+  function note(call: Call, incoming: IncomingMessage, status: number): void {
     log(call, incoming, status)
     metrics.noteCall(call, status)
   }
 
-  return {
-    legacy: async (incoming, outgoing, unwelcome, endpoint) => {
-      const call = beginCall(incoming, `/legacy${endpoint.path}`)
-      let answer: Answer
-      try {
-        admit(incoming, unwelcome)
-        answer = await legacy(incoming, endpoint, call, deps)
-      } catch (error) {
-        answer = answerOfError(error, endpoint.family, call, config.ERROR_STATUS)
-      }
-      write(outgoing, answer, call, retired)
-      note(call, incoming, answer.status)
-    },
-    service: async (incoming, outgoing, unwelcome) => {
-      const call = beginCall(incoming, '/service')
-      try {
-        admit(incoming, unwelcome)
-        await passThrough(incoming, outgoing, call.id, deps)
-      } catch (thrown) {
-        const error = asGatewayError(thrown)
-        noteError(call, error)
-        write(outgoing, legacyError(error, 'shipment', ''), call, {})
-      }
-      note(call, incoming, outgoing.statusCode)
-    },
+  function admit(incoming: IncomingMessage, unwelcome: Unwelcome | undefined): void {
+    if (unwelcome) throw notNow(unwelcome)
+    limitSource(incoming)
+  }
+
+  async function callOfVersion1(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    unwelcome: Unwelcome | undefined,
+    endpoint: Endpoint,
+  ): Promise<void> {
+    const call = beginCall(incoming, `/legacy${endpoint.path}`)
+    let answer: Answer
+    try {
+      admit(incoming, unwelcome)
+      answer = await legacy(incoming, endpoint, call, deps)
+    } catch (error) {
+      answer = answerOfError(error, endpoint.family, call, config.ERROR_STATUS)
+    }
+    write(outgoing, answer, call, retired)
+    note(call, incoming, answer.status)
+  }
+
+  async function callOfVersion2(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    unwelcome: Unwelcome | undefined,
+  ): Promise<void> {
+    const call = beginCall(incoming, '/service')
+    try {
+      admit(incoming, unwelcome)
+      await passThrough(incoming, outgoing, call.id, deps)
+    } catch (thrown) {
+      const error = asGatewayError(thrown)
+      noteError(call, error)
+      write(outgoing, legacyError(error, 'shipment', ''), call)
+    }
+    note(call, incoming, outgoing.statusCode)
+  }
+
+  function question(incoming: IncomingMessage, outgoing: ServerResponse, wing: string, answer: Answer): void {
+    const call = beginCall(incoming, wing)
+    write(outgoing, answer, call)
+    note(call, incoming, answer.status)
+  }
+
+  return (incoming, outgoing, unwelcome) => {
+    const wing = route(incoming.url ?? '/')
+    const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
+    const endpoint = endpoints.get(wing)
+    if (endpoint && endpoint.method === method) void callOfVersion1(incoming, outgoing, unwelcome, endpoint)
+    else if (wing === '/service') void callOfVersion2(incoming, outgoing, unwelcome)
+    else if (wing === '/own/healthz' && method === 'GET') question(incoming, outgoing, wing, alive)
+    else if (wing === '/own/readyz' && method === 'GET') question(incoming, outgoing, wing, readiness(ready()))
+    else return false
+    return true
   }
 }
 
@@ -88,7 +110,7 @@ function write(
   outgoing: ServerResponse,
   { status, headers, body }: Answer,
   { id }: Call,
-  more: Readonly<Record<string, string>>,
+  more: Readonly<Record<string, string>> = {},
 ): void {
   const length = Buffer.byteLength(body)
   const own = { 'Content-Type': JSON_TYPE, 'Content-Length': length, 'X-Request-Id': id }

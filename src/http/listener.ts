@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { getRequestListener } from '@hono/node-server'
 import type { Env, Unwelcome } from './call.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Logger } from './log.ts'
@@ -11,12 +10,15 @@ import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
 /** The part of an application that a listener needs. */
 export interface Application {
-  readonly fetch: (request: Request, bindings: Env['Bindings']) => Response | Promise<Response>
   /**
-   * Takes a call that needs neither a `Request` nor a `Response`; false leaves it to `fetch`.
+   * Takes a call that needs neither a `Request` nor a `Response`; false leaves it to the map.
    * @default takes none
    */
   readonly shortcut?: (incoming: IncomingMessage, outgoing: ServerResponse, unwelcome: Unwelcome | undefined) => boolean
+  /** Loads what answers all other calls, when the first of them comes: until then it would only make the start longer. */
+  readonly loadMap: () => Promise<{
+    readonly fetch: (request: Request, bindings: Env['Bindings']) => Response | Promise<Response>
+  }>
 }
 
 /** A server that listens. */
@@ -69,15 +71,19 @@ export async function listen(app: Application, options: ListenerOptions): Promis
     underWay.size > maxInFlight &&
     [...underWay].filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
   const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
-  const serve = getRequestListener(
-    (request, bindings) => {
-      // What listens here speaks HTTP/1, so that its bindings are those of `node:http`.
-      const { incoming, outgoing } = bindings as Env['Bindings']
-      return app.fetch(request, { incoming, outgoing, unwelcome: unwelcome() })
-    },
-    // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
-    { hostname: 'transload', errorHandler: () => badRequest() },
-  )
+  const load = async () => {
+    const [{ getRequestListener }, map] = await Promise.all([import('@hono/node-server'), app.loadMap()])
+    return getRequestListener(
+      (request, bindings) => {
+        // What listens here speaks HTTP/1, so that its bindings are those of `node:http`.
+        const { incoming, outgoing } = bindings as Env['Bindings']
+        return map.fetch(request, { incoming, outgoing, unwelcome: unwelcome() })
+      },
+      // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
+      { hostname: 'transload', errorHandler: () => badRequest() },
+    )
+  }
+  let serve: ReturnType<typeof load> | undefined
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse, refused = refusal(incoming)) => {
     if (done.has(incoming.socket)) return
     if (refused) {
@@ -91,7 +97,9 @@ export async function listen(app: Application, options: ListenerOptions): Promis
       if (!incoming.readableEnded) drain(incoming)
     })
     if (closing) outgoing.setHeader('Connection', 'close')
-    if (!app.shortcut?.(incoming, outgoing, unwelcome())) void serve(incoming, outgoing)
+    if (app.shortcut?.(incoming, outgoing, unwelcome())) return
+    serve ??= load()
+    void serve.then((answer) => answer(incoming, outgoing))
   }
   /** Ends a connection that has no request to be answered, once those before have their answers. */
   const part = (socket: Duplex, why: Refusal) => {

@@ -1,16 +1,19 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import type { Metric } from 'prom-client'
 import type { Call } from './call.ts'
+import { createTallies, type Tallies } from './tallies.ts'
 import type { Figures, Gather } from './worker-metrics.ts'
 
 /** What operators watch. Labels are names of ours alone: nothing that a caller sends can make a new series. */
 export interface Metrics {
   readonly noteCall: (call: Call, status: number) => void
-  /** In Prometheus' text format. */
-  readonly text: () => Promise<string>
-  readonly contentType: string
+  readonly scrape: () => Promise<Scrape>
 }
 
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** In Prometheus' text format. */
+export interface Scrape {
+  readonly type: string
+  readonly text: string
+}
 
 export interface MetricsOptions {
   /** Only tenants that the gateway itself knows have series of their own: in the other modes anybody may call himself anything. */
@@ -22,39 +25,28 @@ export interface MetricsOptions {
   readonly share?: ((own: () => Promise<Figures>) => Gather) | undefined
 }
 
-/** Opens the registry of one gateway. */
+/** Opens the metrics of one gateway. */
 export function createMetrics({ knowsTenants, share }: MetricsOptions): Metrics {
-  const registry = new Registry()
-  const registers = [registry]
-  const calls = new Counter({
-    name: 'transload_calls_total',
-    help: 'Calls by route, action, status, error code and tenant.',
-    labelNames: ['route', 'action', 'status', 'error', 'tenant'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'transload_call_seconds',
-    help: 'How long calls took.',
-    labelNames: ['action'],
-    buckets: SECONDS,
-    registers,
-  })
-  const unknownFields = new Counter({
-    name: 'transload_unknown_fields_total',
-    help: 'Fields that no mapping knows.',
-    labelNames: ['action'],
-    registers,
-  })
-  collectDefaultMetrics({ register: registry })
-  const gather = share?.(() => registry.getMetricsAsJSON())
+  const tallies = createTallies(knowsTenants)
+  let opened: ReturnType<typeof openRegistry> | undefined
+  const registry = () => (opened ??= openRegistry(tallies))
+  const gather = share?.(async () => (await registry()).own.getMetricsAsJSON())
   return {
-    contentType: registry.contentType,
-    text: async () => (gather ? AggregatorRegistry.aggregate(await gather()) : registry).metrics(),
-    noteCall: ({ route, action = '', error = '', startedAt, tenant: caller, unknownFields: unknown }, status) => {
-      const tenant = (knowsTenants && caller) || ''
-      calls.inc({ route, action, status, error, tenant })
-      seconds.observe({ action }, (performance.now() - startedAt) / 1000)
-      if (unknown > 0) unknownFields.inc({ action }, unknown)
+    noteCall: tallies.note,
+    scrape: async () => {
+      const { own, aggregate } = await registry()
+      const whole = gather ? aggregate(await gather()) : own
+      return { type: own.contentType, text: await whole.metrics() }
     },
   }
+}
+
+/** Loaded by the first scrape: no call needs it, and loading it would make the start longer by a tenth. */
+async function openRegistry({ calls, seconds, unknownFields }: Tallies) {
+  const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
+  const own = new Registry()
+  // Its own counters would work out the labels' hash anew for every call; what it asks of a metric is this much.
+  for (const metric of [calls, unknownFields, seconds]) own.registerMetric(metric as unknown as Metric)
+  collectDefaultMetrics({ register: own })
+  return { own, aggregate: (all: Figures[]) => AggregatorRegistry.aggregate(all) }
 }
