@@ -61,6 +61,9 @@ const steps = fc.oneof(
   step('audit', fc.tuple(tenant, name), (store, [one, of]) => store.audit(`bk_${one}_${of}`)),
 )
 
+/** On a machine that does other things as well. */
+const TIMEOUT_MS = 120_000
+
 /** How a model run goes. */
 export interface ModelOptions {
   readonly runs: number
@@ -70,7 +73,7 @@ export interface ModelOptions {
 
 /** Two gateways on one database, called in turn, answer as the memory engine does. */
 export function storeModel(newPlace: () => Promise<Place>, { runs, soon }: ModelOptions): void {
-  test('answers as the model does, whichever gateway is asked', async () => {
+  test('answers as the model does, whichever gateway is asked', { timeout: TIMEOUT_MS }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 60 }), async (run) => {
         const open = await newPlace()
