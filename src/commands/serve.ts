@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../config.ts'
 import { openGateway } from '../gateway.ts'
 import { createLog, type Logger } from '../http/log.ts'
 import { shareMetrics } from '../http/worker-metrics.ts'
-import { runWorkers, workerOrders } from '../http/workers.ts'
+import { reportService, runWorkers, workerOrders } from '../http/workers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { loadMappings } from '../mappings.ts'
 import { openNamedStore } from './with-store.ts'
@@ -44,6 +44,8 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   })
   const { url, adminUrl: admin } = gateway
   log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
+
+  if (cluster.isWorker) reportService()
 
   const signal = await (order ?? stopSignal())
   log.info({ signal }, 'draining')

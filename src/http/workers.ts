@@ -10,6 +10,7 @@ const PAUSE_MS = 1_000
 
 const STOP = 'stop'
 const READ_AGAIN = 'read again'
+const SERVES = 'serves'
 
 /** Runs processes that share the ports and the store; replaces those that die, and ends with all of them. */
 export async function runWorkers(
@@ -19,11 +20,12 @@ export async function runWorkers(
 ): Promise<number> {
   let stopping = false
   let exitCode = 0
-  let listened = false
+  let served = false
+  const hopeless = Promise.withResolvers<undefined>()
   // Metrics may be no numbers, which JSON does not know.
   cluster.setupPrimary({ serialization: 'advanced' })
-  cluster.once('listening', () => {
-    listened = true
+  cluster.on('message', (_worker, message) => {
+    if (message === SERVES) served = true
   })
   relayMetrics()
   process.on('SIGHUP', () => {
@@ -34,10 +36,10 @@ export async function runWorkers(
     const startedAt = performance.now()
     worker.once('exit', (code, signal) => {
       if (stopping) return
-      // What keeps all of them from ever listening, such as a port that is taken, is for somebody else to mend.
-      if (code === EXIT_CONFIG || (code === EXIT_FAILED && !listened)) {
+      // What keeps all of them from ever serving, such as a port that is taken, is for somebody else to mend.
+      if (code === EXIT_CONFIG || (code === EXIT_FAILED && !served)) {
         exitCode = code
-        return void process.kill(process.pid, 'SIGTERM')
+        return hopeless.resolve(undefined)
       }
       log.error({ pid: worker.process.pid, code, signal }, 'a worker ended and is replaced')
       if (performance.now() - startedAt > HEALTHY_AFTER_MS) start()
@@ -46,7 +48,7 @@ export async function runWorkers(
   }
   for (let i = 0; i < count; i += 1) start()
 
-  const signal = await stopSignal()
+  const signal = await Promise.race([stopSignal(), hopeless.promise])
   stopping = true
   log.info({ signal, workers: count }, 'draining')
   const workers = running()
@@ -67,6 +69,11 @@ async function end(worker: Worker): Promise<void> {
   if (worker.isConnected()) worker.send(STOP)
   else worker.process.kill('SIGKILL')
   await ended
+}
+
+/** Tells the process that started this worker that its doors are open. */
+export function reportService(): void {
+  process.send?.(SERVES)
 }
 
 /**

@@ -139,15 +139,17 @@ test('a store in memory is refused, for workers would not share it', async () =>
   expect([refused.code, refused.err]).toEqual([78, expect.stringMatching(/^ {2}STORE_URL .*WORKERS/m)])
 })
 
-test('a port that is taken ends all of them with 1', async () => {
+test.each(['PORT', 'ADMIN_PORT'])('a %s that is taken ends all of them with 1', async (name) => {
   const holder = createServer().listen(0, '127.0.0.1')
   await once(holder, 'listening')
   onTestFinished(() => void holder.close())
   const address = holder.address()
-  const PORT = String(typeof address === 'object' && address?.port)
   const failed = await run(process.execPath, SERVE, {
     cwd: ROOT,
-    env: envOf('http://127.0.0.1:1', { WORKERS: '2', PORT }),
+    env: envOf('http://127.0.0.1:1', {
+      WORKERS: '2',
+      [name]: String(typeof address === 'object' && address?.port),
+    }),
   })
   expect([failed.code, failed.err]).toEqual([1, expect.stringMatching(/EADDRINUSE/)])
 })
