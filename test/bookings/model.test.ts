@@ -225,9 +225,9 @@ describe('all at once', () => {
           return work.finally(() => underWay.delete(work))
         }
         const settleAll = async () => {
-          // Who settles lets the time-out of the calls pass first.
-          await Promise.allSettled(underWay)
+          // Who settles lets the time-out of the calls pass first, of all that what is in doubt may be made of.
           const inDoubt = await pair.store.listClaims({ state: 'unknown' })
+          await Promise.allSettled(underWay)
           for (const claim of inDoubt) await pair.operator(claim)
         }
         const caller = async (script: (typeof scripts)[number]) => {
