@@ -72,7 +72,19 @@ const anyField = fc
 
 const anyValue = fc.oneof(fc.anything(), fc.double(), fc.string(), fc.integer())
 
-describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { schema, remark }) => {
+describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { schema, remark, decode }) => {
+  test('decodes as its schema does, to the same value or to a refusal in the same words', () => {
+    fc.assert(
+      fc.property(anyField, (before) => {
+        const result = z.safeDecode(schema, before)
+        const made = decode?.(before)
+        if (result.success) expect(made).toEqual(result.data)
+        else expect(made).toMatchObject({ message: result.error.issues[0]?.message })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
   test('never throws, and refuses in words that do not repeat the value', () => {
     fc.assert(
       fc.property(anyField, (before) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Remark } from './codec.ts'
+import { type Codec, Failed, type Remark } from './codec.ts'
 import type { Alternative, Fallback, Need, Row, Settings } from './declare.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
@@ -166,12 +166,13 @@ function inWords(alternative: Alternative): string[] {
 
 const UNDECODED = Symbol('undecoded')
 
-function decode<T>(
-  run: RequestRun,
-  field: string,
-  codec: { readonly name: string; readonly schema: z.ZodType<T, string> },
-  before: string,
-): T | typeof UNDECODED {
+function decode<T>(run: RequestRun, field: string, codec: Codec<T>, before: string): T | typeof UNDECODED {
+  if (codec.decode) {
+    const made = codec.decode(before)
+    if (!(made instanceof Failed)) return made
+    run.problems.push({ field, code: codec.name, message: `${field} ${made.message}` })
+    return UNDECODED
+  }
   const result = z.safeDecode(codec.schema, before)
   if (result.success) return result.data
   for (const { message } of result.error.issues) {

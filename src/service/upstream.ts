@@ -117,18 +117,19 @@ export function createUpstream({
     pools.set(id, made)
     return made
   }
+  const alone = async (request: UpstreamRequest): Promise<UpstreamReply> => {
+    const client = new Client(request.origin, options)
+    try {
+      return await exchange(client, request, deadlines)
+    } finally {
+      client.destroy().catch(() => undefined)
+    }
+  }
 
   return {
     pool,
-    call: async (request) => {
-      if (!request.alone) return exchange(pool(request.origin, request.pool), request, deadlines)
-      const client = new Client(request.origin, options)
-      try {
-        return await exchange(client, request, deadlines)
-      } finally {
-        client.destroy().catch(() => undefined)
-      }
-    },
+    call: (request) =>
+      request.alone ? alone(request) : exchange(pool(request.origin, request.pool), request, deadlines),
     close: async () => {
       // Whoever still waits for an answer here has hung up, and bookings have connections of their own.
       await Promise.all([...pools.values()].map((made) => made.destroy()))
