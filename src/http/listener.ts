@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { type Bag, createBag } from '../bag.ts'
 import type { Env, Unwelcome } from './call.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Logger } from './log.ts'
@@ -61,15 +62,15 @@ const MANNERS = {
 /** Listens for an application; refuses what must not reach any route. */
 export async function listen(app: Application, options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
-  const underWay = new Set<ServerResponse>()
+  const underWay = createBag<ServerResponse>()
   /** The connections whose last reply is decided: whatever still comes over them is no request. */
   const done = new WeakSet<Duplex>()
   let closing = false
   let emptied = () => {}
   /** A reply that is only still to be read is no work, and must not keep others from theirs. */
   const isFull = () =>
-    underWay.size > maxInFlight &&
-    [...underWay].filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
+    underWay.size() > maxInFlight &&
+    underWay.items().filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
   const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
   const load = async () => {
     const [{ getRequestListener }, map] = await Promise.all([import('@hono/node-server'), app.loadMap()])
@@ -90,10 +91,10 @@ export async function listen(app: Application, options: ListenerOptions): Promis
       done.add(incoming.socket)
       return refuse(outgoing, refused)
     }
-    underWay.add(outgoing)
+    const held = underWay.add(outgoing)
     outgoing.once('close', () => {
-      underWay.delete(outgoing)
-      if (underWay.size === 0) emptied()
+      underWay.take(held)
+      if (underWay.size() === 0) emptied()
       if (!incoming.readableEnded) drain(incoming)
     })
     if (closing) outgoing.setHeader('Connection', 'close')
@@ -105,7 +106,7 @@ export async function listen(app: Application, options: ListenerOptions): Promis
   const part = (socket: Duplex, why: Refusal) => {
     if (done.has(socket)) return
     done.add(socket)
-    const pending = [...underWay].filter(({ req }) => req.socket === socket)
+    const pending = underWay.items().filter(({ req }) => req.socket === socket)
     // A request that is not all there is the one that is refused; taking the reply for another's would be a lie.
     const refused = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
     const last = pending.at(-1)
@@ -148,11 +149,11 @@ export async function listen(app: Application, options: ListenerOptions): Promis
     close: async (graceMs) => {
       closing = true
       unwatch?.()
-      for (const outgoing of underWay) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+      for (const outgoing of underWay.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
       await within(LAST_WORDS_MS, closed)
-      if (underWay.size > 0) await within(graceMs, new Promise<void>((resolve) => (emptied = resolve)))
+      if (underWay.size() > 0) await within(graceMs, new Promise<void>((resolve) => (emptied = resolve)))
       hangUp()
       await closed
       clearInterval(watch)
@@ -171,11 +172,11 @@ function drain(incoming: IncomingMessage): void {
  * Lets go of callers that do not take what is ready for them. It looks at all of them now and then: a timer for every
  * reply would cost every call, and nearly none ever goes off.
  */
-function letGoOfSlowReaders(underWay: ReadonlySet<ServerResponse>): NodeJS.Timeout {
+function letGoOfSlowReaders(underWay: Bag<ServerResponse>): NodeJS.Timeout {
   const readySince = new WeakMap<ServerResponse, number>()
   return setInterval(() => {
     const now = performance.now()
-    for (const outgoing of underWay) {
+    for (const outgoing of underWay.items()) {
       if (!outgoing.writableEnded) continue
       const since = readySince.get(outgoing) ?? now
       readySince.set(outgoing, since)

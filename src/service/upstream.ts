@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { Client, type Dispatcher, Pool } from 'undici'
+import type { Held } from '../bag.ts'
 import { createDeadlines, type Deadlines, type Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
 
@@ -169,6 +170,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #size = 0
+  readonly #held: Held<Waiting>
   readonly #chunks: Buffer[] = []
 
   constructor(
@@ -181,7 +183,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#deadlines = deadlines
     this.#resolve = resolve
     this.#reject = reject
-    deadlines.add(this)
+    this.#held = deadlines.add(this)
   }
 
   late(): void {
@@ -230,7 +232,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   #ends(): boolean {
     if (this.#over) return false
     this.#over = true
-    this.#deadlines.delete(this)
+    this.#deadlines.take(this.#held)
     return true
   }
 }

@@ -21,7 +21,7 @@ import { StoreTooNew } from './store.ts'
 const BUSY_TIMEOUT_MS = 5_000
 /** How many writes share a commit at most, so that the first does not wait for the thousands behind it. */
 const GROUP = 1_000
-const CACHE_KIB = 16_384
+const CACHE_KIB = 8_192
 /** A larger log means fewer times that pages are copied into the database; the log stays below twice this. */
 const CHECKPOINT_PAGES = 4_000
 const LOG_LIMIT_BYTES = 64 * 1024 * 1024

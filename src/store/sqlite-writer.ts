@@ -43,13 +43,16 @@ interface Waiting {
 
 /** Starts the thread that writes, and starts it again should it die. */
 export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvents): Writer {
-  const waiting = new Map<number, Waiting>()
+  /** What the worker has, in the order of its numbers; what has been answered is taken out. */
+  let atWorker: (Waiting | undefined)[] = []
+  let firstNo = 1
+  let unanswered = 0
   const started = Promise.withResolvers<void>()
   let worker: Worker | undefined
   let restart: NodeJS.Timeout | undefined
   let deaths = 0
   let lastNo = 0
-  let unsent: Call[] = []
+  let unsent: Waiting[] = []
   /** Whether calls are with the worker, or will be at the end of this turn of the event loop. */
   let busy = false
   let opened = false
@@ -77,7 +80,7 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   function receive(message: FromWorker): void {
     if ('answers' in message) {
       settle(message.answers, message.pulse)
-      flush()
+      if (unanswered === 0) flush()
     } else if (message.ready) {
       opened = true
       deaths = 0
@@ -93,27 +96,29 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   }
 
   function settle(answers: readonly Answer[], pulse: number | undefined): void {
-    const asked = answers.map(({ no }) => waiting.get(no)).filter((one) => one !== undefined)
     if (pulse !== undefined) {
       onCommit(
         pulse,
-        asked.map(({ call }) => call),
+        answers.flatMap(({ no }) => atWorker[no - firstNo]?.call ?? []),
       )
     }
     for (const answer of answers) {
-      const one = waiting.get(answer.no)
-      waiting.delete(answer.no)
-      if (answer.down !== undefined) one?.reject(new StoreDown(`The store cannot write: ${answer.down}`))
-      else if (answer.failed !== undefined) one?.reject(new Error(`The store refused a write: ${answer.failed}`))
-      else one?.resolve(answer.result)
+      const one = atWorker[answer.no - firstNo]
+      if (!one) continue
+      atWorker[answer.no - firstNo] = undefined
+      unanswered -= 1
+      if (answer.down !== undefined) one.reject(new StoreDown(`The store cannot write: ${answer.down}`))
+      else if (answer.failed !== undefined) one.reject(new Error(`The store refused a write: ${answer.failed}`))
+      else one.resolve(answer.result)
     }
   }
 
   /** Whether the dead thread had committed is not known; that nobody was told so, is. */
   function lose(reason: string): void {
-    for (const one of waiting.values()) one.reject(new StoreDown(reason))
-    waiting.clear()
+    for (const one of [...atWorker, ...unsent]) one?.reject(new StoreDown(reason))
+    atWorker = []
     unsent = []
+    unanswered = 0
     busy = false
     started.resolve()
     onState({ ready: false, error: new StoreDown(reason) })
@@ -126,8 +131,16 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   /** Sends what has gathered, unless there is nothing. */
   function flush(): void {
     busy = unsent.length > 0
-    if (!busy) return
-    send({ calls: unsent })
+    const [next] = unsent
+    if (!next) return
+    if (unanswered === 0) {
+      atWorker = unsent
+      firstNo = next.call.no
+    } else {
+      atWorker.push(...unsent)
+    }
+    unanswered += unsent.length
+    send({ calls: unsent.map(({ call }) => call) })
     unsent = []
   }
 
@@ -135,20 +148,19 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   return {
     started: started.promise,
     opened: () => opened,
-    touching: () => waiting.values().some(({ call }) => touches(call)),
+    touching: () => [...atWorker, ...unsent].some((one) => one && touches(one.call)),
     call(name, ...args) {
       if (closed) return Promise.reject(new StoreDown('The store is closed.'))
       if (!worker) return Promise.reject(new StoreDown("The store's writing thread is starting again."))
       lastNo += 1
       const call = { no: lastNo, name, args }
-      unsent.push(call)
+      const { promise, resolve, reject } = Promise.withResolvers<never>()
+      // The worker answers with what the write of that name returned.
+      unsent.push({ call, resolve: resolve as (result: unknown) => void, reject })
       // A message costs more than what is in it, and so does a commit: what one turn of the event loop asks for travels
       // together, and so does all that comes while the worker commits.
       if (!busy) setImmediate(flush)
       busy = true
-      const { promise, resolve, reject } = Promise.withResolvers<never>()
-      // The worker answers with what the write of that name returned.
-      waiting.set(call.no, { call, resolve: resolve as (result: unknown) => void, reject })
       return promise
     },
     async close() {
