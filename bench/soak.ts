@@ -29,7 +29,7 @@ const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64'
 const CLEAR_EVERY_MS = 5_000
 
 /** Node gives new objects up to 134 MB before it looks which are still needed. */
-const LIKE_THE_IMAGE = ['--max-semi-space-size=4']
+const LIKE_THE_IMAGE = ['--max-semi-space-size=16']
 
 /** What a process takes of memory, in MB: VmRSS in `/proc/<pid>/status` (proc(5)). */
 function residentMegabytes(pid: number): number {

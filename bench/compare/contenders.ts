@@ -20,9 +20,16 @@ export interface Contender {
   readonly start: (place: Place) => Promise<Running>
 }
 
+const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+
+/** What the image puts into the environment. */
+const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
+  [...DOCKERFILE.matchAll(/^ENV (.*)$/gm)].flatMap(([, pairs = '']) => pairs.split(' ').map((pair) => pair.split('='))),
+)
+
 /** How the image starts the gateway: the last `CMD` of the Dockerfile. */
 export function shippedCommand(): readonly string[] {
-  const commands = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').match(/^CMD \[.*\]$/gm) ?? []
+  const commands = DOCKERFILE.match(/^CMD \[.*\]$/gm) ?? []
   const [, ...words]: string[] = JSON.parse(commands.at(-1)?.slice('CMD '.length) ?? '[]')
   return [process.execPath, ...words.map((word) => (word.endsWith('.js') ? join(ROOT, word) : word))]
 }
@@ -39,7 +46,7 @@ interface GatewayOptions {
 export async function startGateway({ folder, servicePort }: Place, options: GatewayOptions = {}): Promise<Running> {
   const port = await freePort()
   const env = {
-    NODE_ENV: 'production',
+    ...shippedEnv,
     V2_BASE_URL: `http://${HOST}:${servicePort}`,
     STORE_URL: options.storeUrl ?? join(folder, 'transload.db'),
     EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
