@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import { readTenants } from '../callers/tenants-file.ts'
 import { type Config, readConfig } from '../config.ts'
-import { openGateway } from '../gateway.ts'
 import { createLog, type Logger } from '../http/log.ts'
 import { shareMetrics } from '../http/worker-metrics.ts'
 import { reportService, runWorkers, workerOrders } from '../http/workers.ts'
@@ -29,10 +28,14 @@ export async function serve(): Promise<number> {
 
 async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
   const order = cluster.isWorker ? workerOrders() : undefined
-  const store = await openNamedStore(config.STORE_URL, {
-    cacheBytes: config.STORE_CACHE_BYTES,
-    onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
-  })
+  // The gateway is loaded while the store is opened.
+  const [store, { openGateway }] = await Promise.all([
+    openNamedStore(config.STORE_URL, {
+      cacheBytes: config.STORE_CACHE_BYTES,
+      onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
+    }),
+    import('../gateway.ts'),
+  ])
   const gateway = await openGateway(config, {
     catalog,
     store,

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -8,6 +8,9 @@ import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Logger } from './log.ts'
 import { badRequest, notServed, parserRefusal, type Refusal, refusal, refuse, UNEXPECTED, written } from './refusals.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
+
+/** An import would ask the module for all it has, and so load a `fetch` that nothing here uses: 20 ms of every start. */
+const { createServer } = process.getBuiltinModule('node:http')
 
 /** The part of an application that a listener needs. */
 export interface Application {
