@@ -13,24 +13,34 @@ export interface Deadlines {
   readonly take: (held: Held<Waiting>) => void
 }
 
-const LOOK_EVERY_MS = 10
-
 /** Makes a watch with one timer for all: a timer for each would cost every call, and nearly none ever goes off. */
 export function createDeadlines(): Deadlines {
   const all = createBag<Waiting>()
-  let looking = false
+  let timer: NodeJS.Timeout | undefined
+  /** When the timer goes off: at the earliest deadline of those that were there when it was set, or came since. */
+  let lookAt = Number.POSITIVE_INFINITY
 
-  const look = () => {
+  function setTimer(at: number): void {
+    clearTimeout(timer)
+    lookAt = at
+    // What is under way keeps the process alive by its connection.
+    timer = setTimeout(look, Math.ceil(Math.max(0, at - performance.now()))).unref()
+  }
+
+  function look(): void {
     const now = performance.now()
-    for (const waiting of all.items()) if (waiting.deadline <= now) waiting.late()
-    looking = all.size() > 0
-    if (looking) setTimeout(look, LOOK_EVERY_MS)
+    let earliest = Number.POSITIVE_INFINITY
+    for (const waiting of all.items()) {
+      if (waiting.deadline <= now) waiting.late()
+      else earliest = Math.min(earliest, waiting.deadline)
+    }
+    lookAt = earliest
+    if (earliest < Number.POSITIVE_INFINITY) setTimer(earliest)
   }
 
   return {
     add: (waiting) => {
-      if (!looking) setTimeout(look, LOOK_EVERY_MS)
-      looking = true
+      if (waiting.deadline < lookAt) setTimer(waiting.deadline)
       return all.add(waiting)
     },
     take: all.take,
