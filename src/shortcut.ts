@@ -59,15 +59,13 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     endpoint: Endpoint,
   ): Promise<void> {
     const call = beginCall(incoming, `/legacy${endpoint.path}`)
-    let answer: Answer
     try {
       admit(incoming, unwelcome)
-      answer = await legacy(incoming, endpoint, call, deps)
+      write(outgoing, await legacy(incoming, endpoint, call, deps), call, retired)
     } catch (error) {
-      answer = answerOfError(error, endpoint.family, call, config.ERROR_STATUS)
+      write(outgoing, answerOfError(error, endpoint.family, call, config.ERROR_STATUS), call, retired)
     }
-    write(outgoing, answer, call, retired)
-    note(call, incoming, answer.status)
+    note(call, incoming, outgoing.statusCode)
   }
 
   async function callOfVersion2(
@@ -87,6 +85,11 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     note(call, incoming, outgoing.statusCode)
   }
 
+  /** What even its own error could not be told of costs a connection, never the gateway. */
+  function go(outgoing: ServerResponse, work: Promise<void>): void {
+    work.catch(() => outgoing.destroy())
+  }
+
   function question(incoming: IncomingMessage, outgoing: ServerResponse, wing: string, answer: Answer): void {
     const call = beginCall(incoming, wing)
     write(outgoing, answer, call)
@@ -97,8 +100,8 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     const wing = route(incoming.url ?? '/')
     const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
     const endpoint = endpoints.get(wing)
-    if (endpoint && endpoint.method === method) void callOfVersion1(incoming, outgoing, unwelcome, endpoint)
-    else if (wing === '/service') void callOfVersion2(incoming, outgoing, unwelcome)
+    if (endpoint && endpoint.method === method) go(outgoing, callOfVersion1(incoming, outgoing, unwelcome, endpoint))
+    else if (wing === '/service') go(outgoing, callOfVersion2(incoming, outgoing, unwelcome))
     else if (wing === '/own/healthz' && method === 'GET') question(incoming, outgoing, wing, alive)
     else if (wing === '/own/readyz' && method === 'GET') question(incoming, outgoing, wing, readiness(ready()))
     else return false

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { createRetry, type Retry } from '../service/retries.ts'
+import { createRetry, type Retry, timeAsked } from '../service/retries.ts'
 import { NoReply, type Upstream, type UpstreamReply } from '../service/upstream.ts'
 import { serviceWords } from '../service/words.ts'
 import { repeatsCredential } from './secret-echo.ts'
@@ -141,7 +141,7 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
   return new GatewayError('login-failed', `The service gives no token now; try again later.${said}`, {
     status: status === 503 || status === 429 ? 503 : 502,
     serviceStatus: status,
-    headers: { 'Retry-After': headers['retry-after'] ?? '5' },
+    headers: { 'Retry-After': timeAsked(headers) ?? '5' },
   })
 }
 

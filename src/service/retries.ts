@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { NoReply, type UpstreamReply } from './upstream.ts'
 
 /** Makes an attempt again where that can do no harm and may help, as long as few others have to. */
@@ -46,6 +47,14 @@ const isReply = (outcome: unknown): outcome is UpstreamReply =>
 function isTemporary(outcome: unknown): boolean {
   if (outcome instanceof NoReply) return outcome.silence === 'unsent' || outcome.silence === 'lost'
   return isReply(outcome) && TEMPORARY.has(outcome.status)
+}
+
+/** Seconds or a date; what is neither is nothing that an answer of ours should repeat. */
+const A_TIME = /^[\w,: -]{1,40}$/
+
+/** The time that a reply asks to wait for. */
+export function timeAsked({ 'retry-after': asked }: IncomingHttpHeaders): string | undefined {
+  return asked !== undefined && A_TIME.test(asked) ? asked : undefined
 }
 
 /** A service that names a time is not asked again before; one that names a date is not asked sooner than others. */

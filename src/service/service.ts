@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import { type Circuit, createCircuit } from './circuit.ts'
-import { createRetry, type Retry } from './retries.ts'
+import { createRetry, type Retry, timeAsked } from './retries.ts'
 import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
 import type { NoReply, Upstream, UpstreamReply } from './upstream.ts'
 import { replyText, serviceWords } from './words.ts'
@@ -192,8 +192,8 @@ export function noReplyError(error: NoReply): GatewayError {
 /** The error of a reply that is no success: the service's own words, where it has any. */
 export function refusal({ status, headers, body }: UpstreamReply): GatewayError {
   const words = serviceWords(body)
-  const retryAfter = headers['retry-after']
-  const later = retryAfter === undefined ? {} : { 'Retry-After': retryAfter }
+  const asked = timeAsked(headers)
+  const later = asked === undefined ? {} : { 'Retry-After': asked }
   if (status === 503) {
     return new GatewayError('service-unavailable', said('The service is not available now; try again later', words), {
       serviceStatus: status,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState } from '../../src/store/store.ts'
 
@@ -98,7 +98,7 @@ export async function killUnderLoad({
   let over = false
   const bookUntilAnswered = async (reference: string) => {
     for (;;) {
-      const answer = await call(await door.promise, reference)
+      const answer = await book(await door.promise, reference)
       if (answer?.word === 'Yes') return void acknowledged.set(reference, answer.id)
       if (answer?.word === 'Unknown') return void unknown.add(reference)
       await pause(RETRY_PAUSE_MS)
@@ -137,34 +137,7 @@ export async function killUnderLoad({
     await gone
     await sandbox.idle()
 
-    const made = new Map<string, number>()
-    for (const { external_id: reference = '' } of sandbox.shipments.values()) {
-      made.set(reference, (made.get(reference) ?? 0) + 1)
-    }
-    const store = await openStore(storeUrl)
-    const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
-    const claimed = new Map(claims.map((claim) => [claim.reference, claim]))
-    let lost = 0
-    for (const [reference, id] of acknowledged) {
-      const links = await store.links('demo', reference)
-      const kept = links.some((link) => link.id === id)
-      const claim = claimed.get(reference)
-      if (!sandbox.shipments.has(id) || !kept || claim?.state !== 'booked' || claim.shipment !== id) lost += 1
-    }
-    await store.close()
-    const states: Partial<Record<ClaimState, number>> = {}
-    for (const { state } of claims) states[state] = (states[state] ?? 0) + 1
-    return {
-      kills,
-      references,
-      acknowledged: acknowledged.size,
-      unknown: unknown.size,
-      unknownButBooked: [...unknown].filter((reference) => made.has(reference)).length,
-      shipments: sandbox.shipments.size,
-      duplicates: [...made.values()].reduce((sum, count) => sum + count - 1, 0),
-      lost,
-      states,
-    }
+    return { kills, references, ...(await countUp(sandbox, storeUrl, { acknowledged, unknown })) }
   } finally {
     over = true
     child?.kill('SIGKILL')
@@ -173,8 +146,49 @@ export async function killUnderLoad({
   }
 }
 
+/** What callers were told of the references that they wanted booked. */
+export interface Told {
+  /** With the id of the shipment. */
+  readonly acknowledged: ReadonlyMap<string, string>
+  readonly unknown: ReadonlySet<string>
+}
+
+/** Holds what callers were told against what the service and the store have. */
+export async function countUp(
+  sandbox: Sandbox,
+  storeUrl: string,
+  { acknowledged, unknown }: Told,
+): Promise<Omit<KillReport, 'kills' | 'references'>> {
+  const made = new Map<string, number>()
+  for (const { external_id: reference = '' } of sandbox.shipments.values()) {
+    made.set(reference, (made.get(reference) ?? 0) + 1)
+  }
+  const store = await openStore(storeUrl)
+  const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
+  const claimed = new Map(claims.map((claim) => [claim.reference, claim]))
+  let lost = 0
+  for (const [reference, id] of acknowledged) {
+    const links = await store.links('demo', reference)
+    const kept = links.some((link) => link.id === id)
+    const claim = claimed.get(reference)
+    if (!sandbox.shipments.has(id) || !kept || claim?.state !== 'booked' || claim.shipment !== id) lost += 1
+  }
+  await store.close()
+  const states: Partial<Record<ClaimState, number>> = {}
+  for (const { state } of claims) states[state] = (states[state] ?? 0) + 1
+  return {
+    acknowledged: acknowledged.size,
+    unknown: unknown.size,
+    unknownButBooked: [...unknown].filter((reference) => made.has(reference)).length,
+    shipments: sandbox.shipments.size,
+    duplicates: [...made.values()].reduce((sum, count) => sum + count - 1, 0),
+    lost,
+    states,
+  }
+}
+
 /** One try; undefined where the connection broke or the answer says to come again. */
-async function call(url: string, reference: string): Promise<{ word: string; id: string } | undefined> {
+export async function book(url: string, reference: string): Promise<{ word: string; id: string } | undefined> {
   try {
     const response = await fetch(`${url}/createShipment.php`, {
       method: 'POST',

@@ -182,6 +182,12 @@ describe('a refusal of the service', () => {
     expect(answer.headers.get('retry-after')).toBe('17')
   })
 
+  test('that asks to wait for something else than a time says nothing of it', async () => {
+    const answer = await failing('quote.get', { kind: 'status', status: 429, headers: { 'retry-after': 'une année' } })
+    expect(answer.status).toBe(429)
+    expect(answer.headers.has('retry-after')).toBe(false)
+  })
+
   test('of an id is 404', async () => {
     const body = { message: 'gone' }
     for (const name of ['quote.update', 'quote.approve', 'shipment.get', 'shipment.update'] as const) {
