@@ -40,6 +40,7 @@ function residentMegabytes(pid: number): number {
 async function startGateway(service: string, folder: string): Promise<{ url: string; child: ChildProcess }> {
   const env = {
     ...process.env,
+    MALLOC_ARENA_MAX: '2',
     ...{ V2_BASE_URL: service, HOST, PORT: '0', ADMIN_PORT: '0', STORE_URL: join(folder, 'soak.db') },
     ...{ EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'), UPSTREAM_TIMEOUT_MS: '500' },
   }
