@@ -37,5 +37,5 @@ STOPSIGNAL SIGTERM
 # Whether it lives, not whether it is ready: a store that is away comes back without a new container.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "dist/src/main.js", "healthcheck"]
-# What Node takes by itself where there is memory enough; on a small machine it would take less, and collect more often.
-CMD ["node", "--max-semi-space-size=16", "dist/src/main.js", "serve"]
+# Half of what Node takes by itself for new objects: as many calls a second, and 24 MB less.
+CMD ["node", "--max-semi-space-size=8", "dist/src/main.js", "serve"]

@@ -9,10 +9,11 @@ import { parseArgs } from 'node:util'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { shippedCommand, shippedEnv } from './compare/contenders.ts'
 
 /*
  * Whether memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
- * The gateway runs as a process of its own before a stand-in of the service; the load is every kind of call, good and
+ * The gateway runs compiled (npm run build), as the image starts it, before a stand-in of the service; the load is every kind of call, good and
  * bad, some of them hostile. Prints what the gateway's memory is every ten seconds, and one line of JSON at the end.
  */
 
@@ -28,9 +29,6 @@ const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64'
 /** The stand-in keeps what was booked; it begins anew before that is what the machine is busy with. */
 const CLEAR_EVERY_MS = 5_000
 
-/** Node gives new objects up to 134 MB before it looks which are still needed. */
-const LIKE_THE_IMAGE = ['--max-semi-space-size=16']
-
 /** What a process takes of memory, in MB: VmRSS in `/proc/<pid>/status` (proc(5)). */
 function residentMegabytes(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -40,12 +38,12 @@ function residentMegabytes(pid: number): number {
 async function startGateway(service: string, folder: string): Promise<{ url: string; child: ChildProcess }> {
   const env = {
     ...process.env,
-    MALLOC_ARENA_MAX: '2',
+    ...shippedEnv,
     ...{ V2_BASE_URL: service, HOST, PORT: '0', ADMIN_PORT: '0', STORE_URL: join(folder, 'soak.db') },
     ...{ EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'), UPSTREAM_TIMEOUT_MS: '500' },
   }
-  const main = join(import.meta.dirname, '../src/main.ts')
-  const child = spawn(process.execPath, [...LIKE_THE_IMAGE, main, 'serve'], {
+  const [command = '', ...words] = shippedCommand()
+  const child = spawn(command, words, {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })

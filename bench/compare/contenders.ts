@@ -23,7 +23,7 @@ export interface Contender {
 const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
 
 /** What the image puts into the environment. */
-const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
+export const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
   [...DOCKERFILE.matchAll(/^ENV (.*)$/gm)].flatMap(([, pairs = '']) => pairs.split(' ').map((pair) => pair.split('='))),
 )
 
