@@ -37,25 +37,25 @@ const postgres = values.fault === 'fsync' ? undefined : await startPostgres()
 const storeUrl = postgres ? await postgres.createDatabase() : join(folder, 'store.db')
 
 /** Starts the gateway; `words` come before its own. */
-async function start(words: readonly string[]): Promise<{ url: string; child: ChildProcess }> {
+async function start(words: readonly string[]): Promise<{ url: string; pid: number; child: ChildProcess }> {
   const [command = '', ...rest] = [...words, process.execPath, join(import.meta.dirname, '../src/main.ts'), 'serve']
   const env = {
     ...{ PATH: process.env['PATH'] ?? '', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' },
     ...{ V2_BASE_URL: sandbox.url, STORE_URL: storeUrl, EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') },
   }
   const child = spawn(command, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const url = await new Promise<string>((resolve) => {
+  const said = await new Promise<{ url: string; pid: number }>((resolve) => {
     createInterface(child.stdout).on('line', (line) => {
-      if (line.includes('"listening"')) resolve(JSON.parse(line).url)
+      if (line.includes('"listening"')) resolve(JSON.parse(line))
     })
   })
-  return { url, child }
+  return { url: said.url, pid: said.pid, child }
 }
 
-/** Ends it as an operator does; strace hands the signal on. */
-async function stop(child: ChildProcess): Promise<void> {
+/** Ends it as an operator does; strace would keep the signal for itself. */
+async function stop({ pid, child }: { readonly pid: number; readonly child: ChildProcess }): Promise<void> {
   const gone = once(child, 'close')
-  child.kill('SIGTERM')
+  process.kill(pid, 'SIGTERM')
   await gone
 }
 
@@ -115,8 +115,8 @@ try {
   const whole = await start([])
   url = whole.url
   await Promise.all(calling)
-  await stop(failing.child)
-  await stop(whole.child)
+  await stop(failing)
+  await stop(whole)
   const report = { kills: 0, references, ...(await countUp(sandbox, storeUrl, { acknowledged, unknown })) }
   process.stdout.write(`${values.fault}: ${refused} answers that nothing was booked; ${inWords(report)}\n`)
   process.exitCode = report.duplicates + report.lost > 0 ? 1 : 0

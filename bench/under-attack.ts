@@ -65,7 +65,14 @@ const at = (sorted: readonly Answer[], share: number) =>
 function inWords(what: string, answers: readonly Answer[], status: number, pid: number): string {
   const wrong = answers.filter((answer) => answer.status !== status).length
   const sorted = answers.toSorted((one, other) => one.ms - other.ms)
-  const figures = [answers.length, wrong, at(sorted, 0.5), at(sorted, 0.99), at(sorted, 0.9999), residentMegabytes(pid)]
+  const figures = [
+    answers.length,
+    wrong,
+    at(sorted, 0.5),
+    at(sorted, 0.99),
+    at(sorted, 0.9999),
+    Math.round(residentMegabytes(pid)),
+  ]
   if (wrong > 0) process.exitCode = 1
   return `| ${what} | ${figures.join(' | ')} |\n`
 }

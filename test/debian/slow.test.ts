@@ -6,6 +6,8 @@ import { get, openHouse, post } from '../house.ts'
 
 const CONNECTIONS = 1_000
 const SECONDS = 20
+/** What a thousand callers may take at once; replies that wait for them are the same bytes. */
+const MOST_BYTES = 512 * 1024 * 1024
 
 /** The three ways of slowhttptest to be slow: with the headers, with the body, with reading the reply. */
 const MODES = {
@@ -32,7 +34,10 @@ test.each(NAMES)(
       over = true
     })
     const statuses: number[] = []
+    const before = process.memoryUsage.rss()
+    let most = before
     for (let i = 0; !over; i += 1) {
+      most = Math.max(most, process.memoryUsage.rss())
       statuses.push((await get(house, '/healthz')).status)
       statuses.push((await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })).status)
       await pause(50)
@@ -40,6 +45,7 @@ test.each(NAMES)(
     const { out } = await attack
     expect(statuses.length).toBeGreaterThan(20)
     expect(statuses.filter((status) => status !== 200)).toEqual([])
+    expect(most - before).toBeLessThan(MOST_BYTES)
     // It was slow with all of them at once, its own probe was answered, and who still sends was let go.
     expect(out).toMatch(/connected:\W.*\b1000\b/)
     expect(out).not.toMatch(/service available:\W.*\bNO\b/)
