@@ -34,8 +34,8 @@ export interface ShortcutDeps extends LegacyDeps, PassThroughDeps {
 
 /**
  * Makes the way past the map for the calls that come most often: of version 1, as they are meant to be made, of version 2,
- * and whether the gateway lives. A `Request`, a `Response` and a walk through middleware would cost them a tenth of all
- * there is to do (docs/decisions/0009).
+ * and whether the gateway lives. They need no `Request`, no `Response` and no walk through middleware
+ * (docs/decisions/0009).
  */
 export function createShortcut(deps: ShortcutDeps): Required<Application>['shortcut'] {
   const { config, catalog, route, limitSource, log, metrics, ready } = deps
