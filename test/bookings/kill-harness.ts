@@ -12,8 +12,10 @@ import type { ClaimState } from '../../src/store/store.ts'
 
 /** How the gateway is killed, and who calls meanwhile. */
 export interface KillOptions {
-  /** How often it is killed. */
+  /** How often it is killed, at most. */
   readonly kills: number
+  /** Kill no more once the service has booked a reference twice. */
+  readonly untilDuplicate?: boolean
   /** The program itself, or the one without claims that must fail. */
   readonly build: 'claiming' | 'unclaimed'
   /** @default 16 */
@@ -61,6 +63,7 @@ const SCRIPTS = {
 export async function killUnderLoad({
   kills,
   build,
+  untilDuplicate = false,
   callers = 16,
   longestLifeMs = 800,
   onKill,
@@ -94,7 +97,8 @@ export async function killUnderLoad({
 
   const acknowledged = new Map<string, string>()
   const unknown = new Set<string>()
-  let references = 0
+  let wanted = 0
+  let killed = 0
   let over = false
   const bookUntilAnswered = async (reference: string) => {
     for (;;) {
@@ -106,14 +110,14 @@ export async function killUnderLoad({
   }
   const caller = async () => {
     while (!over) {
-      references += 1
-      await bookUntilAnswered(`REF-${references}`)
+      wanted += 1
+      await bookUntilAnswered(`REF-${wanted}`)
     }
   }
 
   try {
     const calling = Array.from({ length: callers }, caller)
-    for (let killed = 1; killed <= kills; killed += 1) {
+    while (killed < kills && !(untilDuplicate && duplicates(sandbox) > 0)) {
       const victim = start()
       if (Math.random() < KILLED_EARLY) {
         await pause(Math.random() * START_TAKES_MS)
@@ -127,6 +131,7 @@ export async function killUnderLoad({
       // Callers wait until the next one listens.
       if (doorIsOpen) door = Promise.withResolvers()
       doorIsOpen = false
+      killed += 1
       onKill?.(killed)
     }
     over = true
@@ -137,13 +142,23 @@ export async function killUnderLoad({
     await gone
     await sandbox.idle()
 
-    return { kills, references, ...(await countUp(sandbox, storeUrl, { acknowledged, unknown })) }
+    return { kills: killed, references: wanted, ...(await countUp(sandbox, storeUrl, { acknowledged, unknown })) }
   } finally {
     over = true
     child?.kill('SIGKILL')
     await sandbox.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** The reference of each shipment that the service has booked. */
+function references(sandbox: Sandbox): string[] {
+  return [...sandbox.shipments.values()].map(({ external_id: reference = '' }) => reference)
+}
+
+/** Shipments beyond the first of their reference. */
+function duplicates(sandbox: Sandbox): number {
+  return sandbox.shipments.size - new Set(references(sandbox)).size
 }
 
 /** What callers were told of the references that they wanted booked. */
@@ -159,10 +174,7 @@ export async function countUp(
   storeUrl: string,
   { acknowledged, unknown }: Told,
 ): Promise<Omit<KillReport, 'kills' | 'references'>> {
-  const made = new Map<string, number>()
-  for (const { external_id: reference = '' } of sandbox.shipments.values()) {
-    made.set(reference, (made.get(reference) ?? 0) + 1)
-  }
+  const made = new Set(references(sandbox))
   const store = await openStore(storeUrl)
   const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
   const claimed = new Map(claims.map((claim) => [claim.reference, claim]))
@@ -181,7 +193,7 @@ export async function countUp(
     unknown: unknown.size,
     unknownButBooked: [...unknown].filter((reference) => made.has(reference)).length,
     shipments: sandbox.shipments.size,
-    duplicates: [...made.values()].reduce((sum, count) => sum + count - 1, 0),
+    duplicates: duplicates(sandbox),
     lost,
     states,
   }
