@@ -38,4 +38,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "dist/src/main.js", "healthcheck"]
 # Half of what Node takes by itself for new objects: as many calls a second, and 24 MB less.
-CMD ["node", "--max-semi-space-size=8", "dist/src/main.js", "serve"]
+CMD ["node", "--max-semi-space-size=8", "--heap-growing-percent=50", "dist/src/main.js", "serve"]

@@ -1,12 +1,14 @@
 import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
-import { StoreDown, StoreTooNew } from '../../src/store/store.ts'
+import { TOO_LONG_PAGES } from '../../src/store/sqlite-log.ts'
+import { type Store, StoreDown, StoreTooNew } from '../../src/store/store.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 import { listen } from './states.ts'
 
@@ -182,6 +184,41 @@ test('acknowledges nothing while the disk is full, keeps what it has, and goes o
   expect((await scanned(store)).length).toBe(acknowledged.length + refused.length)
   await store.close()
   expect(integrity()).toBe('ok')
+})
+
+describe('the log', () => {
+  const PAGE_BYTES = 4096
+  const log = () => statSync(`${path}-wal`).size / PAGE_BYTES
+
+  /** Writes of about three pages each, so many at once that they share commits. */
+  async function write(store: Store, count: number): Promise<void> {
+    for (let done = 0; done < count; done += 10) {
+      const ids = Array.from({ length: 10 }, () => randomUUID())
+      await Promise.all(ids.map((id) => store.put({ links: [link({ name: id, id })], thing: thing({ id }) })))
+    }
+  }
+
+  test('is emptied while others write, and never gets as long as a commit would empty it', async () => {
+    const store = await openSqliteStore({ path })
+    let longest = 0
+    for (let turn = 0; turn < 40; turn += 1) {
+      await write(store, 500)
+      longest = Math.max(longest, log())
+    }
+    // It was long enough to be emptied, and what has been written is many times as much.
+    expect(longest).toBeGreaterThan(2_000)
+    expect(longest).toBeLessThan(TOO_LONG_PAGES)
+    await store.close()
+    expect(integrity()).toBe('ok')
+  })
+
+  test('is gone when the store is closed in the middle of emptying it', async () => {
+    const store = await openSqliteStore({ path })
+    while (!existsSync(`${path}-wal`) || log() < 2_000) await write(store, 100)
+    await store.close()
+    expect(existsSync(`${path}-wal`)).toBe(false)
+    expect(integrity()).toBe('ok')
+  })
 })
 
 test('makes its folder, and leaves one file when closed', async () => {
