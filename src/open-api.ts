@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Catalog, Endpoint } from './mapping/catalog.ts'
 import { claims, places } from './mapping/check.ts'
 import type { CompiledAction } from './mapping/compile.ts'
-import type { Row } from './mapping/declare.ts'
+import type { Row } from './mapping/row.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import type { Answer } from '../http/answers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
-import type { Settings } from '../mapping/declare.ts'
+import type { Settings } from '../mapping/settings.ts'
 import type { Claim, Store } from '../store/store.ts'
 import { createXref } from '../xref/xref.ts'
 

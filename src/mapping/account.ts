@@ -1,8 +1,9 @@
 import type { CompiledAction } from './compile.ts'
-import type { Row, Settings } from './declare.ts'
 import type { Fields, Problem } from './fields.ts'
 import { covers, type Draft, leaves } from './paths.ts'
 import type { Explanation, KnownFacts } from './request.ts'
+import type { Row } from './row.ts'
+import type { Settings } from './settings.ts'
 
 /** A field or place whose value goes nowhere, and why. */
 export interface Unused {

@@ -1,6 +1,6 @@
+import type { Action } from './action.ts'
 import { mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
-import type { Action } from './declare.ts'
 import { spelling } from './fields.ts'
 import type { Tables } from './request.ts'
 

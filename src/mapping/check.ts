@@ -1,6 +1,7 @@
-import type { Action, Fallback, Row } from './declare.ts'
+import type { Action } from './action.ts'
 import { spelling } from './fields.ts'
 import { covers, parsePlace } from './paths.ts'
+import type { Fallback, Row } from './row.ts'
 
 /** What declarations may refer to. */
 export interface Surroundings {

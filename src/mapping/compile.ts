@@ -1,10 +1,11 @@
+import type { Action } from './action.ts'
 import { claims } from './check.ts'
-import type { Action, Settings } from './declare.ts'
 import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
 import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { compileReply } from './reply.ts'
 import { compileNeed, compileRequest, type Explanation, type KnownFacts, type Tables } from './request.ts'
+import type { Settings } from './settings.ts'
 
 /** What a request is translated with, besides the caller's fields. */
 export interface RequestContext {

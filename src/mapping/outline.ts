@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Action, Fallback, Row } from './declare.ts'
+import type { Action } from './action.ts'
+import type { Fallback, Row } from './row.ts'
 
 /*
  * What a declaration has to look like before its rows can be checked. The shipped ones are checked by the compiler; an

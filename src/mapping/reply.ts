@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import type { Row, Sentence, Settings } from './declare.ts'
 import { placeOf, valueAt } from './paths.ts'
+import type { Sentence } from './reply-row.ts'
 import type { Explanation, Origin } from './request.ts'
+import type { Row } from './row.ts'
+import type { Settings } from './settings.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 export interface ReplyRun {

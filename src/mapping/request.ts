@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import type { Alternative, Need } from './action.ts'
 import { type Codec, Failed, type Remark } from './codec.ts'
-import type { Alternative, Fallback, Need, Row, Settings } from './declare.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
 import { type Draft, type Place, placeOf, putAt } from './paths.ts'
+import type { Fallback, Row } from './row.ts'
+import type { Settings } from './settings.ts'
 
 /** The lookup tables by name. */
 export type Tables = ReadonlyMap<string, LookupTable>

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Finds } from '../mapping/declare.ts'
+import type { Finds } from '../mapping/action.ts'
 import { isSuccess, readJson, refusal, type Sending, type Service } from '../service/service.ts'
 import type { UpstreamReply } from '../service/upstream.ts'
 import type { Facts } from '../store/store.ts'
