@@ -2,12 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import type { Bookings, Made } from './bookings/bookings.ts'
 import type { Caller, Credentials } from './callers/credentials.ts'
 import { GatewayError, problemsInOneLine } from './errors.ts'
-import { handedOver, handOver } from './hand-over.ts'
+import { handedOver, unchanged } from './hand-over.ts'
 import type { Answer } from './http/answers.ts'
 import type { Call } from './http/call.ts'
 import { receive, takeIn, type Version1, type Version2 } from './intake.ts'
 import type { Catalog, Endpoint } from './mapping/catalog.ts'
-import { valueAt } from './mapping/paths.ts'
 import type { Settings } from './mapping/settings.ts'
 import type { Perform } from './perform.ts'
 import { type Address, isSuccess, refusal, type Sending, type Service } from './service/service.ts'
@@ -65,13 +64,12 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
 
 /** A version-2 body's own answer; a shipment that it cancels frees the booking's key like any other. */
 async function handedBack(intake: Version2, endpoint: Endpoint, sending: Sending, deps: LegacyDeps): Promise<Answer> {
-  const answer = await handOver(intake, endpoint, sending, deps.service)
-  const { action } = handedOver(intake, endpoint)
-  const id = valueAt(intake.body, ['id'])
-  if (isSuccess(answer.status) && action.service.until && typeof id === 'string') {
+  const { action, request, id } = handedOver(intake, endpoint)
+  const reply = await deps.service.send(request, { ...sending, alone: action.service.once ?? false })
+  if (isSuccess(reply.status) && action.service.until && id !== undefined) {
     await deps.bookings.free(sending.caller.tenant, id)
   }
-  return answer
+  return unchanged(reply)
 }
 
 /** From a version-1 request to its version-1 answer. */
