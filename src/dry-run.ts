@@ -203,7 +203,7 @@ export async function dryRunReply(
 }
 
 /** Explains a reply by the very rows that a call uses. */
-export function explainReply(compiled: CompiledAction, body: unknown, settings: Settings): ReplyDryRun {
+function explainReply(compiled: CompiledAction, body: unknown, settings: Settings): ReplyDryRun {
   const { reply, missing, ...account } = accountForReply(compiled, body, settings, undefined)
   const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
   return {

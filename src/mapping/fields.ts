@@ -17,7 +17,7 @@ export type Entry = readonly [name: string, value: FieldValue]
 /** What a field holds for the rows: text, nothing, or something that has been refused already. */
 export type Value = string | undefined | typeof REFUSED
 /** The field was sent and cannot be used; a problem says why. */
-export const REFUSED = Symbol('refused')
+const REFUSED = Symbol('refused')
 
 /** The fields of an action: every spelling of each, and the place of its value. */
 export interface FieldIndex {

@@ -86,7 +86,7 @@ export function updateShipment(world: World, client: string, id: string, body: u
 }
 
 /** Puts a changed shipment in the place of the old one, and tells what changed. */
-export function replaceShipment(world: World, next: Shipment): Shipment {
+function replaceShipment(world: World, next: Shipment): Shipment {
   const data = changes(world.shipments.get(next.id) ?? {}, next)
   world.shipments.set(next.id, next)
   touchShipment(world, next.id)

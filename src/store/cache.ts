@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Link, Thing } from './store.ts'
 
 /** How much memory a cache takes unless told, in bytes. */
-export const DEFAULT_CACHE_BYTES = 16 * 1024 * 1024
+const DEFAULT_CACHE_BYTES = 16 * 1024 * 1024
 
 /** About what the map, the list and the objects of one entry weigh beside their text, in bytes. */
 const ENTRY_BYTES = 300

@@ -1,8 +1,5 @@
 import type { Store } from './store.ts'
 
-/** Where links and claims live unless told. */
-export const DEFAULT_STORE = 'sqlite:./data/transload.db'
-
 /** What an engine tells of itself when it comes or goes, for the log. */
 export interface StoreState {
   readonly ready: boolean
@@ -26,7 +23,7 @@ export interface StoreOptions {
  * one that is not ready and goes on trying; it rejects what trying again cannot mend.
  */
 export async function openStore(storeUrl: string, options: StoreOptions = {}): Promise<Store> {
-  const url = storeUrl.trim() === '' ? DEFAULT_STORE : storeUrl.trim()
+  const url = storeUrl.trim()
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
   // Engines are loaded when chosen: nobody waits for, or needs, the driver of another.
   switch (scheme) {

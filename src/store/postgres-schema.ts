@@ -50,7 +50,7 @@ const STEPS: readonly string[] = [
 ]
 
 /** The version that this program makes and reads. */
-export const POSTGRES_VERSION = STEPS.length
+const POSTGRES_VERSION = STEPS.length
 
 /** Brings a database to this program's version; safe when several gateways do so at once. */
 export async function migrate(client: ClientBase): Promise<void> {

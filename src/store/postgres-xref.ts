@@ -14,7 +14,7 @@ const LANES = 2
 /** How many puts share a commit at most. */
 const MOST_PUTS = 256
 
-export type Put = Parameters<Xref['put']>[0]
+type Put = Parameters<Xref['put']>[0]
 
 const LINK_ROWS = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::int[])
   AS row (tenant, name, kind, vin, id, at, nth)`

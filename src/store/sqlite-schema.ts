@@ -54,7 +54,7 @@ const STEPS: readonly string[] = [
 ]
 
 /** The version that this program makes and reads. */
-export const SQLITE_VERSION = STEPS.length
+const SQLITE_VERSION = STEPS.length
 
 /** All claims, each with its tenant's name. */
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
