@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { isDeepStrictEqual } from 'node:util'
+import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { AUTHORIZATION } from './calls.ts'
 import type { Contender } from './contenders.ts'
@@ -11,22 +12,47 @@ import { Refused } from './rounds.ts'
 
 /** A call whose answer, and what the service is asked for it, must be the gateway's own. */
 interface Probe {
+  readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly body: object
+  readonly body?: object
   /** What the service answers. */
-  readonly price: number
+  readonly status: number
+  readonly reply: object
 }
 
 /** The kinds of calls that are compared. */
-export type Kind = 'quotes' | 'pass-through'
+export type Kind = 'quotes' | 'pass-through' | 'bookings' | 'reads-by-id'
 
-const quote = (fields: object, price: number): Probe => ({
-  path: '/getShippingQuote.php',
-  body: { ...quoteExample, ...fields },
-  price,
+const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+
+const priced = (path: string, body: object, price: number): Probe => ({
+  method: 'POST',
+  path,
+  body,
+  status: 200,
+  reply: { shipment_id: ID, price },
 })
 
+const quote = (fields: object, price: number) => priced('/getShippingQuote.php', { ...quoteExample, ...fields }, price)
+
 const unknownCodes = { PickupCommodityCode: '', DeliveryCommodityCode: 'WHAT IS THIS' }
+
+const booking = (fields: object, reply: object = {}): Probe => ({
+  method: 'POST',
+  path: '/createShipment.php',
+  body: { ...bookingExample, ...fields },
+  status: 201,
+  reply: { ...shipmentExample, ...reply },
+})
+
+const read = (reply: object): Probe => ({
+  method: 'GET',
+  path: `/getShipment.php?ReferenceNumber=${ID}`,
+  status: 200,
+  reply,
+})
+
+const [vehicle] = shipmentExample.vehicles
 
 const probes: Readonly<Record<Kind, readonly Probe[]>> = {
   quotes: [
@@ -37,8 +63,35 @@ const probes: Readonly<Record<Kind, readonly Probe[]>> = {
     quote({ ...unknownCodes, LoadReference: 'no such thing', EquipmentType: '' }, 1_000_000),
   ],
   'pass-through': [
-    { path: '/v2/quote', body: { pickup: '10314', delivery: '33166', vehicle_type: 'car' }, price: 1234.5 },
-    { path: '/v2/quote?x=%20y', body: { pickup: 'é', n: [1, 2.5, null] }, price: 2 },
+    priced('/v2/quote', { pickup: '10314', delivery: '33166', vehicle_type: 'car' }, 1234.5),
+    priced('/v2/quote?x=%20y', { pickup: 'é', n: [1, 2.5, null] }, 2),
+  ],
+  // Each under a reference of its own, for the gateway would answer a second one from its record.
+  bookings: [
+    booking({}),
+    booking({ ReferenceNumber: 'X-1', PickupState: 'New York', DeliveryState: 'fl', PickupZip: '2134', VinNo: '' }),
+    booking({
+      ReferenceNumber: 'X-2',
+      PickupName: '',
+      'PickupPhNo.': '+1 (718) 555-0100',
+      VinNo: '1fdxe4fn9 pdd32477',
+    }),
+    booking(
+      { ReferenceNumber: 'X-3', DeliveryZip: '33166-1234', 'DeliveryPhNo.': '305-555-0101 ext. 5' },
+      { number: null },
+    ),
+    booking({
+      ReferenceNumber: 'X-4',
+      BillToName: ' Zoë ',
+      BillToEmailAddress: '',
+      PickupTransportationInstruction: ' ',
+    }),
+  ],
+  'reads-by-id': [
+    read(shipmentExample),
+    read({ ...shipmentExample, status: 'canceled', price: 80, pickup: { location_name: 'Zoë', zipcode: 2134 } }),
+    read({ ...shipmentExample, status: 'delivered', vehicles: [vehicle, { ...vehicle, make: 'Jeep' }] }),
+    read({ id: ID, number: 'TL-1', external_id: null, vehicles: [{ year: 1999 }] }),
   ],
 }
 
@@ -47,7 +100,8 @@ interface Outcome {
   readonly status: number
   readonly type: string | undefined
   readonly answer: unknown
-  readonly asked: object | undefined
+  /** All that the service was asked. */
+  readonly asked: readonly object[]
 }
 
 interface CheckingService {
@@ -58,32 +112,35 @@ interface CheckingService {
 
 /** A service that remembers what it was asked. */
 async function startCheckingService(): Promise<CheckingService> {
-  let asked: object | undefined
-  let price = 0
+  let asked: object[] = []
+  let status = 200
+  let reply = ''
   const server = createServer(async (request, response) => {
     const body = await text(request)
     const { method, url, headers } = request
-    asked = {
+    asked.push({
       method,
       path: url,
       authorization: headers.authorization,
       type: mediaType(headers['content-type']),
       body: readable(body),
-    }
-    const reply = JSON.stringify({ shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', price })
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': reply.length }).end(reply)
+    })
+    const length = Buffer.byteLength(reply)
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': length }).end(reply)
   }).listen(0, HOST)
   await once(server, 'listening')
   return {
     // A server that listens on a port has an address with a port.
     port: (server.address() as AddressInfo).port,
     outcome: async ({ port }, probe) => {
-      asked = undefined
-      price = probe.price
-      const response = await fetch(`http://${HOST}:${port}${probe.path}`, {
-        method: 'POST',
-        headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
-        body: JSON.stringify(probe.body),
+      asked = []
+      status = probe.status
+      reply = JSON.stringify(probe.reply)
+      const { method, path, body } = probe
+      const response = await fetch(`http://${HOST}:${port}${path}`, {
+        method,
+        headers: { authorization: AUTHORIZATION, ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
       })
       const answer = readable(await response.text())
       const type = mediaType(response.headers.get('content-type'))
@@ -127,7 +184,8 @@ export async function check(
   try {
     const expected = await outcomes(gateway)
     for (const [i, { status, asked }] of expected.entries()) {
-      if (status !== 200 || !asked) throw new Refused(`the gateway answers probe ${i + 1} of ${kind} with ${status}`)
+      if (status === 200 && asked.length === 1) continue
+      throw new Refused(`the gateway answers probe ${i + 1} of ${kind} with ${status}, asking ${asked.length} times`)
     }
     for (const other of others) {
       for (const [i, found] of (await outcomes(other)).entries()) {

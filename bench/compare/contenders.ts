@@ -82,7 +82,8 @@ function nodeContender(id: string, name: string): Contender {
   }
 }
 
-const nodePeers: readonly Contender[] = [
+/** The others that are programs for Node: they also book and read. */
+export const nodePeers: readonly Contender[] = [
   nodeContender('bare', 'bare `node:http` + undici `dispatch`'),
   nodeContender('fastify', 'fastify + @fastify/reply-from'),
   nodeContender('express', 'express + axios'),

@@ -38,7 +38,7 @@ function page(results: Results, hasChart: boolean): string {
     versionTable(results),
     missing(results),
     '## Again',
-    'All of it takes about an hour; a part of it leaves the other parts of this page as they are:',
+    'All of it takes a little more than an hour; a part of it leaves the other parts of this page as they are:',
     '```sh\nnpm run bench\nnpm run bench -- --only quotes,pass-through --seconds 5 --rounds 3\n```',
     'nginx, HAProxy and wrk take part where they are installed (Debian: `nginx libnginx-mod-http-lua lua-cjson haproxy wrk`).',
   ]

@@ -1,7 +1,14 @@
 import { createServer } from 'node:http'
 import { Pool } from 'undici'
 import { connections, host, port, service } from './place.js'
-import { toVersion1, toVersion2 } from './translate.js'
+import {
+  bookingToVersion1,
+  bookingToVersion2,
+  quoteToVersion1,
+  quoteToVersion2,
+  shipmentPath,
+  shipmentToVersion1,
+} from './translate.js'
 
 /* The least that Node needs: its own server, and undici's lowest call. */
 
@@ -40,24 +47,50 @@ async function passThrough(request, response) {
   })
 }
 
-function quote(request, response) {
+/** Asks the service, and answers what `toVersion1` makes of its reply; a refusal is handed on as it is. */
+function ask(method, path, { headers: { authorization } }, body, response, toVersion1) {
+  const headers = { ...(body && { 'content-type': 'application/json' }), ...(authorization && { authorization }) }
+  send(method, path, headers, body, (error, reply) => {
+    if (error) return response.writeHead(502).end()
+    const done = reply.status < 300
+    const text = done ? JSON.stringify(toVersion1(JSON.parse(reply.body.toString()))) : reply.body
+    response
+      .writeHead(done ? 200 : reply.status, {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(text),
+      })
+      .end(text)
+  })
+}
+
+/** Gives the fields of a body to `done`. */
+function collect(request, done) {
   const chunks = []
   request.on('data', (chunk) => chunks.push(chunk))
-  request.on('end', () => {
-    const fields = JSON.parse(Buffer.concat(chunks).toString())
-    const { authorization } = request.headers
-    const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) }
-    send('POST', '/v2/quote', headers, JSON.stringify(toVersion2(fields)), (error, reply) => {
-      if (error) return response.writeHead(502).end()
-      const text = JSON.stringify(toVersion1(JSON.parse(reply.body.toString()), fields))
-      response
-        .writeHead(reply.status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-        .end(text)
-    })
+  request.on('end', () => done(JSON.parse(Buffer.concat(chunks).toString())))
+}
+
+const quote = (request, response) =>
+  collect(request, (fields) => {
+    const body = JSON.stringify(quoteToVersion2(fields))
+    ask('POST', '/v2/quote', request, body, response, (reply) => quoteToVersion1(reply, fields))
   })
+
+const book = (request, response) =>
+  collect(request, (fields) => {
+    ask('POST', '/v2/shipments', request, JSON.stringify(bookingToVersion2(fields)), response, bookingToVersion1)
+  })
+
+const SHIPMENT = '/getShipment.php?'
+
+function shipment(request, response) {
+  const name = new URLSearchParams(request.url.slice(SHIPMENT.length)).get('ReferenceNumber')
+  ask('GET', shipmentPath(name), request, null, response, shipmentToVersion1)
 }
 
 createServer((request, response) => {
   if (request.url === '/getShippingQuote.php') quote(request, response)
+  else if (request.url === '/createShipment.php') book(request, response)
+  else if (request.url.startsWith(SHIPMENT)) shipment(request, response)
   else passThrough(request, response).catch(() => response.destroy())
 }).listen(port, host)

@@ -3,7 +3,14 @@ import { pipeline } from 'node:stream/promises'
 import axios from 'axios'
 import express from 'express'
 import { connections, host, port, service } from './place.js'
-import { toVersion1, toVersion2 } from './translate.js'
+import {
+  bookingToVersion1,
+  bookingToVersion2,
+  quoteToVersion1,
+  quoteToVersion2,
+  shipmentPath,
+  shipmentToVersion1,
+} from './translate.js'
 
 /* express 5 with axios over connections that are kept. */
 
@@ -24,10 +31,28 @@ const endToEnd = (headers) => {
 
 const app = express()
 
+/** Answers what `toVersion1` makes of a reply; a refusal is handed on as it is. */
+function answer(response, { status, data }, toVersion1) {
+  if (status < 300) response.json(toVersion1(data))
+  else response.status(status).json(data)
+}
+
 app.post('/getShippingQuote.php', express.json(), async (request, response) => {
   const { authorization } = request.headers
-  const reply = await client.post('/v2/quote', toVersion2(request.body), { headers: { authorization } })
-  response.status(reply.status).json(toVersion1(reply.data, request.body))
+  const reply = await client.post('/v2/quote', quoteToVersion2(request.body), { headers: { authorization } })
+  answer(response, reply, (data) => quoteToVersion1(data, request.body))
+})
+
+app.post('/createShipment.php', express.json(), async (request, response) => {
+  const { authorization } = request.headers
+  const reply = await client.post('/v2/shipments', bookingToVersion2(request.body), { headers: { authorization } })
+  answer(response, reply, bookingToVersion1)
+})
+
+app.get('/getShipment.php', async (request, response) => {
+  const { authorization } = request.headers
+  const reply = await client.get(shipmentPath(request.query.ReferenceNumber), { headers: { authorization } })
+  answer(response, reply, shipmentToVersion1)
 })
 
 app.use('/v2', async (request, response) => {

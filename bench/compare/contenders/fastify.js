@@ -1,27 +1,45 @@
 import replyFrom from '@fastify/reply-from'
 import fastify from 'fastify'
 import { connections, host, port, service } from './place.js'
-import { toVersion1, toVersion2 } from './translate.js'
+import {
+  bookingToVersion1,
+  bookingToVersion2,
+  quoteToVersion1,
+  quoteToVersion2,
+  shipmentPath,
+  shipmentToVersion1,
+} from './translate.js'
 
 /* fastify 5 with @fastify/reply-from, as their documentation has it. */
 
 const app = fastify()
 app.register(replyFrom, { base: service, undici: { connections, pipelining: 1 } })
 
-app.post('/getShippingQuote.php', (request, reply) => {
-  const fields = request.body
-  return reply.from('/v2/quote', {
-    body: toVersion2(fields),
-    onResponse: (_request, answer, { stream }) => {
-      let text = ''
-      stream.setEncoding('utf8')
-      stream.on('data', (chunk) => {
-        text += chunk
-      })
-      stream.on('end', () => answer.send(toVersion1(JSON.parse(text), fields)))
-    },
-  })
+/** Answers what `toVersion1` makes of a reply; a refusal is handed on as it is. */
+const answered = (toVersion1) => ({
+  onResponse: (_request, answer, { statusCode, stream }) => {
+    if (statusCode >= 300) return answer.send(stream)
+    let text = ''
+    stream.setEncoding('utf8')
+    stream.on('data', (chunk) => {
+      text += chunk
+    })
+    stream.on('end', () => answer.code(200).send(toVersion1(JSON.parse(text))))
+  },
 })
+
+app.post('/getShippingQuote.php', ({ body }, reply) =>
+  reply.from('/v2/quote', { body: quoteToVersion2(body), ...answered((quote) => quoteToVersion1(quote, body)) }),
+)
+
+app.post('/createShipment.php', ({ body }, reply) =>
+  reply.from('/v2/shipments', { body: bookingToVersion2(body), ...answered(bookingToVersion1) }),
+)
+
+// Without a query of its own, the call would carry on the caller's.
+app.get('/getShipment.php', ({ query }, reply) =>
+  reply.from(shipmentPath(query.ReferenceNumber), { queryString: () => '', ...answered(shipmentToVersion1) }),
+)
 
 app.register(async (through) => {
   // What passes through is not parsed.

@@ -1,8 +1,9 @@
+import { stateCodes } from '../../../mappings/us-states.ts'
 import { vehicleTypes } from '../../../mappings/vehicle-types.ts'
 
 /*
- * The translation of a quote as somebody would write it by hand for this one call: what every Node contender does. The
- * check before each run holds it against the gateway's own.
+ * The translation of a quote, a booking and a read as somebody would write it by hand for these three calls: what every
+ * Node contender does. The check before each run holds it against the gateway's own.
  */
 
 const BETWEEN_WORDS = /[\s,;:./|()[\]"]+/
@@ -37,7 +38,7 @@ function typeInWords(text = '') {
 const zip = (text) => (/^\d{3,4}$/.test(text) ? text.padStart(5, '0') : text)
 
 /** The version-2 body of a version-1 quote. */
-export function toVersion2(fields) {
+export function quoteToVersion2(fields) {
   const { PickupCommodityCode = '', DeliveryCommodityCode = '', EquipmentType = '' } = fields
   return {
     pickup: zip(fields.TempShipFromPostalCode),
@@ -52,6 +53,125 @@ export function toVersion2(fields) {
 }
 
 /** The version-1 reply to a quote: the caller's own number where it has one. */
-export function toVersion1(reply, fields) {
+export function quoteToVersion1(reply, fields) {
   return { Cost: reply.price.toFixed(2), ShipmentNumber: fields.ShipmentNumber || reply.shipment_id }
+}
+
+/** What was sent, converted; blanks are nothing, and JSON leaves out what is undefined. */
+function given(text, convert) {
+  const trimmed = text?.trim()
+  if (!trimmed) return undefined
+  return convert ? convert(trimmed) : trimmed
+}
+
+/** `(718) 555-0100 ext. 5` as ten digits. */
+function phone(text) {
+  const digits = text.replace(/(?:ext|x|#).*/i, '').replace(/\D+/g, '')
+  return digits.length === 11 && digits.startsWith('1') ? digits.slice(1) : digits
+}
+
+/** `NY`, `ny` and `New York` are the same. */
+function state(text) {
+  const letters = text.replace(/[\s.,]+/g, '').toUpperCase()
+  return stateCodes.get(letters) ?? letters
+}
+
+const zipcode = (text) => Number(text.slice(0, 5))
+const vin = (text) => text.replace(/\s+/g, '').toUpperCase()
+
+/** The version-2 body of a version-1 booking. */
+export function bookingToVersion2(fields) {
+  const pickupName = given(fields.PickupName)
+  const deliveryName = given(fields.DeliveryName)
+  return {
+    external_id: given(fields.ReferenceNumber),
+    transport_type: 'open',
+    customer: {
+      customer_name: given(fields.BillToName),
+      phone: given(fields['BillToPhNo.'], phone),
+      email: given(fields.BillToEmailAddress),
+    },
+    pickup: {
+      location_name: pickupName,
+      address: given(fields.PickupAddress),
+      city: given(fields.PickupCity),
+      state: given(fields.PickupState, state),
+      zipcode: given(fields.PickupZip, zipcode),
+      contact_name: pickupName,
+      contact_phone: given(fields['PickupPhNo.'], phone),
+      contact_email: given(fields.PickupEmailAddress),
+      notes: given(fields.PickupTransportationInstruction),
+    },
+    delivery: {
+      location_name: deliveryName,
+      address: given(fields.DeliveryAddress),
+      city: given(fields.DeliveryCity),
+      state: given(fields.DeliveryState, state),
+      zipcode: given(fields.DeliveryZip, zipcode),
+      contact_name: deliveryName,
+      contact_phone: given(fields['DeliveryPhNo.'], phone),
+      contact_email: given(fields.DeliveryEmailAddress),
+      notes: given(fields.DeliveryTransportationInstruction),
+    },
+    vehicles: [
+      {
+        vin: given(fields.VinNo, vin),
+        year: given(fields.Year, Number),
+        make: given(fields.Make),
+        model: given(fields.Model),
+      },
+    ],
+  }
+}
+
+/** The version-1 reply to a booking that was made. */
+export function bookingToVersion1({ id, number }) {
+  const shipment = number ? `shipment number ${number}` : `shipment ${id}`
+  return { Message: `Transportation booked: ${shipment}.`, TransportationBooked: 'Yes' }
+}
+
+/** Where the service has a shipment. */
+export const shipmentPath = (name) => `/v2/shipments/${encodeURIComponent(name)}`
+
+/** A value as version 1 has it: always text. */
+const shown = (value) => String(value ?? '')
+
+const shownZip = (value) => (typeof value === 'number' ? String(value).padStart(5, '0') : shown(value))
+
+/** The version-1 reply to a read. */
+export function shipmentToVersion1(shipment) {
+  const { number, status, customer = {}, pickup = {}, delivery = {}, vehicles = [] } = shipment
+  const [vehicle = {}] = vehicles
+  const more = vehicles.length > 1 ? ` It has ${vehicles.length} vehicles; the first one is shown.` : ''
+  return {
+    ShipmentNumber: shown(number),
+    ReferenceNumber: shown(shipment.external_id),
+    BillToName: shown(customer.customer_name),
+    'BillToPhNo.': shown(customer.phone),
+    BillToEmailAddress: shown(customer.email),
+    PickupAddress: shown(pickup.address),
+    PickupCity: shown(pickup.city),
+    PickupState: shown(pickup.state),
+    PickupZip: shownZip(pickup.zipcode),
+    PickupName: shown(pickup.contact_name ?? pickup.location_name),
+    'PickupPhNo.': shown(pickup.contact_phone),
+    PickupEmailAddress: shown(pickup.contact_email),
+    PickupTransportationInstruction: shown(pickup.notes),
+    DeliveryAddress: shown(delivery.address),
+    DeliveryCity: shown(delivery.city),
+    DeliveryState: shown(delivery.state),
+    DeliveryZip: shownZip(delivery.zipcode),
+    DeliveryName: shown(delivery.contact_name ?? delivery.location_name),
+    'DeliveryPhNo.': shown(delivery.contact_phone),
+    DeliveryEmailAddress: shown(delivery.contact_email),
+    DeliveryTransportationInstruction: shown(delivery.notes),
+    VinNo: shown(vehicle.vin),
+    Year: shown(vehicle.year),
+    Make: shown(vehicle.make),
+    Model: shown(vehicle.model),
+    Cost: shipment.price?.toFixed(2) ?? '',
+    Status: shown(status),
+    TransportationBooked: status === 'canceled' ? 'No' : 'Yes',
+    Message: (status ? `Shipment ${number} is ${status}.` : `Shipment ${number} was found.`) + more,
+  }
 }

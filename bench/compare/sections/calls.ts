@@ -1,42 +1,70 @@
 import { bookBeforehand } from '../booked.ts'
-import { newBooking, read, replay } from '../calls.ts'
-import { forgetful, gateway, startStub } from '../contenders.ts'
+import { newBooking, read, readById, replay } from '../calls.ts'
+import { check } from '../check.ts'
+import { forgetful, gateway, nodePeers, startStub } from '../contenders.ts'
 import { caseTable } from '../figures.ts'
-import { type Case, measure, type Row } from '../rounds.ts'
+import { type Case, measure, type Row, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = 32
 
-const kinds = [
+/** What the others do as well. */
+const shared = [
   { kind: 'bookings', title: 'Bookings, each with a reference number of its own', call: newBooking },
-  { kind: 'reads', title: 'Reads of a shipment by the caller’s number', call: () => read() },
-  { kind: 'replays', title: 'Bookings that were made already, answered from their record', call: replay },
+  {
+    kind: 'reads-by-id',
+    title: 'Reads of a shipment by the service’s id, which Transload looks for in its store first',
+    call: readById,
+  },
 ] as const
 
-/** Ids are those of the gateways, so that each kind is a table of its own. */
+/** What takes a memory. */
+const remembered = [
+  { kind: 'reads', title: 'Reads of a shipment by the caller’s number (Transload alone)', call: () => read() },
+  {
+    kind: 'replays',
+    title: 'Bookings that were made already, answered from their record (Transload alone)',
+    call: replay,
+  },
+] as const
+
+const kinds = [...shared, ...remembered]
+
+/** Ids are those of the contenders, so that each kind is a table of its own. */
 type Data = Readonly<Record<string, readonly Row[]>>
 
-/** The other kinds of calls, which nothing else here can do. */
+/** The other kinds of calls, beside others as far as those can do them. */
 export const calls: Section<Data> = {
   title: 'Bookings, reads and replays',
   about:
-    'Over 32 connections. A booking is claimed durably, sent over a connection of its own, and recorded durably before it ' +
-    'is answered.',
+    'Over 32 connections. Transload claims a booking durably, sends it over a connection of its own, and records it durably ' +
+    'before it answers. The others have to ask and answer exactly the same here as well, but they only translate: no claim, ' +
+    'no record, none of the caller’s numbers, and nothing against a booking that is sent twice. nginx and HAProxy take part ' +
+    'in quotes and passed-through calls alone.',
   inRounds: true,
-  measure: (bench) =>
-    bench.using(async (keep) => {
+  measure: async (bench) => {
+    tell('checking that all of them do the same')
+    for (const { kind } of shared) await check(kind, gateway, [forgetful, ...nodePeers], bench.newFolder)
+    return bench.using(async (keep) => {
       const stub = await keep(startStub(bench.newFolder(), bench.programs))
       const cases: (Case & { readonly kind: string })[] = []
-      for (const { id, name, start } of [gateway, forgetful]) {
+      for (const { id, name, start } of [gateway, forgetful, ...nodePeers]) {
         const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
-        await bookBeforehand(running)
-        for (const { kind, call } of kinds) {
+        const remembers = id === gateway.id || id === forgetful.id
+        if (remembers) await bookBeforehand(running)
+        for (const { kind, call } of remembers ? kinds : shared) {
           cases.push({ kind, id, name, connections: CONNECTIONS, running, call })
         }
       }
       const rows = await measure(cases, bench.plan)
       return Object.fromEntries(kinds.map(({ kind }) => [kind, rows.filter((_, i) => cases[i]?.kind === kind)]))
-    }),
+    })
+  },
   markdown: (data) =>
-    kinds.map(({ kind, title }) => `${title}:\n\n${caseTable(data[kind] ?? [], gateway.id, 'calls/s')}`).join('\n\n'),
+    kinds
+      .flatMap(({ kind, title }) => {
+        const rows = data[kind] ?? []
+        return rows.length > 0 ? [`${title}:\n\n${caseTable(rows, gateway.id, 'calls/s')}`] : []
+      })
+      .join('\n\n'),
 }
