@@ -74,10 +74,9 @@ describe('the cache', () => {
 describe('the schema', () => {
   test('is made once by many processes that start at once', async () => {
     const script = join(import.meta.dirname, 'open-child.ts')
-    const children = Array.from({ length: 4 }, () => fork(script, [path], { execArgv: [] }))
-    const here = Array.from({ length: 6 }, () => openSqliteStore({ path }))
-    const stores = await Promise.all(here)
-    const exits = await Promise.all(children.map((child) => once(child, 'exit')))
+    const ends = Array.from({ length: 4 }, () => once(fork(script, [path], { execArgv: [] }), 'exit'))
+    const stores = await Promise.all(Array.from({ length: 6 }, () => openSqliteStore({ path })))
+    const exits = await Promise.all(ends)
     expect(exits.map(([code]) => code)).toEqual([0, 0, 0, 0])
     expect(stores.every((store) => store.ready())).toBe(true)
     expect((await scanned(stores[0] ?? expect.fail('no store'))).length).toBe(4)
