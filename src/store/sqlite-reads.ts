@@ -4,7 +4,7 @@ import { auditOf, claimOf, linkOf, type Row, thingOf } from './rows.ts'
 import { kindNumber, kindOf, SELECT_CLAIM } from './sqlite-schema.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from './store.ts'
 
-const CACHE_KIB = 4_096
+const CACHE_KIB = 2_048
 /** A reader waits only while a log is recovered after a crash; it does so on the event loop, so not for long. */
 const BUSY_TIMEOUT_MS = 250
 /** How many links a page of a scan has: about a millisecond of the event loop. */

@@ -22,7 +22,7 @@ import { StoreTooNew } from './store.ts'
 const BUSY_TIMEOUT_MS = 5_000
 /** How many writes share a commit at most, so that the first does not wait for the thousands behind it. */
 const GROUP = 1_000
-const CACHE_KIB = 8_192
+const CACHE_KIB = 2_048
 const LOG_LIMIT_BYTES = 64 * 1024 * 1024
 
 /** Result codes of SQLite's own. */
