@@ -20,13 +20,15 @@ import { StoreTooNew } from './store.ts'
 
 /** How long another process may hold the write lock before a write counts as failed. */
 const BUSY_TIMEOUT_MS = 5_000
+/** A commit takes about as long. SQLite by itself would sleep a millisecond, then two, then five, while the others go on. */
+const LOCK_POLL_MS = 0.3
 /** How many writes share a commit at most, so that the first does not wait for the thousands behind it. */
 const GROUP = 1_000
 const CACHE_KIB = 2_048
 const LOG_LIMIT_BYTES = 64 * 1024 * 1024
 
 /** Result codes of SQLite's own. */
-const SQLITE = { TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
+const SQLITE = { BUSY: 5, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
 
 interface Connection {
   readonly db: DatabaseSync
@@ -55,6 +57,8 @@ function connect(): Connection {
     migrate(db)
     db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${TOO_LONG_PAGES}`)
     db.exec(`PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`)
+    // From here on the lock is waited for below.
+    db.exec('PRAGMA busy_timeout = 0')
     const countCommit = db.prepare('UPDATE pulse SET commits = commits + 1 RETURNING commits')
     return {
       db,
@@ -69,14 +73,31 @@ function connect(): Connection {
   }
 }
 
+const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+
+/** Begins a transaction that writes, as soon as other processes let it. */
+function beginWriting({ begin }: Connection): void {
+  const until = performance.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      begin.run()
+      return
+    } catch (error) {
+      if (codeOf(error) !== SQLITE.BUSY || performance.now() > until) throw error
+    }
+    // Not in step with the others, or one of them could always be faster.
+    Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
+  }
+}
+
 /** One of the calls is to blame for the failure of all. */
 class Refused extends Error {}
 
 /** Commits what is asked in one transaction. */
 function commit(calls: readonly Call[]): FromWorker {
   connection ??= connect()
-  const { writes, pulse, begin, end } = connection
-  begin.run()
+  const { writes, pulse, end } = connection
+  beginWriting(connection)
   const answers: Answer[] = calls.map((call) => {
     try {
       return { no: call.no, result: run(writes, call) }
@@ -127,7 +148,8 @@ function serve(calls: readonly Call[]): void {
 function probe(): void {
   try {
     connection ??= connect()
-    connection.db.exec('BEGIN IMMEDIATE; UPDATE pulse SET commits = commits; COMMIT')
+    beginWriting(connection)
+    connection.db.exec('UPDATE pulse SET commits = commits; COMMIT')
     up()
   } catch (error) {
     down(error)
