@@ -4,13 +4,13 @@ import { caseTable } from '../figures.ts'
 import { type Case, measure, type Row } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
-const CONNECTIONS = 32
+const CONNECTIONS = [32, 128] as const
 
 /** One process, and two that share the port and the store. */
 export const workers: Section<readonly Row[]> = {
   title: 'One worker and two',
   about:
-    'Quotes over 32 connections; the gateway may use every core. Where there are only two, the load and the stub of the ' +
+    'Quotes over 32 connections and over 128; the gateway may use every core. Where there are only two, the load and the stub of the ' +
     'service need much of one of them.',
   inRounds: true,
   measure: (bench) =>
@@ -21,9 +21,15 @@ export const workers: Section<readonly Row[]> = {
         const options = { core: null, env: { WORKERS: String(number) } }
         const running = await keep(startGateway({ folder: bench.newFolder(), servicePort: stub.port }, options))
         const name = number === 1 ? 'one worker' : `\`WORKERS=${number}\``
-        cases.push({ id: String(number), name, connections: CONNECTIONS, running, call: quote })
+        for (const connections of CONNECTIONS) {
+          cases.push({ id: String(number), name, connections, running, call: quote })
+        }
       }
       return measure(cases, bench.plan)
     }),
-  markdown: (rows) => caseTable(rows, '1', 'quotes/s'),
+  markdown: (rows) =>
+    CONNECTIONS.flatMap((connections) => {
+      const some = rows.filter((row) => row.connections === connections)
+      return some.length > 0 ? [`${connections} connections:\n\n${caseTable(some, '1', 'quotes/s')}`] : []
+    }).join('\n\n'),
 }
