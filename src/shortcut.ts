@@ -61,7 +61,11 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     const call = beginCall(incoming, `/legacy${endpoint.path}`)
     try {
       admit(incoming, unwelcome)
-      write(outgoing, await legacy(incoming, endpoint, call, deps), call, retired)
+      const answer = await legacy(incoming, endpoint, call, deps)
+      begin(outgoing, answer, call, retired)
+      // Together with the other answers of this turn of the event loop: most of what a write costs is waking whoever sleeps
+      // at the other end (docs/decisions/0013).
+      setImmediate(() => outgoing.end(answer.body))
     } catch (error) {
       write(outgoing, answerOfError(error, endpoint.family, call, config.ERROR_STATUS), call, retired)
     }
@@ -109,13 +113,19 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
   }
 }
 
-function write(
+function write(outgoing: ServerResponse, answer: Answer, call: Call, more?: Answer['headers']): void {
+  begin(outgoing, answer, call, more)
+  outgoing.end(answer.body)
+}
+
+/** All of an answer but its body. */
+function begin(
   outgoing: ServerResponse,
   { status, headers, body }: Answer,
   { id }: Call,
-  more: Readonly<Record<string, string>> = {},
+  more: Answer['headers'] = {},
 ): void {
   const length = Buffer.byteLength(body)
   const own = { 'Content-Type': JSON_TYPE, 'Content-Length': length, 'X-Request-Id': id }
-  outgoing.writeHead(status, { ...own, ...more, ...headers }).end(body)
+  outgoing.writeHead(status, { ...own, ...more, ...headers })
 }

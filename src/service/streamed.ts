@@ -107,8 +107,10 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply {
     const held = this.#held ?? []
     this.#held = undefined
     if (this.#failure) this.#handedOver.reject(this.#failure)
-    else if (this.#isOver) this.#finish(held.length > 1 ? Buffer.concat(held) : held[0])
-    else {
+    else if (this.#isOver) {
+      // All of it is here: it leaves with the other answers of this turn of the event loop (docs/decisions/0013).
+      setImmediate(() => this.#finish(held.length > 1 ? Buffer.concat(held) : held[0]))
+    } else {
       this.#reader.on('drain', this.#onDrain)
       for (const chunk of held) this.#write(chunk)
       if (!this.#patience) this.#controller?.resume()

@@ -86,6 +86,13 @@ export interface UpstreamTls {
   readonly key?: Buffer
 }
 
+/** The connections of one credential, which are used until they are too old together. */
+interface AgeingPool {
+  readonly pool: Pool
+  /** In milliseconds of `performance.now()`. */
+  readonly usedUntil: number
+}
+
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 const POOLS_KEPT = 1000
 const CONNECTION_AGE_MS = 60_000
@@ -106,18 +113,21 @@ export function createUpstream({
     // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
     allowH2: false,
   }
-  const pools = new LRUCache<string, Pool>({
+  const pools = new LRUCache<string, AgeingPool>({
     max: POOLS_KEPT,
-    dispose: (pool) => void pool.close().catch(() => undefined),
+    // Lets what is under way end.
+    dispose: ({ pool }) => void pool.close().catch(() => undefined),
   })
 
   const deadlines = createDeadlines()
   const pool = (origin: string, name: string): Pool => {
     const id = `${origin} ${name}`
     const known = pools.get(id)
-    if (known) return known
-    const made = new Pool(origin, { ...options, connections, clientTtl: connectionAgeMs })
-    pools.set(id, made)
+    const now = performance.now()
+    if (known && now < known.usedUntil) return known.pool
+    // Not undici's `clientTtl`: with that, every call looks at the clock once or twice for each connection that is busy.
+    const made = new Pool(origin, { ...options, connections })
+    pools.set(id, { pool: made, usedUntil: now + connectionAgeMs })
     return made
   }
   const alone = async (request: UpstreamRequest): Promise<UpstreamReply> => {
@@ -135,7 +145,7 @@ export function createUpstream({
       request.alone ? alone(request) : exchange(pool(request.origin, request.pool), request, deadlines),
     close: async () => {
       // Whoever still waits for an answer here has hung up, and bookings have connections of their own.
-      await Promise.all([...pools.values()].map((made) => made.destroy()))
+      await Promise.all([...pools.values()].map(({ pool: made }) => made.destroy()))
     },
   }
 }
