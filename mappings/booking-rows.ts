@@ -62,7 +62,10 @@ const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): rea
 /** The fields of a booking, the same ones wherever a shipment is created, read or changed. */
 export const bookingRows: readonly Row[] = [
   move('ReferenceNumber', 'external_id', text),
-  move('BillToName', 'customer.customer_name', text, { otherwise: [remembered('customer_name', 'contact_name')] }),
+  move('BillToName', 'customer.customer_name', text, {
+    // The first part of `BillToContact` is not always a name.
+    otherwise: [remembered('customer_name', 'contact_name', 'contact_email', 'contact_phone')],
+  }),
   move('BillToPhNo.', 'customer.phone', phone),
   move('BillToEmailAddress', 'customer.email', text),
   ...locationRows('Pickup', 'pickup'),

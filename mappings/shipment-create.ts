@@ -18,7 +18,13 @@ export const shipmentCreate = action({
   needs: [
     need(fields('PickupZip'), fields('PickupCity')),
     need(fields('DeliveryZip'), fields('DeliveryCity')),
-    need(fields('BillToName'), fact('customer_name'), fact('contact_name')),
+    need(
+      fields('BillToName'),
+      fact('customer_name'),
+      fact('contact_name'),
+      fact('contact_email'),
+      fact('contact_phone'),
+    ),
     need(fields('VinNo'), fields('Year', 'Make', 'Model')),
   ],
   request: [

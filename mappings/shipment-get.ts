@@ -27,8 +27,8 @@ export const shipmentGet = action({
     move('Status', 'status', text),
     choose('TransportationBooked', 'status', { canceled: 'No' }, 'Yes'),
     say('Message', [
-      has('status', 'Shipment {number} is {status}.'),
-      lacks('status', 'Shipment {number} was found.'),
+      has('status', 'Shipment {number|id} is {status}.'),
+      lacks('status', 'Shipment {number|id} was found.'),
       several('vehicles', 'It has {vehicles.length} vehicles; the first one is shown.'),
     ]),
     ...quoteKnowsRows,

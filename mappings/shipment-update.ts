@@ -20,6 +20,7 @@ export const shipmentUpdate = action({
   legacy: { method: 'POST', paths: ['/updateShipment.php'], actionNames: 'any' },
   service: { method: 'PUT', path: '/v2/shipments/{shipment_id}', over: 'current' },
   finds: { kind: 'shipment', by: shipmentNames, among: 'VinNo' },
+  keeps: { kind: 'shipment', under: ['ReferenceNumber'], with: 'VinNo', id: 'id', also: ['external_id', 'number'] },
   request: [
     ...bookingRows,
     ...nameRows,

@@ -71,7 +71,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // The token endpoint of version 2.
   app.post('/token', async (c) => {
     demandWelcome(c)
-    await passThrough(c.env.incoming, c.env.outgoing, c.var.call.id, deps)
+    await passThrough(c.env.incoming, c.env.outgoing, c.var.call, deps)
     return RESPONSE_ALREADY_SENT
   })
   app.all('/token', () => {
@@ -101,7 +101,9 @@ export function createApp(deps: AppDeps): Hono<Env> {
       'The path cannot be read. Send it percent-encoded, without control characters or leading out of /v2/.'
     throw new GatewayError('path-unreadable', message)
   })
-  const paths = [...catalog.endpoints.values()].map(({ path }) => path).join(', ')
+  const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
+    [...catalog.endpoints.values()].map(({ path }) => base + path),
+  ).join(', ')
   app.all('*', () => {
     throw new GatewayError('path-unknown', `Nothing is served at this path. The legacy paths are ${paths}.`)
   })

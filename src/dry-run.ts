@@ -14,7 +14,7 @@ import type { Explanation } from './mapping/request.ts'
 import type { Settings } from './mapping/settings.ts'
 import { requestOf } from './perform.ts'
 import type { Address, Outgoing, Service } from './service/service.ts'
-import { findKnown, pathSegment } from './xref/find.ts'
+import { findKnown, isId, pathSegment } from './xref/find.ts'
 import { namedIn, ownNumber, quoteFacts, type Recalled, recall, unnamed, withoutName } from './xref/naming.ts'
 
 /** A request's translation, explained; nothing was sent. */
@@ -152,9 +152,12 @@ const STAND_IN = '00000000-id-0000'
 
 const nameless = ({ action }: CompiledAction) => `{${action.finds?.kind}_id}`
 
-/** Without a verified caller nobody's numbers are looked up: the id is shown by what names it. */
+/** Without a verified caller nobody's numbers are looked up: the id is shown by what names it, unless that is an id. */
 export function unresolved(intake: Version1): Resolution {
-  const [first] = namedIn(intake)?.names ?? []
+  const names = namedIn(intake)?.names ?? []
+  const itself = names.find(([, value]) => isId(value))
+  if (itself) return { by: itself[0], segment: itself[1], own: intake.sent('ShipmentNumber') }
+  const [first] = names
   if (!first) return { own: intake.sent('ShipmentNumber') }
   const [by, value] = first
   const kind = intake.compiled.action.finds?.kind

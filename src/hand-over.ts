@@ -4,8 +4,8 @@ import type { Version2 } from './intake.ts'
 import type { Action } from './mapping/action.ts'
 import type { Endpoint } from './mapping/catalog.ts'
 import { valueAt } from './mapping/paths.ts'
+import type { UpstreamReply } from './service/exchange.ts'
 import type { ServiceRequest } from './service/service.ts'
-import type { UpstreamReply } from './service/upstream.ts'
 import { pathSegment } from './xref/find.ts'
 
 /** A body that is version 2 already, as it is handed over. */

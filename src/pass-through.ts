@@ -3,7 +3,10 @@ import { readBytes } from './body/bytes.ts'
 import type { Credentials, Passage } from './callers/credentials.ts'
 import type { Config } from './config.ts'
 import { GatewayError } from './errors.ts'
+import type { Call } from './http/call.ts'
 import { REPLY_TIMEOUT_MS } from './http/listener.ts'
+import { NoReply } from './service/exchange.ts'
+import { noReplyError } from './service/failures.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from './service/streamed.ts'
 import type { Upstream } from './service/upstream.ts'
 
@@ -33,15 +36,16 @@ export interface PassThroughDeps {
 export async function passThrough(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  requestId: string,
+  call: Call,
   { config, credentials, upstream }: PassThroughDeps,
 ): Promise<void> {
   const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
   const passage = await credentials.passage(incoming)
+  call.tenant = passage.tenant
   const leave = passage.limits.enter()
   try {
     const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
-    const headers = requestLines(incoming.rawHeaders, requestId)
+    const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
         // Any method passes; undici's type names the usual ones.
@@ -52,10 +56,11 @@ export async function passThrough(
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
-      return stream(upstream.pool(passage.origin, passage.pool), request, outgoing, REPLY_TIMEOUT_MS)
+      const patience = { deadline, readerTimeoutMs: REPLY_TIMEOUT_MS }
+      return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
     }
     const reply = await answerOf(passage, body, deadline, attempt)
-    outgoing.writeHead(reply.status, replyLines(reply.lines, requestId))
+    outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()
   } catch (cause) {
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
@@ -160,6 +165,7 @@ function bodyOf(incoming: IncomingMessage): IncomingMessage | null {
 }
 
 function passThroughError(cause: unknown): GatewayError {
+  if (cause instanceof NoReply) return noReplyError(cause)
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   return code === 'UND_ERR_HEADERS_TIMEOUT'
     ? new GatewayError('service-silent', 'The service did not answer in time. Try again later.', { cause })

@@ -2,8 +2,9 @@ import { GatewayError } from './errors.ts'
 import type { CompiledAction } from './mapping/compile.ts'
 import { entryWith } from './mapping/overlay.ts'
 import { type Draft, valueAt } from './mapping/paths.ts'
-import { isSuccess, readJson, refusal, type Sending, type Service, type ServiceRequest } from './service/service.ts'
-import type { UpstreamReply } from './service/upstream.ts'
+import type { UpstreamReply } from './service/exchange.ts'
+import { refusal } from './service/failures.ts'
+import { isSuccess, readJson, type Sending, type Service, type ServiceRequest } from './service/service.ts'
 import type { Turns } from './turns.ts'
 import { type Found, pathSegment } from './xref/find.ts'
 
@@ -57,7 +58,8 @@ export function createPerform(service: Service, turns: Turns): Perform {
     const put = requestOf(compiled, body, found?.id)
     const { method: _, body: __, ...rest } = put
     const read: ServiceRequest = { ...rest, method: 'GET' }
-    let current = found?.read ?? (await succeed(read, sending))
+    // Read in this turn: by the read that found it, another update may have come between.
+    let current = await succeed(read, sending)
     for (let tries = 1; ; tries += 1) {
       const shipment = readJson(current)
       const entry = entryWith(valueAt(shipment, ['vehicles']), 'vin', vin)

@@ -80,7 +80,7 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     const call = beginCall(incoming, '/service')
     try {
       admit(incoming, unwelcome)
-      await passThrough(incoming, outgoing, call.id, deps)
+      await passThrough(incoming, outgoing, call, deps)
     } catch (thrown) {
       const error = asGatewayError(thrown)
       noteError(call, error)

@@ -2,7 +2,7 @@ import type { StatusSet } from '../config-values.ts'
 import type { ErrorCode } from '../errors.ts'
 import { asGatewayError } from '../http/answers.ts'
 import type { Logger } from '../http/log.ts'
-import { NoReply } from '../service/upstream.ts'
+import { NoReply } from '../service/exchange.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
 import type { Xref } from '../xref/xref.ts'
 import type { Made } from './bookings.ts'
@@ -103,7 +103,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   /** What a failed attempt proves about the booking. */
   function proofOf(error: unknown): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
     if (error instanceof NoReply) {
-      return error.silence === 'unsent'
+      return error.silence === 'unsent' || error.silence === 'busy'
         ? { state: 'freed', why: 'never sent' }
         : { state: 'unknown', why: error.silence }
     }

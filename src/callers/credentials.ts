@@ -29,6 +29,8 @@ export interface Profile {
 
 /** Where and with which credential a passed-through call goes. */
 export interface Passage extends Pick<Account, 'origin' | 'prefix' | 'pool'> {
+  /** Where the gateway knows who calls. */
+  readonly tenant?: string
   /** Undefined sends none. */
   readonly authorization: ((deadline: number) => Promise<string>) | undefined
   /** Undefined where the call's own credential is all there is. */
@@ -103,10 +105,10 @@ export function asTheyAre({ config }: CredentialsDeps, authorization: string | u
 }
 
 /** A call passed through on a caller's account. */
-export function passageOf({ account, profile }: Caller, url = ''): Passage {
+export function passageOf({ tenant, account, profile }: Caller, url = ''): Passage {
   // The token endpoint takes Basic whatever the scheme; the router has decoded the path already.
   const forTokens = decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
-  return { ...account, ...(forTokens && account.forTokens), limits: profile.limits }
+  return { tenant, ...account, ...(forTokens && account.forTokens), limits: profile.limits }
 }
 
 /** Opens an account at an address of the service. */

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { createRetry, type Retry, timeAsked } from '../service/retries.ts'
-import { NoReply, type Upstream, type UpstreamReply } from '../service/upstream.ts'
+import type { Upstream } from '../service/upstream.ts'
 import { serviceWords } from '../service/words.ts'
 import { repeatsCredential } from './secret-echo.ts'
 

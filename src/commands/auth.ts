@@ -5,7 +5,8 @@ import { GatewayError } from '../errors.ts'
 import { EXIT_USAGE } from '../exit-codes.ts'
 import { settingsOf } from '../gateway.ts'
 import { loadMappings } from '../mappings.ts'
-import { createUpstream, NoReply } from '../service/upstream.ts'
+import { NoReply } from '../service/exchange.ts'
+import { createUpstream } from '../service/upstream.ts'
 
 /** Tries both ways to authenticate at the service and prints a table. */
 export async function auth([verb]: readonly string[]): Promise<number> {

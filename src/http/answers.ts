@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts'
 import { errorTable, GatewayError, oneLine } from '../errors.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
-import { noReplyError } from '../service/service.ts'
-import { NoReply } from '../service/upstream.ts'
+import { NoReply } from '../service/exchange.ts'
+import { noReplyError } from '../service/failures.ts'
 import { StoreDown } from '../store/store.ts'
 import type { Call, Unwelcome } from './call.ts'
 

@@ -180,7 +180,8 @@ function letGoOfSlowReaders(underWay: Bag<ServerResponse>): NodeJS.Timeout {
   return setInterval(() => {
     const now = performance.now()
     for (const outgoing of underWay.items()) {
-      if (!outgoing.writableEnded) continue
+      // Without a socket it waits behind another answer on its connection.
+      if (!outgoing.writableEnded || !outgoing.socket) continue
       const since = readySince.get(outgoing) ?? now
       readySince.set(outgoing, since)
       // It was ready for up to an interval before it was first seen to be.

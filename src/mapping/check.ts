@@ -132,7 +132,10 @@ function badPlaces(action: Action, section: Section, rows: readonly Row[]): stri
 /** The places that a row's sentences depend on. */
 function spokenPlaces(row: Row): readonly string[] {
   if (row.kind !== 'say') return []
-  return row.sentences.flatMap(({ text, when }) => [...(when ? [when.v2] : []), ...bracedIn(text)])
+  return row.sentences.flatMap(({ text, when }) => [
+    ...(when ? [when.v2] : []),
+    ...bracedIn(text).flatMap((paths) => paths.split('|')),
+  ])
 }
 
 function missingWhys(action: Action, section: Section, rows: readonly Row[]): string[] {

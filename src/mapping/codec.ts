@@ -26,6 +26,11 @@ export interface Codec<T = unknown> {
   readonly decode?: (text: string) => T | Failed
   /** Says what decoding this string loses or assumes; called by explained runs only. */
   readonly remark?: (before: string) => Remark | undefined
+  /**
+   * Whether what cannot be encoded is passed on as it is, as the service's lists grow.
+   * @default true
+   */
+  readonly passesOn?: boolean
 }
 
 /** Ends a conversion with a problem: the caller is told `<field> <message>`. */
@@ -38,6 +43,7 @@ export interface Conversion<T> {
   readonly decode: (text: string, fail: Fail) => T
   readonly encode: (value: T, fail: Fail) => string
   readonly remark?: (before: string) => Remark | undefined
+  readonly passesOn?: boolean
 }
 
 /** Why a value cannot be converted. */
@@ -66,7 +72,7 @@ function caught<From, To>(convert: (value: From, fail: Fail) => To) {
  * @example
  * codec(z.number().int(), { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
  */
-export function codec<T>(v2: z.ZodType<T>, { name, summary, decode, encode, remark }: Conversion<T>): Codec<T> {
+export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversion<T>): Codec<T> {
   const schema = z.codec(z.string(), v2 as z.ZodType<T, T>, {
     decode: caught(decode),
     encode: caught(encode),
@@ -79,5 +85,5 @@ export function codec<T>(v2: z.ZodType<T>, { name, summary, decode, encode, rema
       throw error
     }
   }
-  return { name, summary, schema, decode: quick, ...(remark && { remark }) }
+  return { ...rest, schema, decode: quick }
 }

@@ -39,7 +39,7 @@ export const choose = (v1: string, v2: string, cases: Readonly<Record<string, st
   otherwise,
 })
 
-/** A reply's sentence for people; `{path}` is the value at a place, `{path.length}` how many a list has. */
+/** A reply's sentence for people; `{path}` is the value at a place, `{path|other}` the first that there is, `{path.length}` how many a list has. */
 export interface Sentence {
   readonly text: string
   /** `has`, `lacks`: a value stands there; `several`: a list of more than one. Without it: always. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Codec } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'
 import type { Explanation, Origin } from './request.ts'
@@ -32,7 +33,7 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const after = absent(before) ? undefined : encode(row.codec.schema, before, row.required)
+        const after = absent(before) ? undefined : encode(row.codec, before, row.required)
         if (after === undefined && row.required) run.missing.push(row.v2)
         run.reply[row.v1] = after ?? ''
         explain(run, row.v1, after === undefined ? [] : [row.v2], before, after ?? '', row.codec.name, 'service')
@@ -46,7 +47,7 @@ function compileRow(row: Row): ReplyStep | undefined {
           return absent(value) ? [] : [{ part, v2, value: asText(value) }]
         })
         const before = Object.fromEntries(found.map(({ part, value }) => [part, value]))
-        const after = found.length === 0 ? '' : encode(row.codec.schema, before, false)
+        const after = found.length === 0 ? '' : encode(row.codec, before, false)
         run.reply[row.v1] = after ?? ''
         explain(
           run,
@@ -140,25 +141,31 @@ function asText(value: unknown): string {
 }
 
 /** Encodes; a value that the codec does not know is passed on as it is, for the service's lists grow. */
-function encode(schema: z.ZodType<unknown, string>, value: unknown, strictly: boolean): string | undefined {
+function encode({ schema, passesOn = true }: Codec, value: unknown, strictly: boolean): string | undefined {
   const result = z.safeEncode(schema, value)
   if (result.success) return result.data
-  return strictly ? undefined : asText(value)
+  return strictly || !passesOn ? undefined : asText(value)
 }
 
 const PLACEHOLDER = /\{([^}]+)\}/g
 
 function compileSentence({ text, when }: Sentence): (body: unknown) => string | undefined {
   const condition = when && { ...when, place: placeOf(when.v2) }
-  const places = new Map([...text.matchAll(PLACEHOLDER)].map(([, path = '']) => [path, placeOf(path)]))
+  const places = new Map(
+    [...text.matchAll(PLACEHOLDER)].map(([, paths = '']) => [paths, paths.split('|').map((path) => placeOf(path))]),
+  )
   return (body) => {
     if (condition) {
       const value = valueAt(body, condition.place)
-      if (condition.is === 'has' && absent(value)) return undefined
-      if (condition.is === 'lacks' && !absent(value)) return undefined
+      const says = asText(value).trim() !== ''
+      if (condition.is === 'has' && !says) return undefined
+      if (condition.is === 'lacks' && says) return undefined
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
     }
-    return text.replace(PLACEHOLDER, (_, path: string) => asText(valueAt(body, places.get(path) ?? [])))
+    return text.replace(PLACEHOLDER, (_, paths: string) => {
+      const values = places.get(paths)?.map((place) => asText(valueAt(body, place)))
+      return values?.find((value) => value !== '') ?? ''
+    })
   }
 }
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { NoReply, type UpstreamReply } from './upstream.ts'
+import { NoReply, type UpstreamReply } from './exchange.ts'
 
 /** Keeps calls away from a service that keeps failing, and lets one through now and then to see whether it is back. */
 export type Circuit = (attempt: () => Promise<UpstreamReply>) => Promise<UpstreamReply>
@@ -54,7 +54,8 @@ export function createCircuit(): Circuit {
       note(FAILURES.has(reply.status), isProbe)
       return reply
     } catch (error) {
-      if (error instanceof NoReply) note(true, isProbe)
+      // Too many calls of one credential say nothing of the service.
+      if (error instanceof NoReply && error.silence !== 'busy') note(true, isProbe)
       throw error
     }
   }

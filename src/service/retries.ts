@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { NoReply, type UpstreamReply } from './upstream.ts'
+import { NoReply, type UpstreamReply } from './exchange.ts'
 
 /** Makes an attempt again where that can do no harm and may help, as long as few others have to. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>

@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Held } from '../bag.ts'
+import type { Waiting } from './deadlines.ts'
+import { type Line, NoReply, unsent } from './exchange.ts'
 
 /** A reply of the service that is handed on while it arrives. */
 export interface StreamedReply {
@@ -23,25 +26,34 @@ export class HungUp extends Error {
 /** So much of a reply is held until its head has been looked at; most are not longer. */
 const HELD_BYTES = 64 * 1024
 
+/** For how long there may be no progress. */
+export interface Patience {
+  /** When there has to be a connection to the service, in milliseconds of `performance.now()`. */
+  readonly deadline: number
+  readonly readerTimeoutMs: number
+}
+
 /**
  * Sends a request whose reply is streamed to a reader, over undici's lowest call: its streams would cost a call as much as
  * the rest of passing it through. The call ends with the reader, and a reader that takes nothing for too long is let go.
  */
 export function stream(
-  dispatcher: Dispatcher,
+  line: Line,
   request: StreamedRequest,
   reader: ServerResponse,
-  readerTimeoutMs: number,
+  patience: Patience,
 ): Promise<StreamedReply> {
   return new Promise((resolve, reject) => {
     if (reader.destroyed) return reject(new HungUp())
-    dispatcher.dispatch(request, new Streamed(reader, readerTimeoutMs, resolve, reject))
+    line.dispatcher.dispatch(request, new Streamed(line, reader, patience, resolve, reject))
   })
 }
 
-class Streamed implements Dispatcher.DispatchHandler, StreamedReply {
+class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
+  readonly deadline: number
   status = 0
   lines: readonly string[] = []
+  readonly #line: Line
   readonly #reader: ServerResponse
   readonly #readerTimeoutMs: number
   readonly #resolve: (reply: StreamedReply) => void
@@ -55,23 +67,34 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply {
   #isOver = false
   #failure: Error | undefined
   #patience: NodeJS.Timeout | undefined
+  readonly #waiting: Held<Waiting>
   readonly #handedOver = Promise.withResolvers<void>()
 
   constructor(
+    line: Line,
     reader: ServerResponse,
-    readerTimeoutMs: number,
+    { deadline, readerTimeoutMs }: Patience,
     resolve: (reply: StreamedReply) => void,
     reject: (error: Error) => void,
   ) {
+    this.deadline = deadline
+    this.#line = line
     this.#reader = reader
     this.#readerTimeoutMs = readerTimeoutMs
     this.#resolve = resolve
     this.#reject = reject
     reader.on('close', this.#onClose)
+    this.#waiting = line.deadlines.add(this)
+  }
+
+  /** There was no connection in time. */
+  late(): void {
+    this.#fail(new NoReply(unsent(this.#line)))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#line.deadlines.take(this.#waiting)
     if (this.#failure) controller.abort(this.#failure)
   }
 
@@ -127,7 +150,13 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply {
   #write(chunk: Buffer): void {
     if (this.#reader.write(chunk)) return
     this.#controller?.pause()
-    this.#patience ??= setTimeout(() => this.#reader.destroy(), this.#readerTimeoutMs)
+    this.#patience ??= setTimeout(() => this.#lose(), this.#readerTimeoutMs)
+  }
+
+  /** Ends a reader that takes nothing, unless another answer is still being written before this one. */
+  #lose(): void {
+    if (this.#reader.socket) this.#reader.destroy()
+    else this.#patience = setTimeout(() => this.#lose(), this.#readerTimeoutMs)
   }
 
   #goOn(): void {
@@ -157,6 +186,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply {
   /** Nothing more comes from the service. */
   #leave(): void {
     this.#isOver = true
+    this.#line.deadlines.take(this.#waiting)
     clearTimeout(this.#patience)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)
   }

@@ -1,7 +1,8 @@
 import { GatewayError } from '../errors.ts'
 import type { Finds } from '../mapping/action.ts'
-import { isSuccess, readJson, refusal, type Sending, type Service } from '../service/service.ts'
-import type { UpstreamReply } from '../service/upstream.ts'
+import type { UpstreamReply } from '../service/exchange.ts'
+import { refusal } from '../service/failures.ts'
+import { isSuccess, readJson, type Sending, type Service } from '../service/service.ts'
 import type { Facts } from '../store/store.ts'
 import { type Known, vinKey, type Xref } from './xref.ts'
 
@@ -37,6 +38,8 @@ export interface FindDeps {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** Whether a value is an id of the service by its looks. */
+export const isId = (value: string): boolean => UUID.test(value)
 /** A value that may be asked for; everything else could be more than one segment of a path. */
 const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 
@@ -78,30 +81,35 @@ export async function findKnown(
   xref: Xref,
   mayKnow: (id: string) => Promise<void>,
 ): Promise<Found | undefined> {
-  for (const [by, value] of named.names) {
-    const known = await xref.known(tenant, value)
-    const match =
-      kind === 'quote' ? known.find((one) => one.kind === 'quote') : await shipmentAmong(known, named, mayKnow)
-    if (!match) continue
+  const foundAs = async (by: string, value: string, match: Known): Promise<Found> => {
     const { own, facts } = await xref.memory(tenant, match.id)
     const name = by === 'ShipmentNumber' ? value : undefined
     return { by, id: match.id, booked: match.kind === 'shipment', own: own ?? name, facts }
   }
+  let quoted: (() => Promise<Found>) | undefined
   for (const [by, value] of named.names) {
-    if (UUID.test(value)) return { by, id: value, booked: false, ...(await xref.memory(tenant, value)) }
+    const known = await xref.known(tenant, value)
+    const [quote] = known.filter((one) => one.kind === 'quote')
+    const match = kind === 'quote' ? quote : await bookingAmong(known, named, mayKnow)
+    if (match) return foundAs(by, value, match)
+    if (quote) quoted ??= () => foundAs(by, value, quote)
   }
-  return undefined
+  for (const [by, value] of named.names) {
+    if (isId(value)) return { by, id: value, booked: false, ...(await xref.memory(tenant, value)) }
+  }
+  // A quote that was approved is a shipment; but any name that stands for a booking comes before it.
+  return quoted?.()
 }
 
-/** The shipment of a name: its bookings come before its quotes, and a VIN chooses among several. */
-async function shipmentAmong(
+/** The booking of a name; a VIN chooses among several. */
+async function bookingAmong(
   known: readonly Known[],
   { vin, newestWillDo, changesVin }: Named,
   mayKnow: (id: string) => Promise<void>,
 ): Promise<Known | undefined> {
   const bookings = known.filter((one) => one.kind === 'shipment')
   const [newest] = bookings
-  if (!newest) return known[0]
+  if (!newest) return undefined
   const chosen = vin === undefined ? undefined : bookings.find((one) => one.vin === vinKey(vin))
   if (chosen) return chosen
   const several = new Set(bookings.map(({ id }) => id)).size > 1

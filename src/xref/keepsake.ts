@@ -44,17 +44,31 @@ export function keepsakeOf(
   settings: Settings,
 ): Keepsake | undefined {
   const { compiled, fields } = intake
-  const { keeps, remember } = compiled.action
+  const { finds, keeps, remember } = compiled.action
   if (!keeps) return undefined
+  const { kind } = keeps
   const id = idAt(reply, keeps.id) ?? found?.id
-  if (id === undefined || (keeps.kind === 'shipment' && id === found?.id)) return undefined
-  const names = [
-    ...namesIn(intake, keeps.under).map(([, name]) => name),
-    ...(keeps.also ?? []).flatMap((place) => idAt(reply, place) ?? []),
-  ]
+  if (id === undefined) return undefined
+  const given = namesIn(intake, keeps.under).map(([, name]) => name)
+  const names = [...given, ...(keeps.also ?? []).flatMap((place) => idAt(reply, place) ?? [])]
+  // What a booking is read as: the number of the quote that it was made from.
+  if (kind === 'shipment' && own !== undefined) names.push(own)
+  const vin = keeps.with && intake.sent(keeps.with)
+  if (kind === 'shipment' && id === found?.id) {
+    // An approval of a quote changes nothing of what it is called, and neither does a call that says nothing of it.
+    if (finds?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
+    names.push(intake.sent(found.by) ?? id)
+    return { kind, id, names, vin: vinKey(vin ?? onlyVin(reply)), own: undefined, facts: undefined, isKnown: true }
+  }
   const facts = remember && { ...found?.facts, ...compiled.remember(fields, body, settings).facts }
-  const vin = keeps.with ? vinKey(intake.sent(keeps.with)) : ''
-  return { kind: keeps.kind, id, names, vin, own, facts }
+  return { kind, id, names, vin: vinKey(vin), own, facts }
+}
+
+/** The VIN of a shipment of one vehicle. */
+function onlyVin(reply: unknown): string | undefined {
+  const vehicles = valueAt(reply, ['vehicles'])
+  const vin = Array.isArray(vehicles) && vehicles.length === 1 ? valueAt(vehicles, [0, 'vin']) : undefined
+  return typeof vin === 'string' ? vin : undefined
 }
 
 /** The service's ids, in headers, where old parsers do not look. */

@@ -31,9 +31,10 @@ export async function recall(
   if (action.finds) return undefined
   for (const [, name] of namesIn(intake, action.recalls ?? [])) {
     const quote = (await xref.known(tenant, name)).find(({ kind }) => kind === 'quote')
-    if (!quote) continue
-    const { own, facts } = await xref.memory(tenant, quote.id)
-    return { facts: { ...facts, quote_id: quote.id }, own }
+    // Who gave a quote no number was given its id for one.
+    const id = quote?.id ?? name
+    const { own, facts } = await xref.memory(tenant, id)
+    if (quote || facts) return { facts: { ...facts, quote_id: id }, own }
   }
   return undefined
 }

@@ -1,11 +1,7 @@
 import type { Facts, Kind, Link, Store, Thing, Xref as XrefStore } from '../store/store.ts'
 
 /** A quote or shipment that a name stands for. */
-export interface Known {
-  readonly id: string
-  readonly kind: Kind
-  readonly vin: string
-}
+export type Known = Pick<Link, 'id' | 'kind' | 'vin' | 'at'>
 
 /** What is remembered of the thing behind an id. */
 export interface Memory {
@@ -23,6 +19,11 @@ export interface Keepsake {
   readonly vin: string
   readonly own: string | undefined
   readonly facts: Facts | undefined
+  /**
+   * Whether it is a shipment that was known before, and may now be called otherwise.
+   * @default false
+   */
+  readonly isKnown?: boolean
 }
 
 /** The durable record from what callers call a thing to the service's id, as the gateway uses it. */
@@ -36,6 +37,18 @@ export interface Xref {
 
 /** Puts the gateway's questions to a store. */
 export function createXref(store: XrefStore & Pick<Store, 'ready'>, quoteMemoryMs: number, now: () => number): Xref {
+  /** What it was called before goes on to mean it; which of several is the newest, and who has a name, stays as it is. */
+  async function follow(tenant: string, { kind, id, names, vin }: Keepsake): Promise<void> {
+    const links: Link[] = []
+    for (const name of new Set(names)) {
+      const known = (await store.links(tenant, name)).filter((one) => one.kind === kind)
+      if (known.some((one) => one.vin === vin)) continue
+      const at = known.find((one) => one.id === id)?.at ?? now()
+      links.push({ tenant, kind, name, vin, id, at })
+    }
+    if (links.length > 0) await store.put({ links })
+  }
+
   return {
     known: (tenant, name) => store.links(tenant, name),
     memory: async (tenant, id) => {
@@ -44,7 +57,9 @@ export function createXref(store: XrefStore & Pick<Store, 'ready'>, quoteMemoryM
       const fresh = thing.facts !== null && now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: fresh ? (thing.facts ?? undefined) : undefined }
     },
-    keep: (tenant, { kind, id, names, vin, own, facts }) => {
+    keep: async (tenant, keepsake) => {
+      if (keepsake.isKnown) return follow(tenant, keepsake)
+      const { kind, id, names, vin, own, facts } = keepsake
       const at = now()
       const links: Link[] = [...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at }))
       const thing: Thing = { tenant, id, own: own ?? '', facts: facts ?? null, at }

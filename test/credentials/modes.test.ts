@@ -111,6 +111,7 @@ test.each(['basic', 'oauth2', 'auto'])(
     expect(edge.sandbox.requests.at(-1)?.headers.authorization).toBe(authorization)
     // Its other calls bring the old credential, and go on working.
     expect((await get(edge, '/v2/shipments/none', as('acme'))).status).toBe(404)
+    expect(edge.lines().at(-1)).toMatchObject({ path: '/service', tenant: 'acme', status: 404 })
     expect((await quote(edge, as('acme'))).status).toBe(200)
   },
 )

@@ -13,6 +13,8 @@ const EACH = 2 * MOST
 /** More than the system takes for a reader that takes nothing. */
 const REPLY_BYTES = 32 * 1024 * 1024
 const ENOUGH_BYTES = 12 * 1024 * 1024
+/** More than a reader may take. */
+const SLOW_MS = 16_000
 const REPLIES = 2_000
 const MOST_TRIES = 500
 const CALM = 20
@@ -90,4 +92,19 @@ test('callers that do not read are let go, and keep nobody from being answered m
     }),
   )
   expect(performance.now() - startedAt).toBeLessThan(FREED_MS)
+})
+
+test('an answer that waits behind a slow one on its connection comes whole', { timeout: 60_000 }, async () => {
+  const service = await openService((incoming, outgoing) => {
+    if (incoming.url === '/v2/big') return void outgoing.end(Buffer.alloc(ENOUGH_BYTES, 'x'))
+    outgoing.write('slow')
+    setTimeout(() => outgoing.end('ly'), SLOW_MS)
+  })
+  const house = await openHouse({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '30000' } })
+  const caller = await dial(house)
+  caller.write(`GET /v2/slow ${HEAD}\r\nGET /v2/big ${HEAD}\r\nGET /healthz ${HEAD}Connection: close\r\n\r\n`)
+  const said = await caller.closed()
+  expect(said).toMatch(/slow[\s\S]*ly/)
+  expect(said.split('x').length).toBeGreaterThan(ENOUGH_BYTES)
+  expect(said).toMatch(/alive/)
 })

@@ -116,6 +116,16 @@ describe('the life of a quote', () => {
     expect(json).toEqual({ Cost: '', ShipmentNumber: NUMBER, Message: expect.stringMatching(/no new price/) })
   })
 
+  test('what is no price is none', async () => {
+    const house = await openHouse()
+    await post(house, '/getShippingQuote.php', quoteExample)
+    for (const price of ['on request', true, { amount: 5 }]) {
+      house.sandbox.fail({ kind: 'status', status: 200, body: { price }, on: { method: 'PUT' } })
+      const change = { ActionName: 'Update Quote', ShipmentNumber: NUMBER }
+      expect((await post(house, '/getShippingQuote.php', change)).json.Cost).toBe('')
+    }
+  })
+
   test('an approval that says no price gives none', async () => {
     const house = await openHouse()
     await post(house, '/getShippingQuote.php', quoteExample)
@@ -315,6 +325,56 @@ describe('the life of a booking', () => {
     expect(approved.json).toMatchObject({ ShipmentNumber: NUMBER, TransportationBooked: 'Yes' })
   })
 
+  test.each([
+    ['a quote that had no number of its own', {}, { ShipmentNumber: '', OrderRefNumber: '' }],
+    ['a quote that was answered with the number of the service', { SHIPMENT_NUMBER: 'service' }, {}],
+  ])('a booking under the number that the gateway gave: %s', async (_what, env, numbers) => {
+    const house = await openHouse({ env })
+    const asked = { ...quoteExample, ...numbers, EquipmentType: 'ENCLOSED AUTO' }
+    const quote = await post(house, '/getShippingQuote.php', asked)
+    const [id] = house.sandbox.quotes.keys()
+    expect(quote.json.ShipmentNumber).toBe(id)
+    const { BillToName: _, ...booking } = bookingExample
+    const booked = await post(house, '/createShipment.php', { ...booking, ReferenceNumber: id })
+    expect(booked.status).toBe(200)
+    expect(lastBody(house)).toMatchObject({
+      transport_type: 'enclosed',
+      customer: { customer_name: expect.any(String), address: '1 Test Dr' },
+    })
+  })
+
+  test('a customer who was only an e-mail address in the quote is that in the booking', async () => {
+    const house = await openHouse()
+    const { BillToCompany: _, ...quote } = { ...quoteExample, BillToContact: 'pat@example.com' }
+    await post(house, '/getShippingQuote.php', { ...quote, OrderRefNumber: REFERENCE })
+    const { BillToName: __, ...booking } = bookingExample
+    expect((await post(house, '/createShipment.php', booking)).status).toBe(200)
+    expect(lastBody(house)).toHaveProperty('customer.customer_name', 'pat@example.com')
+  })
+
+  test('a booking is known by the number that a read gives it: that of its quote', async () => {
+    const house = await openHouse()
+    await post(house, '/getShippingQuote.php', { ...quoteExample, OrderRefNumber: REFERENCE })
+    const { id } = await book(house)
+    expect((await read(house, { ReferenceNumber: REFERENCE })).json.ShipmentNumber).toBe(NUMBER)
+    expect((await read(house, { ShipmentNumber: NUMBER })).json.ReferenceNumber).toBe(REFERENCE)
+    const change = { ShipmentNumber: NUMBER, PickupName: 'Gate 9' }
+    expect((await post(house, '/updateShipment.php', change)).status).toBe(200)
+    expect(house.sandbox.shipments.get(id)?.pickup.contact_name).toBe('Gate 9')
+    expect((await post(house, '/deleteShipment.php', { ShipmentNumber: NUMBER })).status).toBe(200)
+    expect(house.sandbox.shipments.get(id)?.status).toBe('canceled')
+  })
+
+  test('a name that stands for a quote alone gives way to one that stands for a booking', async () => {
+    const house = await openHouse()
+    await post(house, '/getShippingQuote.php', { ...quoteExample, OrderRefNumber: '' })
+    const { id } = await book(house)
+    const named = { ShipmentNumber: NUMBER, ReferenceNumber: REFERENCE }
+    expect((await read(house, named)).status).toBe(200)
+    expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
+    expect(house.sandbox.shipments.get(id)?.status).toBe('canceled')
+  })
+
   test('a name that is both a quote and a booking means the booking', async () => {
     const house = await openHouse()
     const { id } = await book(house, { ReferenceNumber: NUMBER })
@@ -481,6 +541,23 @@ describe('an update', () => {
     const { status } = await post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
     expect(status).toBe(200)
     expect(house.sandbox.shipments.get(id)?.vehicles).toMatchObject([{ vin: OTHER_VIN, model: 'E-450' }])
+    const gone = await post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+    expect(gone.status).toBe(200)
+    expect(house.sandbox.shipments.get(id)?.status).toBe('canceled')
+  })
+
+  test('gives one of several under a reference another VIN, which chooses it from then on', async () => {
+    const house = await openHouse()
+    const first = await book(house)
+    const second = await book(house, { VinNo: OTHER_VIN, Model: 'Accord' })
+    const THIRD_VIN = '1FTFW1E59DFB38261'
+    await post(house, '/updateShipment.php', { number: first.number, VinNo: THIRD_VIN })
+    // The newest is the one that was booked last, not the one that was changed last.
+    expect((await read(house, { ReferenceNumber: REFERENCE })).json.VinNo).toBe(OTHER_VIN)
+    expect((await read(house, { ReferenceNumber: REFERENCE, VinNo: THIRD_VIN })).json.VinNo).toBe(THIRD_VIN)
+    await post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE, VinNo: THIRD_VIN })
+    expect(house.sandbox.shipments.get(first.id)?.status).toBe('canceled')
+    expect(house.sandbox.shipments.get(second.id)?.status).toBe('new')
   })
 
   test('may change the ReferenceNumber of a shipment that another name finds', async () => {
@@ -488,6 +565,10 @@ describe('an update', () => {
     const { id, number } = await book(house)
     await post(house, '/updateShipment.php', { number, ReferenceNumber: 'NEW-REF' })
     expect(house.sandbox.shipments.get(id)?.external_id).toBe('NEW-REF')
+    for (const ReferenceNumber of ['NEW-REF', REFERENCE]) {
+      expect((await read(house, { ReferenceNumber })).json.ReferenceNumber).toBe('NEW-REF')
+    }
+    expect((await post(house, '/deleteShipment.php', { ReferenceNumber: 'NEW-REF', VinNo: VIN })).status).toBe(200)
   })
 
   test('sends the ETag back as If-Match, and none where the service gives none', async () => {
@@ -682,12 +763,19 @@ describe('a name that the cross-reference does not have', () => {
     expect(house.sandbox.shipments.get(id)?.status).toBe('canceled')
   })
 
-  test('that the service knows is read once for an update', async () => {
+  test('that the service knows is read anew for an update, for another may have come between', async () => {
     const house = await openHouse()
     const { id, number } = await shipmentOfTwo(house)
     house.sandbox.requests.length = 0
-    expect((await post(house, '/updateShipment.php', { number, PickupName: 'Gate 4' })).status).toBe(200)
-    expect(sent(house)).toEqual([`GET /v2/shipments/${number}`, `PUT /v2/shipments/${id}`])
+    const changes = [{ PickupName: 'Gate 4' }, { DeliveryName: 'Gate 5' }, { DeliveryCity: 'Tampa' }]
+    const update = (change: object) => post(house, '/updateShipment.php', { number, ...change })
+    const answers = await Promise.all(changes.map(update))
+    expect(answers.map(({ status }) => status)).toEqual(changes.map(() => 200))
+    expect(sent(house).slice(-6)).toEqual(changes.flatMap(() => [`GET /v2/shipments/${id}`, `PUT /v2/shipments/${id}`]))
+    expect(house.sandbox.shipments.get(id)).toMatchObject({
+      pickup: { contact_name: 'Gate 4' },
+      delivery: { contact_name: 'Gate 5', city: 'Tampa' },
+    })
   })
 
   test('that is a UUID is the id itself', async () => {

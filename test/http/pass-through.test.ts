@@ -3,11 +3,13 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, get, type House, openHouse, post } from '../house.ts'
 import { bytesOf, openService } from './service.ts'
 import { dial, send } from './wire.ts'
 
 const HEAD = 'Host: gateway.example\r\nConnection: close\r\n'
+const DRIP_MS = 50
 const FIXED = { V2_CLIENT_ID: 'sidecar', V2_CLIENT_SECRET: 's3cret' }
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
 
@@ -460,6 +462,31 @@ describe('when something breaks', () => {
     const { status, json } = await get(house, '/v2/shipments/x')
     expect(status).toBe(504)
     expect(json.Message).toMatch(/in time/)
+  })
+
+  test('a call that finds no free connection in time is 503, and no sign of a failing service', async () => {
+    const service = await openService((incoming, outgoing) => {
+      incoming.resume()
+      if (incoming.url !== '/v2/drip') return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
+      const dripping = setInterval(() => outgoing.write('drip'), DRIP_MS)
+      outgoing.once('close', () => clearInterval(dripping))
+    })
+    const env = { UPSTREAM_CONNECTIONS: '1', UPSTREAM_TIMEOUT_MS: '300' }
+    const house = await openHouse({ serviceUrl: service.url, env })
+    const quote = () => post(house, '/getShippingQuote.php', quoteExample)
+    const dripping = await dial(house)
+    dripping.write(`GET /v2/drip HTTP/1.1\r\n${HEAD}Authorization: ${basic()}\r\n\r\n`)
+    await dripping.until(/drip/)
+
+    // As many as would open the circuit.
+    const waiting = Array.from({ length: 20 }, () => [get(house, '/v2/shipments/x'), quote()]).flat()
+    for (const { status, headers, json } of await Promise.all(waiting)) {
+      expect({ status, later: headers.get('retry-after') }).toEqual({ status: 503, later: '1' })
+      expect(json.Message).toMatch(/connections to the service are taken/)
+    }
+    expect(service.requests).toHaveLength(1)
+    dripping.hangUp()
+    expect((await quote()).status).toBe(200)
   })
 
   test('a reply that breaks off breaks off for the caller, and does not look whole', async () => {

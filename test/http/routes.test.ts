@@ -90,6 +90,9 @@ describe('a legacy path', () => {
     ]) {
       expect((await request(house, path)).status, path).toBe(404)
     }
+    const { json } = await request(house, '/getShipment.php')
+    expect(json.Message).toContain('/old/getShipment.php')
+    expect(json.Message).not.toContain(' /getShipment.php')
     expect((await post(house, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
     expect((await post(house, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
   })

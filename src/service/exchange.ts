@@ -1,0 +1,168 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Held } from '../bag.ts'
+import type { Deadlines, Waiting } from './deadlines.ts'
+import { inflate } from './inflate.ts'
+
+/** A request to the service, built before anything is promised to anybody. */
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly origin: string
+  /** With the prefix of the service's address. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  /** Keeps the connections of one credential apart from those of another. */
+  readonly pool: string
+  /**
+   * Uses a connection of its own: a pooled one that the service is just closing fails requests that were never read,
+   * and nobody can tell.
+   * @default false
+   */
+  readonly alone?: boolean
+  /** When the call has to be over, in milliseconds of `performance.now()`. */
+  readonly deadline: number
+}
+
+/** A whole reply of the service. */
+export interface UpstreamReply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Why there is no whole reply. */
+export type Silence =
+  /** The request provably never left: no connection was made. */
+  | 'unsent'
+  /** Nor did this one: all connections of its credential were taken, by calls that the service had not answered yet. */
+  | 'busy'
+  /** It left, and there was no whole reply in time. */
+  | 'late'
+  /** It left, and the connection broke or spoke something else than HTTP. */
+  | 'lost'
+  /** It left, and the reply is larger than anything the service has to say. */
+  | 'too-large'
+
+/** There is no whole reply. */
+export class NoReply extends Error {
+  override readonly name = 'NoReply'
+  readonly silence: Silence
+
+  constructor(silence: Silence, options?: ErrorOptions) {
+    super(`no reply of the service: ${silence}`, options)
+    this.silence = silence
+  }
+}
+
+/** The connections of a credential at an address, and what watches over waiting for one. */
+export interface Line {
+  readonly dispatcher: Dispatcher
+  readonly deadlines: Deadlines
+  /** Whether all connections that there may be are in use. */
+  readonly isBusy: () => boolean
+}
+
+const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
+
+/** A reply without its `Content-Encoding`: some compress although they are asked not to. */
+async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamReply> {
+  const { 'content-encoding': _, 'content-length': __, ...headers } = reply.headers
+  try {
+    const body = await inflate(reply.body, coding, REPLY_LIMIT_BYTES)
+    return body ? { ...reply, headers, body } : reply
+  } catch (cause) {
+    throw new NoReply('too-large', { cause })
+  }
+}
+
+/** One request and its whole reply, over undici's lowest call: promises and streams would cost a quarter more. */
+export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {
+  return new Promise((resolve, reject) => {
+    // What can get no answer any more is better not sent.
+    if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
+    const { method, path, headers, body = null } = request
+    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request.deadline, line, resolve, reject))
+  })
+}
+
+/** Why a request found no connection in time. */
+export const unsent = ({ isBusy }: Line): Silence => (isBusy() ? 'busy' : 'unsent')
+
+/** What undici tells of a request, up to the whole reply or to why there is none. */
+class Exchange implements Dispatcher.DispatchHandler, Waiting {
+  readonly deadline: number
+  readonly #line: Line
+  readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
+  readonly #reject: (error: NoReply) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #over = false
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #size = 0
+  readonly #held: Held<Waiting>
+  readonly #chunks: Buffer[] = []
+
+  constructor(
+    deadline: number,
+    line: Line,
+    resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
+    reject: (error: NoReply) => void,
+  ) {
+    this.deadline = deadline
+    this.#line = line
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#held = line.deadlines.add(this)
+  }
+
+  late(): void {
+    this.#fail(this.#controller ? 'late' : unsent(this.#line))
+  }
+
+  /** Called when a connection stands and the request is about to be written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#over) controller.abort(new NoReply('unsent'))
+  }
+
+  /** An informational status is not the answer (RFC 9110, 15.2). */
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size > REPLY_LIMIT_BYTES) this.#fail('too-large')
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    if (!this.#ends()) return
+    const [only] = this.#chunks
+    const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#size)
+    const reply = { status: this.#status, headers: this.#headers, body }
+    const coding = this.#headers['content-encoding']
+    this.#resolve(coding === undefined || body.length === 0 ? reply : inflated(reply, coding))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#controller ? 'lost' : 'unsent', error)
+  }
+
+  #fail(silence: Silence, cause?: unknown): void {
+    if (!this.#ends()) return
+    const error = new NoReply(silence, { cause })
+    this.#reject(error)
+    this.#controller?.abort(error)
+  }
+
+  /** Whether this is the end, rather than something that comes after it. */
+  #ends(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#line.deadlines.take(this.#held)
+    return true
+  }
+}
