@@ -35,7 +35,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     },
     V2_CA_FILE: { about: 'Certificate authorities, in PEM, that vouch for the service besides the usual ones.' },
     V2_CERT_FILE: { about: 'With `V2_KEY_FILE`: the certificate that the gateway shows to the service, in PEM.' },
-    V2_KEY_FILE: { about: 'See `V2_CERT_FILE`; the two go together.' },
+    V2_KEY_FILE: { about: 'The key of that certificate, in PEM, without a passphrase.' },
     UPSTREAM_TIMEOUT_MS: {
       default: '15000',
       about: 'How long a whole call to the service may take, further readings of its included.',
@@ -48,20 +48,24 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
         'A JSON file that says who may call, and as whom at the service; see [below](#tenants). Not with `V2_CLIENT_ID`.',
     },
     TRUST_PROXY: {
+      default: 'off',
       about:
-        'The networks of proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8,192.0.2.7`; without it, none is.',
+        'The networks of proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8,192.0.2.7`; `off`: none.',
     },
   },
   'The doors': {
     HOST: { default: '0.0.0.0', about: 'Where callers are served.' },
     PORT: { default: '8080', about: 'Where callers are served; 0 is any free port.' },
     ADMIN_HOST: { default: '127.0.0.1', about: 'Where operators are served.' },
-    ADMIN_PORT: { default: '9901', about: 'Where operators are served; 0 turns the admin listener off.' },
+    ADMIN_PORT: {
+      default: '9901',
+      about: 'Where operators are served; another than `PORT`; 0 turns the admin listener off.',
+    },
     TLS_CERT_FILE: {
       about:
         'With `TLS_KEY_FILE`: the certificate for `https`, in PEM; read again when it changes. Without it: plain HTTP.',
     },
-    TLS_KEY_FILE: { about: 'See `TLS_CERT_FILE`; the two go together.' },
+    TLS_KEY_FILE: { about: 'The key of that certificate, in PEM, without a passphrase.' },
     TLS_MIN_VERSION: {
       default: '1.2',
       about: 'The oldest TLS that is spoken; `1.0` is for callers that know no better, and protects nothing.',

@@ -1,5 +1,7 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
 import { z } from 'zod'
+import { pathOf } from './store/open.ts'
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -25,6 +27,20 @@ export const yesOrNo = z.enum(['true', 'false'], 'must be true or false').transf
 
 /** A TCP port; 0 is any free one. */
 export const port = wholeNumber(0, 65_535)
+
+/** Whether two listeners of one port would stand in each other's way; which address a name has is not asked. */
+export function overlap(host: string, other: string): boolean {
+  const [one, two] = [spelled(host), spelled(other)]
+  const coversOther = (all: string, single: string) => all === '[::]' || (all === '0.0.0.0' && !single.startsWith('['))
+  return one === two || coversOther(one, two) || coversOther(two, one)
+}
+
+/** A host as all its spellings are read: `::` and `0:0::0` are one. */
+function spelled(host: string): string {
+  const authority = `http://${isIPv6(host) ? `[${host}]` : host}`
+  return URL.canParse(authority) ? new URL(authority).hostname : host
+}
+
 /** A number of milliseconds, at most a day. */
 export const milliseconds = wholeNumber(1, UNITS_MS.d)
 
@@ -53,18 +69,25 @@ export const file = z.string().refine(canRead, 'names a file that cannot be read
 function canRead(path: string): boolean {
   try {
     accessSync(path, constants.R_OK)
-    return true
+    return !isFolder(path)
   } catch {
     return false
   }
 }
 
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
 /** Where `openStore` finds a store; a mistake does not repeat it, for it may hold a password. */
 export const storeAddress = z.string().transform((text, ctx) => {
   const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(text.trim()) ?? []
-  if (STORES.get(scheme.toLowerCase())?.(text.trim())) return text
-  ctx.issues.push({ code: 'custom', message: 'must be memory:, postgres://… or a path for a file', input: scheme })
-  return z.NEVER
+  const complain = (message: string) => {
+    ctx.issues.push({ code: 'custom', message, input: scheme })
+    return z.NEVER
+  }
+  const takes = STORES.get(scheme.toLowerCase())
+  if (!takes?.(text.trim())) return complain('must be memory:, postgres://… or a path for a file')
+  if (takes === namesFile && isFolder(pathOf(text.trim()))) return complain('names a folder, and must name a file')
+  return text
 })
 
 const namesFile = (text: string) => !/[:/]$/.test(text)

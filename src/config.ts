@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from './callers/source-address.ts'
+import { unfitCertificates } from './config-certificates.ts'
 import {
   basePaths,
   day,
@@ -8,6 +9,7 @@ import {
   file,
   list,
   milliseconds,
+  overlap,
   port,
   serviceAddress,
   statuses,
@@ -64,7 +66,8 @@ const schema = z.object({
   V2_TOKEN: z.enum(['basic', 'oauth2', 'auto'], 'must be basic, oauth2 or auto').default('basic'),
   TENANTS_FILE: z.string().optional(),
   TRUST_PROXY: list
-    .refine((networks) => networks.every(isNetwork), 'must list networks such as 10.0.0.0/8,192.0.2.7')
+    .transform((networks) => (networks.join() === 'off' ? undefined : networks))
+    .refine((networks = []) => networks.every(isNetwork), 'must be off or list networks such as 10.0.0.0/8,192.0.2.7')
     .optional(),
   V2_CA_FILE: file.optional(),
   V2_CERT_FILE: file.optional(),
@@ -116,8 +119,17 @@ export type Config = Readonly<z.output<typeof schema>>
 /** What the environment may say; the documentation is generated from it. */
 export const configNames = Object.keys(schema.shape)
 
+/** How the configuration is read. */
+export interface ConfigOptions {
+  /**
+   * Whether certificates and keys have to be good: not for a command beside a gateway that goes on with its old ones.
+   * @default true
+   */
+  readonly certificates?: boolean
+}
+
 /** Reads the configuration; throws `ConfigMistakes` with every mistake at once. An empty variable counts as unset. */
-export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates = true }: ConfigOptions = {}): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''))
   const parsed = schema.safeParse(set)
   const mistakes = [
@@ -125,6 +137,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     ...halfPairs(set),
     ...twoModes(set),
     ...nothingShared(set),
+    ...oneDoor(set),
+    ...(certificates ? unfitCertificates(set) : []),
   ]
   if (!parsed.success || mistakes.length > 0) throw new ConfigMistakes(mistakes)
   return Object.freeze(parsed.data)
@@ -154,6 +168,15 @@ function twoModes(set: Readonly<Record<string, unknown>>): string[] {
 function nothingShared(set: Readonly<Record<string, unknown>>): string[] {
   if (!/^\s*memory:/i.test(String(set['STORE_URL'])) || !(Number(set['WORKERS']) > 1)) return []
   return ['STORE_URL cannot be memory: with more than one of WORKERS, for they would not share it']
+}
+
+/** Two listeners that would stand in each other's way. A port of 0 is any free one, or none at all. */
+function oneDoor(set: Readonly<Record<string, unknown>>): string[] {
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT } = schema.shape
+  const port = PORT.safeParse(set['PORT']).data
+  if (!port || port !== ADMIN_PORT.safeParse(set['ADMIN_PORT']).data) return []
+  if (!overlap(HOST.parse(set['HOST']), ADMIN_HOST.parse(set['ADMIN_HOST']))) return []
+  return [`ADMIN_PORT must be another than PORT, for HOST and ADMIN_HOST have port ${port} in common`]
 }
 
 function inWords({ path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string {

@@ -7,7 +7,7 @@ const PATIENCE_MS = 2_000
 
 /** Asks the gateway that the environment configures whether it lives; says nothing if it does. */
 export async function healthcheck(): Promise<number> {
-  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, TLS_CERT_FILE } = readConfig()
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, TLS_CERT_FILE } = readConfig(process.env, { certificates: false })
   // At its own door where there is one: however many callers stand at the other, it lives.
   const [host, port, overTls] =
     ADMIN_PORT > 0 ? [ADMIN_HOST, ADMIN_PORT, false] : [HOST, PORT, TLS_CERT_FILE !== undefined]

@@ -12,7 +12,7 @@ export type StoreWork = (store: Store, storeUrl: string) => Promise<number>
 
 /** Runs a command on a store that gateways have made: an empty one made by mistake would say that all is well. */
 export async function withLiveStore(work: StoreWork): Promise<number> {
-  const { STORE_URL } = readConfig({ ...NO_SERVICE, ...process.env })
+  const { STORE_URL } = readConfig({ ...NO_SERVICE, ...process.env }, { certificates: false })
   const scheme = schemeOf(STORE_URL)
   const file = scheme === 'memory' || scheme?.startsWith('postgres') ? undefined : pathOf(STORE_URL)
   if (file !== undefined && !existsSync(file)) {
@@ -23,7 +23,7 @@ export async function withLiveStore(work: StoreWork): Promise<number> {
 
 /** Opens the store that the environment names for the time of one command; one that is not there is made. */
 export async function withStore(work: StoreWork): Promise<number> {
-  const { STORE_URL } = readConfig({ ...NO_SERVICE, ...process.env })
+  const { STORE_URL } = readConfig({ ...NO_SERVICE, ...process.env }, { certificates: false })
   if (schemeOf(STORE_URL) === 'memory') {
     return failed('STORE_URL is memory:, which nobody but the gateway itself can look into')
   }

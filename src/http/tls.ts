@@ -1,5 +1,6 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { SecureContextOptions, SecureVersion } from 'node:tls'
+import { OLD_CIPHERS } from '../config-certificates.ts'
 import type { Logger } from './log.ts'
 
 /** Where the certificate and its key are, and how old a TLS is still spoken. */
@@ -19,8 +20,7 @@ export function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureCont
     cert: readFileSync(certFile),
     key: readFileSync(keyFile),
     minVersion,
-    // OpenSSL 3 speaks the old versions only at its lowest level of security.
-    ...(old && { ciphers: 'DEFAULT@SECLEVEL=0' }),
+    ...(old && { ciphers: OLD_CIPHERS }),
   }
 }
 

@@ -1,4 +1,5 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { generateKeyPairSync } from 'node:crypto'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ConfigMistakes, readConfig } from '../../src/config.ts'
@@ -54,6 +55,7 @@ const WRONG: Record<string, string> = {
   SEND_QUOTE_ID: 'yes',
   LOOKUPS_FILE: '/nowhere/lookups.json',
   STORE_URL: 'mysql://user:pass-word@db/x',
+  TRUST_PROXY: 'on',
   QUOTE_MEMORY: '90',
   DEDUPE_WINDOW: '10 m',
   BOOKING_REFUSED_STATUSES: '4xx,never',
@@ -103,6 +105,111 @@ describe('mistakes', () => {
   ])('LOOKUPS_FILE with %s is one', async (_, content) => {
     const LOOKUPS_FILE = await fileWith(content)
     expect(mistakesIn({ ...URL_ALONE, LOOKUPS_FILE })).toEqual([expect.stringMatching(/^LOOKUPS_FILE names a file /)])
+  })
+})
+
+describe('mistakes in files of certificates', () => {
+  const [SERVER, SERVER_KEY, CLIENT, CLIENT_KEY] = ['server.pem', 'server.key', 'client.pem', 'client.key'].map(
+    (name) => join(ROOT, 'test/hostile/certificates', name),
+  )
+
+  test.each(['TLS', 'V2'])('%s_CERT_FILE and %s_KEY_FILE are PEM and fit each other', (whose) => {
+    const [certName, keyName] = [`${whose}_CERT_FILE`, `${whose}_KEY_FILE`]
+    const told = (cert: string | undefined, key: string | undefined) =>
+      mistakesIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
+    const noCertificate = expect.stringMatching(
+      `^${certName} names a file that cannot be used as a certificate in PEM: `,
+    )
+    const noKey = expect.stringMatching(`^${keyName} names a file that cannot be used as a key in PEM `)
+    expect(told(SERVER, SERVER_KEY)).toEqual([])
+    expect(told(CLIENT, CLIENT_KEY)).toEqual([])
+    expect(told(SERVER, CLIENT_KEY)).toEqual([
+      `${keyName} names a file whose key does not fit the certificate of ${certName}`,
+    ])
+    expect(told(SERVER_KEY, SERVER_KEY)).toEqual([noCertificate])
+    expect(told(SERVER, SERVER)).toEqual([noKey])
+    expect(told('package.json', '/dev/null')).toEqual([noCertificate, noKey])
+    expect(told('package.json', undefined)).toEqual([`${keyName} is required, for ${certName} is set`, noCertificate])
+    expect(told('test', '/nowhere.key')).toEqual(
+      [certName, keyName].map((name) => `${name} names a file that cannot be read`),
+    )
+  })
+
+  test('a key with a passphrase is one, and is not quoted', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'pass-word' } as const
+    const TLS_KEY_FILE = await fileWith(String(privateKey.export(options)))
+    const [mistake, ...others] = mistakesIn({ ...URL_ALONE, TLS_CERT_FILE: SERVER, TLS_KEY_FILE })
+    expect(mistake).toMatch(
+      /^TLS_KEY_FILE names a file that cannot be used as a key in PEM without a passphrase: [a-z ]+$/,
+    )
+    expect(others).toEqual([])
+  })
+
+  test('a short key is one, but for callers that know no better', () => {
+    const [cert, key] = ['short.pem', 'short.key'].map((name) => join(ROOT, 'test/hostile/certificates', name))
+    const told = (TLS_MIN_VERSION: string) =>
+      mistakesIn({ ...URL_ALONE, TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_MIN_VERSION })
+    expect(told('1.0')).toEqual([])
+    expect(told('1.2')).toEqual([expect.stringMatching(/^TLS_CERT_FILE names a file .* too small$/)])
+  })
+
+  test('V2_CA_FILE holds certificates, each of them whole', async () => {
+    const good = await readFile(SERVER ?? '', 'utf8')
+    const halves = [
+      '',
+      'no certificate',
+      good.slice(0, -60),
+      `${good}${good.slice(0, 200)}`,
+      good.replace('MII', 'AAA'),
+    ]
+    for (const V2_CA_FILE of await Promise.all(halves.map(fileWith))) {
+      expect(mistakesIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([
+        'V2_CA_FILE names a file that does not hold certificates in PEM, each of them whole',
+      ])
+    }
+    const V2_CA_FILE = await fileWith(`# Ours, and another's\n${good}\n${good.replaceAll('\n', '\r\n')}`)
+    expect(mistakesIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([])
+  })
+
+  test('are told together with all others', async () => {
+    const wrong = { TLS_CERT_FILE: SERVER, TLS_KEY_FILE: CLIENT_KEY, V2_CA_FILE: 'package.json', LOG_LEVEL: 'loud' }
+    const names = mistakesIn(wrong).map((mistake) => mistake.split(' ')[0])
+    expect(names.sort()).toEqual(['LOG_LEVEL', 'TLS_KEY_FILE', 'V2_BASE_URL', 'V2_CA_FILE'])
+  })
+})
+
+describe('PORT and ADMIN_PORT', () => {
+  const told = (env: Record<string, string>) => mistakesIn({ ...URL_ALONE, PORT: '9000', ADMIN_PORT: '9000', ...env })
+
+  test.each([
+    ['0.0.0.0', '127.0.0.1'],
+    ['127.0.0.1', '0.0.0.0'],
+    ['::', '127.0.0.1'],
+    ['0:0::0', '::1'],
+    ['0.0.0.0', '::'],
+    ['::1', '0::1'],
+    ['localhost', 'LOCALHOST'],
+    ['0.0.0.0', 'gateway.example'],
+  ])('are two where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
+    expect(told({ HOST, ADMIN_HOST })).toEqual([
+      'ADMIN_PORT must be another than PORT, for HOST and ADMIN_HOST have port 9000 in common',
+    ])
+  })
+
+  test.each([
+    ['127.0.0.1', '127.0.0.2'],
+    ['0.0.0.0', '::1'],
+    ['::1', '127.0.0.1'],
+    ['10.0.0.1', 'localhost'],
+  ])('may be one where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
+    expect(told({ HOST, ADMIN_HOST })).toEqual([])
+  })
+
+  test('may both be 0, and count with their defaults', () => {
+    expect(told({ PORT: '0', ADMIN_PORT: '0' })).toEqual([])
+    expect(mistakesIn({ ...URL_ALONE, PORT: '9901' })).toEqual([expect.stringMatching(/^ADMIN_PORT must /)])
+    expect(mistakesIn({ ...URL_ALONE, ADMIN_PORT: '8080' })).toEqual([expect.stringMatching(/^ADMIN_PORT must /)])
   })
 })
 
@@ -181,6 +288,18 @@ describe('what is understood', () => {
     '/a/b.db',
   ])('the store %s', (STORE_URL) => {
     expect(readConfig({ ...URL_ALONE, STORE_URL }).STORE_URL).toBe(STORE_URL)
+  })
+
+  test.each(['.', 'src', 'sqlite:./src', 'file:///tmp', ' sqlite:src '])('no store, but a folder: %s', (STORE_URL) => {
+    expect(mistakesIn({ ...URL_ALONE, STORE_URL })).toEqual(['STORE_URL names a folder, and must name a file'])
+  })
+
+  test('TRUST_PROXY=off is its default', () => {
+    for (const TRUST_PROXY of ['', 'off', ' off ']) {
+      expect(readConfig({ ...URL_ALONE, TRUST_PROXY }).TRUST_PROXY).toBeUndefined()
+    }
+    expect(readConfig({ ...URL_ALONE, TRUST_PROXY: '10.0.0.0/8, ::1' }).TRUST_PROXY).toEqual(['10.0.0.0/8', '::1'])
+    expect(mistakesIn({ ...URL_ALONE, TRUST_PROXY: 'off,::1' })).toEqual([expect.stringMatching(/^TRUST_PROXY must /)])
   })
 
   test('lists, dates and switches', () => {

@@ -35,6 +35,12 @@ test('healthcheck asks whoever the environment says: the admin listener, else th
   expect(await check({ ...TLS, PORT: portOf(secure.url), ADMIN_PORT: '0' })).toEqual(WELL)
 })
 
+test('healthcheck is well while a new certificate is refused and the old one goes on', async () => {
+  const { adminUrl } = await openHouse()
+  const unfit = { ...TLS, TLS_KEY_FILE: join(CERTIFICATES, 'client.key') }
+  expect(await check({ ...unfit, ADMIN_PORT: portOf(adminUrl) })).toEqual(WELL)
+})
+
 test('healthcheck tells by its exit code that nobody answers, or not as a gateway does', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')

@@ -23,4 +23,6 @@ authority stranger 'Another Authority'
 signed server 'first.example' serverAuth
 signed renewed 'second.example' serverAuth
 signed client 'gateway.example' clientAuth
+# As they were made when TLS 1.0 was new.
+openssl req -x509 -newkey rsa:1024 -noenc -days $days -subj '/CN=old.example' -keyout short.key -out short.pem
 rm -f authority.key stranger.key authority.srl
