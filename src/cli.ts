@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util'
 import { TenantsMistakes } from './callers/tenants-file.ts'
 import { ConfigMistakes } from './config.ts'
 import { EXIT_CONFIG, EXIT_USAGE } from './exit-codes.ts'
@@ -7,13 +8,22 @@ import { StoreTooNew } from './store/store.ts'
 /** A command gets its words and gives the exit code; it is loaded when it is called. */
 type Command = (words: readonly string[]) => Promise<number>
 
-const commands: Readonly<Record<string, { readonly about: string; readonly load: () => Promise<Command> }>> = {
+interface Named {
+  readonly about: string
+  /** Whether it takes no words, so that any is a mistake. */
+  readonly alone?: true
+  readonly load: () => Promise<Command>
+}
+
+const commands: Readonly<Record<string, Named>> = {
   serve: {
     about: 'Runs the gateway; the environment configures it.',
+    alone: true,
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   check: {
     about: 'Checks the configuration and the mappings without starting.',
+    alone: true,
     load: async () => (await import('./commands/check.ts')).check,
   },
   translate: {
@@ -38,10 +48,12 @@ const commands: Readonly<Record<string, { readonly about: string; readonly load:
   },
   healthcheck: {
     about: 'Asks the running gateway whether it lives, for containers.',
+    alone: true,
     load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
   },
   demo: {
     about: 'Runs the gateway before a stand-in of the service, to try it out.',
+    alone: true,
     load: async () => (await import('./commands/demo.ts')).demo,
   },
 }
@@ -64,6 +76,7 @@ export async function run(words: readonly string[]): Promise<number> {
     process.exit(0)
   })
   try {
+    if (command.alone) parseArgs({ args: rest })
     return await (await command.load())(rest)
   } catch (error) {
     if (error instanceof ConfigMistakes || error instanceof MappingMistakes || error instanceof TenantsMistakes) {

@@ -378,6 +378,19 @@ describe('the program', () => {
     expect(err).toContain('quote.refresh')
   })
 
+  test.each([
+    [['serve', '--foo'], /^transload: .*--foo.*\n$/],
+    [['serve', '-p', '1'], /^transload: .*-p.*\n$/],
+    [['serve', 'now'], /^transload: .*now.*\n$/],
+    [['check', '--strict'], /^transload: .*--strict.*\n$/],
+    [['check', 'tenants.json'], /^transload: .*tenants\.json.*\n$/],
+    [['healthcheck', 'http://127.0.0.1'], /^transload: .*127\.0\.0\.1.*\n$/],
+    [['demo', '--port=1'], /^transload: .*--port.*\n$/],
+  ])('ends with 64 over a word that means nothing: %j', async (words, said) => {
+    const { code, out, err } = await transload(words, WRONG)
+    expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringMatching(said) })
+  })
+
   test('knows its commands', async () => {
     const unknown = await transload(['fly'], URL_ALONE)
     expect(unknown.code).toBe(64)
