@@ -130,7 +130,7 @@ export interface ConfigOptions {
 
 /** Reads the configuration; throws `ConfigMistakes` with every mistake at once. An empty variable counts as unset. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates = true }: ConfigOptions = {}): Config {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''))
+  const set = setIn(env)
   const parsed = schema.safeParse(set)
   const mistakes = [
     ...(parsed.error?.issues ?? []).map(inWords),
@@ -142,6 +142,17 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
   ]
   if (!parsed.success || mistakes.length > 0) throw new ConfigMistakes(mistakes)
   return Object.freeze(parsed.data)
+}
+
+/** The values that are good by themselves, whatever is wrong with others: for looking on, not for starting. */
+export function readEachAlone(env: NodeJS.ProcessEnv = process.env): Partial<Config> {
+  const set = setIn(env)
+  const read = Object.entries(schema.shape).map(([name, type]) => [name, type.safeParse(set[name]).data])
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined))
+}
+
+function setIn(env: NodeJS.ProcessEnv): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''))
 }
 
 /** Names that make sense only together. */

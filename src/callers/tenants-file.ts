@@ -92,12 +92,11 @@ export class TenantsMistakes extends Error {
   }
 }
 
+/** Which actions there are, by their names. */
+type Actions = Pick<ReadonlySet<string>, 'has'>
+
 /** Reads and checks a tenants file; throws `TenantsMistakes` with every mistake at once. */
-export function readTenants(
-  path: string,
-  actions: ReadonlySet<string>,
-  env: NodeJS.ProcessEnv = process.env,
-): readonly Tenant[] {
+export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessEnv = process.env): readonly Tenant[] {
   const content = contentOf(path)
   const parsed = tenantsSchema.safeParse(content)
   const tenants = readableTenants.safeParse(content).data?.tenants ?? []
@@ -160,7 +159,7 @@ function inconsistencies(tenants: readonly Readable[]): string[] {
 
 const texts = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === 'string')
 
-function unknownActions(tenants: readonly Readable[], known: ReadonlySet<string>): string[] {
+function unknownActions(tenants: readonly Readable[], known: Actions): string[] {
   return tenants.flatMap(({ name, actions }) =>
     Object.entries(actions)
       .filter(([, action]) => !known.has(action))

@@ -1,12 +1,11 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
-import { readTenants } from '../callers/tenants-file.ts'
-import { type Config, readConfig } from '../config.ts'
+import type { Config } from '../config.ts'
 import { createLog, type Logger } from '../http/log.ts'
 import { shareMetrics } from '../http/worker-metrics.ts'
 import { reportService, runWorkers, workerOrders } from '../http/workers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
-import { loadMappings } from '../mappings.ts'
+import { readSetup } from './read-setup.ts'
 import { openNamedStore } from './with-store.ts'
 
 /**
@@ -17,10 +16,8 @@ const FRUGAL = '--heap-growing-percent=50'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → doors → drain. */
 export async function serve(): Promise<number> {
-  const config = readConfig()
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   // Told before anything is opened, with every mistake at once.
-  if (config.TENANTS_FILE !== undefined) readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
+  const { config, catalog } = await readSetup()
   const log = createLog(config.LOG_LEVEL)
   // Means the tenants file, and must end nothing where there is none.
   process.on('SIGHUP', () => {})

@@ -378,6 +378,32 @@ describe('the program', () => {
     expect(err).toContain('quote.refresh')
   })
 
+  test.each(['check', 'serve'])('tells the mistakes of all files at once over %s', async (command) => {
+    const tenants = [{ name: 'acme', networks: ['nowhere'], actions: { Foo: 'own.action' }, v2: { client_id: 'x' } }]
+    const files = {
+      LOOKUPS_FILE: await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}'),
+      TENANTS_FILE: await fileWith(JSON.stringify({ tenants })),
+    }
+    const told = async (env: Record<string, string>) => {
+      const { code, err } = await transload([command], { ...files, ...env })
+      expect(code).toBe(78)
+      return err
+    }
+    const [all, lookupsToo, folderToo] = await Promise.all([
+      told({ PORT: 'web' }),
+      told({ ...URL_ALONE, LOOKUPS_FILE: '/nowhere.json' }),
+      told({ MAPPINGS_DIR: '/nowhere' }),
+    ])
+    for (const said of [/PORT must/, /V2_BASE_URL is required/, /means quote\.refresh/, /must be a network/]) {
+      expect(all).toMatch(said)
+    }
+    // An action that nothing could be known of is no mistake yet.
+    expect(all).not.toMatch(/own\.action/)
+    for (const said of [/LOOKUPS_FILE names/, /must be a network/, /means own\.action/])
+      expect(lookupsToo).toMatch(said)
+    for (const said of [/V2_BASE_URL is/, /MAPPINGS_DIR cannot/, /must be a network/]) expect(folderToo).toMatch(said)
+  })
+
   test.each([
     [['serve', '--foo'], /^transload: .*--foo.*\n$/],
     [['serve', '-p', '1'], /^transload: .*-p.*\n$/],
