@@ -113,7 +113,7 @@ describe('mistakes in files of certificates', () => {
     (name) => join(ROOT, 'test/hostile/certificates', name),
   )
 
-  test.each(['TLS', 'V2'])('%s_CERT_FILE and %s_KEY_FILE are PEM and fit each other', (whose) => {
+  test.each(['TLS', 'V2'])('certificate and key of %s_… are PEM and fit each other', (whose) => {
     const [certName, keyName] = [`${whose}_CERT_FILE`, `${whose}_KEY_FILE`]
     const told = (cert: string | undefined, key: string | undefined) =>
       mistakesIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
