@@ -21,7 +21,7 @@ import { createService } from './service/service.ts'
 import { createUpstream, type UpstreamTls } from './service/upstream.ts'
 import { createShortcut } from './shortcut.ts'
 import type { Store } from './store/store.ts'
-import { createTurns } from './turns.ts'
+import { createTurns, type Turns } from './turns.ts'
 import { createXref } from './xref/xref.ts'
 
 /** What a gateway is opened with, besides its configuration. */
@@ -38,6 +38,8 @@ export interface GatewayParts {
   readonly adminPort?: number
   /** @default a process that is alone */
   readonly shareMetrics?: MetricsOptions['share']
+  /** @default those of a process that is alone */
+  readonly turns?: Turns
 }
 
 /** A gateway that serves. */
@@ -65,7 +67,15 @@ const FORGET_EVERY_MS = 3_600_000
 /** Builds the house and opens its doors. */
 export async function openGateway(
   config: Config,
-  { catalog, store, log, now = Date.now, adminPort = config.ADMIN_PORT || undefined, shareMetrics }: GatewayParts,
+  {
+    catalog,
+    store,
+    log,
+    now = Date.now,
+    adminPort = config.ADMIN_PORT || undefined,
+    shareMetrics,
+    turns = createTurns(),
+  }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = createUpstream({
     connections: config.UPSTREAM_CONNECTIONS,
@@ -111,7 +121,7 @@ export async function openGateway(
     credentials,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    perform: createPerform(service, createTurns()),
+    perform: createPerform(service, turns),
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,

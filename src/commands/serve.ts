@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import { createLog, type Logger } from '../http/log.ts'
 import { shareMetrics } from '../http/worker-metrics.ts'
+import { createWorkerTurns } from '../http/worker-turns.ts'
 import { reportService, runWorkers, workerOrders } from '../http/workers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { readSetup } from './read-setup.ts'
@@ -44,7 +45,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     catalog,
     store,
     log,
-    ...(cluster.isWorker && { shareMetrics }),
+    ...(cluster.isWorker && { shareMetrics, turns: createWorkerTurns(config.UPSTREAM_TIMEOUT_MS) }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw error

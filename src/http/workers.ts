@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import type { Logger } from './log.ts'
 import { relayMetrics } from './worker-metrics.ts'
+import { keepTurns } from './worker-turns.ts'
 
 /** A worker that ends sooner than this after its start is started anew only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
@@ -28,6 +29,7 @@ export async function runWorkers(
     if (message === SERVES) served = true
   })
   relayMetrics()
+  keepTurns()
   process.on('SIGHUP', () => {
     for (const worker of running()) if (worker.isConnected()) worker.send(READ_AGAIN)
   })

@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
-import { get, post } from '../house.ts'
+import { basic, get, post } from '../house.ts'
 import { openHoldingService } from '../http/service.ts'
 
 interface Line {
@@ -236,4 +238,128 @@ test('a worker that dies is replaced, and the others go on meanwhile', async () 
   }
   gateway.signal('SIGTERM')
   expect((await gateway.ended).code).toBe(0)
+})
+
+describe('updates of one shipment', () => {
+  const CHANGES = ['PickupName', 'PickupCity', 'DeliveryName', 'DeliveryCity', 'BillToName', 'Model'] as const
+  const QUEUED_BY_NOW_MS = 200
+
+  /** A gateway with a shipment, before a service without ETags. */
+  async function booked(workers: number) {
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const gateway = await serve(sandbox, workers)
+    const { status, headers } = await post(gateway, '/createShipment.php', bookingExample)
+    expect(status).toBe(200)
+    const id = headers.get('transload-shipment-id') ?? ''
+    sandbox.requests.length = 0
+    return {
+      gateway,
+      sandbox,
+      shipment: () => sandbox.shipments.get(id),
+      /** What was done to the shipment, in order. */
+      done: () => sandbox.requests.filter(({ path }) => path.endsWith(id)).map(({ method }) => method),
+    }
+  }
+
+  const changeOf = (change: object) => ({ ReferenceNumber: bookingExample.ReferenceNumber, ...change })
+
+  /** Updates over a connection that is there already; gives the status. */
+  async function update(connection: Client, change: object): Promise<number> {
+    const { statusCode, body } = await connection.request({
+      method: 'POST',
+      path: '/updateShipment.php',
+      headers: { authorization: basic() },
+      body: JSON.stringify(changeOf(change)),
+    })
+    await body.dump()
+    return statusCode
+  }
+
+  /** A connection to each worker, in the order of their ids. */
+  async function connectionsTo({ url, pids }: { readonly url: string; readonly pids: readonly number[] }) {
+    const all = pids.map(() => new Client(url))
+    onTestFinished(async () => void (await Promise.all(all.map((connection) => connection.destroy()))))
+    const ask = async (connection: Client) => {
+      await (await connection.request({ method: 'GET', path: '/readyz' })).body.dump()
+      return connection
+    }
+    // One after the other, so that each gets a worker of its own.
+    for (const connection of all) await ask(connection)
+    const found: Client[] = []
+    for (const pid of pids) {
+      const others = pids.filter((other) => other !== pid)
+      for (const other of others) process.kill(other, 'SIGSTOP')
+      const asked = all.map(ask)
+      // Only one of the workers is able to answer.
+      found.push(await Promise.any(asked))
+      for (const other of others) process.kill(other, 'SIGCONT')
+      await Promise.all(asked)
+    }
+    expect(new Set(found).size).toBe(pids.length)
+    return found
+  }
+
+  test.each([2, 4])('over connections of their own to %i workers are done one after the other', async (workers) => {
+    const { gateway, sandbox, shipment, done } = await booked(workers)
+    sandbox.fail({ kind: 'delay', ms: 50, times: 'always' })
+    for (let round = 1; round <= 4; round += 1) {
+      const answers = await Promise.all(
+        CHANGES.map((field) =>
+          post(gateway, '/updateShipment.php', changeOf({ [field]: `${field} ${round}` }), { connection: 'close' }),
+        ),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(CHANGES.map(() => 200))
+      expect(shipment()).toMatchObject({
+        pickup: { contact_name: `PickupName ${round}`, city: `PickupCity ${round}` },
+        delivery: { contact_name: `DeliveryName ${round}`, city: `DeliveryCity ${round}` },
+        customer: { customer_name: `BillToName ${round}` },
+        vehicles: [{ model: `Model ${round}` }],
+      })
+      expect(done()).toEqual(Array.from({ length: round }, () => CHANGES.flatMap(() => ['GET', 'PUT'])).flat())
+    }
+  })
+
+  test('go on when the worker whose turn it is dies, and one that waits', async () => {
+    const { gateway, sandbox, shipment, done } = await booked(3)
+    const [holder, waiter, other] = await connectionsTo(gateway)
+    if (!holder || !waiter || !other) throw new Error('there is a connection to each')
+    sandbox.fail({ kind: 'timeout-unprocessed', on: { method: 'PUT' } })
+    const stuck = sandbox.next(({ method }) => method === 'PUT')
+    const lost = [update(holder, { PickupName: 'Lost' }).catch((error: unknown) => error)]
+    await stuck
+    lost.push(update(waiter, { PickupCity: 'Lost' }).catch((error: unknown) => error))
+    await pause(QUEUED_BY_NOW_MS)
+    const kept = update(other, { DeliveryName: 'Kept' })
+    await pause(QUEUED_BY_NOW_MS)
+    expect(done()).toEqual(['GET', 'PUT'])
+    for (const pid of gateway.pids.slice(0, 2).reverse()) process.kill(pid, 'SIGKILL')
+    expect(await kept).toBe(200)
+    for (const error of await Promise.all(lost)) expect(error).toBeInstanceOf(Error)
+    expect(await update(other, { DeliveryCity: 'After' })).toBe(200)
+    expect(shipment()).toMatchObject({
+      pickup: { contact_name: bookingExample.PickupName, city: bookingExample.PickupCity },
+      delivery: { contact_name: 'Kept', city: 'After' },
+    })
+    expect(done()).toEqual(['GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
+  })
+
+  test('are done without the first process when it does not answer, and with it again when it does', async () => {
+    const { gateway, shipment, done } = await booked(2)
+    const connections = await connectionsTo(gateway)
+    process.kill(gateway.pid, 'SIGSTOP')
+    for (const [i, connection] of connections.entries()) {
+      const changes = [{ PickupName: `P${i}` }, { DeliveryName: `D${i}` }]
+      for (const change of changes) expect(await update(connection, change)).toBe(200)
+    }
+    process.kill(gateway.pid, 'SIGCONT')
+    const changes = [{ PickupCity: 'P' }, { DeliveryCity: 'D' }]
+    const answers = connections.map((connection, i) => update(connection, changes[i] ?? {}))
+    expect(await Promise.all(answers)).toEqual([200, 200])
+    expect(done()).toEqual(Array.from({ length: 6 }, () => ['GET', 'PUT']).flat())
+    expect(shipment()).toMatchObject({
+      pickup: { contact_name: 'P1', city: 'P' },
+      delivery: { contact_name: 'D1', city: 'D' },
+    })
+  })
 })
