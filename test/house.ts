@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import { onTestFinished } from 'vitest'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Gateway, openGateway } from '../src/gateway.ts'
@@ -9,6 +10,13 @@ import type { Store } from '../src/store/store.ts'
 
 /** The credential that the stand-in of the service knows. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
+
+/** Here as well, and not 127.0.0.1: Linux answers on all of 127.0.0.0/8, other systems speak IPv6. */
+export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+)
+  ? '::1'
+  : '127.0.0.2'
 
 /** A gateway in front of the service's stand-in, both real servers on ports of their own. */
 export interface House {

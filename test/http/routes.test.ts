@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { basic, get, type House, openHouse, post } from '../house.ts'
+import { basic, get, type House, OTHER_LOOPBACK, openHouse, post } from '../house.ts'
 import { openHoldingService } from './service.ts'
 import { send } from './wire.ts'
 
@@ -309,6 +309,16 @@ describe("the gateway's own pages", () => {
       expect(status).toBe(503)
       expect(json).toEqual({ status: 'not ready' })
     }
+  })
+
+  test('the admin listener listens at an address of its own', async () => {
+    const house = await openHouse({ env: { ADMIN_HOST: OTHER_LOOPBACK } })
+    const { port } = new URL(house.adminUrl)
+    const adminUrl = `http://${OTHER_LOOPBACK.includes(':') ? `[${OTHER_LOOPBACK}]` : OTHER_LOOPBACK}:${port}`
+    expect(house.adminUrl).toBe(adminUrl)
+    expect((await fetch(`${adminUrl}/metrics`)).status).toBe(200)
+    expect(new URL(house.url).hostname).toBe('127.0.0.1')
+    expect((await get(house, '/healthz')).status).toBe(200)
   })
 
   test('the admin listener serves none of the legacy paths, and the public one none of its', async () => {

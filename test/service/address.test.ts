@@ -1,18 +1,15 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { expect, onTestFinished, test } from 'vitest'
 import { createUpstream } from '../../src/service/upstream.ts'
+import { OTHER_LOOPBACK } from '../house.ts'
 
 const ANY_MS = 10_000
 const AGE_MS = 200
 const CONNECTIONS = 4
 const OLD = '127.0.0.1'
-/** Linux answers on all of 127.0.0.0/8, other systems speak IPv6. */
-const NEW = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
-  ? '::1'
-  : '127.0.0.2'
+const NEW = OTHER_LOOPBACK
 
 /** A service at an address, which says where it is; a free port where none is given. */
 async function openAt(address: string, port = 0) {
