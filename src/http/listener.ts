@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Bag, createBag } from '../bag.ts'
 import type { Env, Unwelcome } from './call.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
@@ -52,8 +51,6 @@ export const REPLY_TIMEOUT_MS = 15_000
 
 /** How long a refused caller may take to read why, while what it still sends goes nowhere. */
 const LINGER_MS = 1_000
-/** How long a closing listener takes in what has come already. */
-const TAKE_IN_MS = 20
 /** How long a closing listener waits for a first request on connections that have just been made. */
 const LAST_WORDS_MS = 500
 
@@ -156,8 +153,6 @@ export async function listen(app: Application, options: ListenerOptions): Promis
       closing = true
       unwatch?.()
       for (const outgoing of underWay.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
-      // Whom the system has let in already, and what it has received for us, would be lost.
-      await pause(TAKE_IN_MS)
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
       await within(LAST_WORDS_MS, closed)

@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { ROOT, start } from '../command.ts'
-import { basic, get, openHouse, post } from '../house.ts'
+import { basic, get, post } from '../house.ts'
 import { openHoldingService } from './service.ts'
 import { dial, repliesIn } from './wire.ts'
 
@@ -85,38 +83,6 @@ test('an idle gateway stops at once, and closes connections that nobody uses', a
   expect((await gateway.ended).code).toBe(0)
   expect(repliesIn(await idle.closed())).toHaveLength(1)
 })
-
-test('whom the system has let in already is answered', async () => {
-  const house = await openHouse()
-  const connected = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const callers = new Worker(CALLERS, { eval: true, workerData: { port: new URL(house.url).port, connected, COUNT } })
-  const said = once(callers, 'message')
-  // This thread stands still meanwhile: it cannot have taken any of the connections.
-  for (let count = 0; count < COUNT; count = Atomics.load(connected, 0)) Atomics.wait(connected, 0, count)
-  const closed = house.gateway.close()
-  expect(await said).toEqual([Array(COUNT).fill('HTTP/1.1 200 OK')])
-  await closed
-})
-
-const COUNT = 20
-/** Callers that connect, say that they have, and tell the first lines of their answers. */
-const CALLERS = `
-  const { connect } = require('node:net')
-  const { parentPort, workerData: { port, connected, COUNT } } = require('node:worker_threads')
-  const answers = []
-  for (let i = 0; i < COUNT; i += 1) {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.end('GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n', () => {
-        Atomics.add(connected, 0, 1)
-        Atomics.notify(connected, 0)
-      })
-    })
-    let said = ''
-    socket.on('data', (bytes) => { said += bytes }).on('error', (error) => { said = error.message })
-    socket.on('close', () => {
-      if (answers.push(said.split('\\r')[0]) === COUNT) parentPort.postMessage(answers)
-    })
-  }`
 
 test('a second SIGTERM ends it at once', async () => {
   const service = await openHoldingService()
