@@ -24,7 +24,7 @@ import {
 const OTHER_VIN = '1HGCM82633A004352'
 /** Changes nothing of the key, so that it is the same booking with another body. */
 const OTHER_BODY = { DeliveryName: 'Somebody Else' }
-const SHORT_MS = 400
+const SHORT_MS = 1_000
 const SHORT = { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` }
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 
