@@ -41,10 +41,14 @@ interface Options {
   readonly stdout?: 'ignore' | 'pipe'
 }
 
+/** The words that start a program on a core, or on all of them, and not where this process has stepped aside to. */
+export function placed(words: readonly string[], core = `0-${CORES - 1}`): readonly string[] {
+  return pinning ? ['taskset', '-c', core, ...words] : words
+}
+
 /** Starts a program, on a core of its own where one is named. */
 export function start(words: readonly string[], { core, env, stdout = 'ignore' }: Options = {}): ChildProcess {
-  const pinned = pinning && core !== undefined ? ['taskset', '-c', core, ...words] : words
-  const [command = '', ...rest] = pinned
+  const [command = '', ...rest] = placed(words, core)
   const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', stdout, 'inherit'] })
   children.add(child)
   child.once('exit', () => children.delete(child))

@@ -1,5 +1,6 @@
 import { measureStartups, type Startups, startupTable } from '../../startup.ts'
 import { shippedCommand } from '../contenders.ts'
+import { placed } from '../processes.ts'
 import type { Section } from '../section.ts'
 
 /** From the start of the process to the first answer. */
@@ -8,6 +9,6 @@ export const startup: Section<readonly Startups[]> = {
   about:
     'From the start of the process to the first answered quote, and from SIGTERM to its end; nothing is tied to a core.',
   inRounds: false,
-  measure: ({ sizes }) => measureStartups(shippedCommand(), sizes.starts),
+  measure: ({ sizes }) => measureStartups(placed(shippedCommand()), sizes.starts),
   markdown: startupTable,
 }
