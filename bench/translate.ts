@@ -1,9 +1,9 @@
 import { bookingExample, shipmentExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { readBody } from '../src/body/read.ts'
-import { version1 } from '../src/intake.ts'
+import { version1 } from '../src/calls/read-request.ts'
+import { loadMappings } from '../src/config/mappings.ts'
 import type { Explanation } from '../src/mapping/request.ts'
-import { loadMappings } from '../src/mappings.ts'
 
 /*
  * What one translation costs, without any network: node bench/translate.ts [rounds]

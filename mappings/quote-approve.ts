@@ -20,7 +20,7 @@ export const quoteApprove = action({
   },
   service: { method: 'POST', path: '/v2/quote/{quote_id}/approve' },
   finds: { kind: 'quote', by: quoteNames },
-  keeps: { kind: 'shipment', under: quoteNames, id: 'shipment_id' },
+  keeps: { kind: 'shipment', names: quoteNames, id: 'shipment_id' },
   request: [
     ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
     ref('ShipmentNumber', found),

@@ -14,7 +14,7 @@ export const quoteGet = action({
     byDefault: true,
   },
   service: { method: 'POST', path: '/v2/quote' },
-  keeps: { kind: 'quote', under: quoteNames, id: 'shipment_id' },
+  keeps: { kind: 'quote', names: quoteNames, id: 'shipment_id' },
   request: [...tripRows({ update: false }), ...quoteOnlyRows],
   remember: customerFacts,
   reply: [move('Cost', 'price', money, { required: true }), ownNumber('ShipmentNumber', 'shipment_id')],

@@ -15,7 +15,7 @@ export const quoteUpdate = action({
   service: { method: 'PUT', path: '/v2/quote/{quote_id}' },
   finds: { kind: 'quote', by: quoteNames },
   recalls: quoteNames,
-  keeps: { kind: 'quote', under: quoteNames, id: 'shipment_id' },
+  keeps: { kind: 'quote', names: quoteNames, id: 'shipment_id' },
   request: [...tripRows({ update: true }), ...quoteOnlyRows],
   remember: customerFacts,
   reply: [

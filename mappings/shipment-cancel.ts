@@ -7,8 +7,8 @@ export const shipmentCancel = action({
   summary: 'Cancel a shipment; cancelling it again succeeds.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/deleteShipment.php'], actionNames: 'any' },
-  service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}', until: 'canceled' },
-  finds: { kind: 'shipment', by: shipmentNames, among: 'VinNo' },
+  service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}', doneWhenStatus: 'canceled' },
+  finds: { kind: 'shipment', by: shipmentNames, disambiguateBy: 'VinNo' },
   request: findingRows('a cancellation needs nothing but the number'),
   reply: [
     say('Message', [has('number', 'Shipment {number} is canceled.'), lacks('number', 'The shipment is canceled.')]),

@@ -12,9 +12,9 @@ export const shipmentCreate = action({
     actionNames: ['MakeBooking', 'Create Shipment'],
     byDefault: true,
   },
-  service: { method: 'POST', path: '/v2/shipments', once: true },
+  service: { method: 'POST', path: '/v2/shipments', notIdempotent: true },
   recalls: ['ReferenceNumber'],
-  keeps: { kind: 'shipment', under: ['ReferenceNumber'], with: 'VinNo', id: 'id', also: ['number'] },
+  keeps: { kind: 'shipment', names: ['ReferenceNumber'], disambiguateBy: 'VinNo', id: 'id', replyNames: ['number'] },
   needs: [
     need(fields('PickupZip'), fields('PickupCity')),
     need(fields('DeliveryZip'), fields('DeliveryCity')),

@@ -18,7 +18,7 @@ export const shipmentGet = action({
   family: 'shipment',
   legacy: { method: 'GET', paths: ['/getShipment.php'], actionNames: 'any' },
   service: { method: 'GET', path: '/v2/shipments/{shipment_id}' },
-  finds: { kind: 'shipment', by: shipmentNames, among: 'VinNo' },
+  finds: { kind: 'shipment', by: shipmentNames, disambiguateBy: 'VinNo' },
   request: findingRows('a read needs nothing but the number'),
   reply: [
     ownNumber('ShipmentNumber', 'number'),

@@ -18,9 +18,15 @@ export const shipmentUpdate = action({
   summary: 'Change a shipment; fields that are not sent stay as they are.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/updateShipment.php'], actionNames: 'any' },
-  service: { method: 'PUT', path: '/v2/shipments/{shipment_id}', over: 'current' },
-  finds: { kind: 'shipment', by: shipmentNames, among: 'VinNo' },
-  keeps: { kind: 'shipment', under: ['ReferenceNumber'], with: 'VinNo', id: 'id', also: ['external_id', 'number'] },
+  service: { method: 'PUT', path: '/v2/shipments/{shipment_id}', mergeInto: 'current' },
+  finds: { kind: 'shipment', by: shipmentNames, disambiguateBy: 'VinNo' },
+  keeps: {
+    kind: 'shipment',
+    names: ['ReferenceNumber'],
+    disambiguateBy: 'VinNo',
+    id: 'id',
+    replyNames: ['external_id', 'number'],
+  },
   request: [
     ...bookingRows,
     ...nameRows,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { configNames, readConfig } from '../src/config.ts'
+import { configNames, readConfig } from '../src/config/config.ts'
 import { table } from './table.ts'
 
 interface Documented {

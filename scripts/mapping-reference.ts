@@ -46,7 +46,7 @@ function actionInWords(action: Action): string {
       ? [
           [
             `Names the ${finds.kind} by`,
-            codes(finds.by) + (finds.among ? `; \`${finds.among}\` chooses among several` : ''),
+            codes(finds.by) + (finds.disambiguateBy ? `; \`${finds.disambiguateBy}\` chooses among several` : ''),
           ],
         ]
       : []),
@@ -55,7 +55,7 @@ function actionInWords(action: Action): string {
       ? [
           [
             'Keeps',
-            `the reply's \`${keeps.id}\` as a ${keeps.kind}, under ${codes([...keeps.under, ...(keeps.also ?? [])])}`,
+            `the reply's \`${keeps.id}\` as a ${keeps.kind}, under ${codes([...keeps.names, ...(keeps.replyNames ?? [])])}`,
           ],
         ]
       : []),
@@ -75,11 +75,11 @@ ${table(['Version 1', 'From version 2', 'Rule'], reply.flatMap(replyRow))}
 ${onlyTable('Not shown to version 1', reply)}`
 }
 
-function callInWords({ method, path, over, once, until }: Action['service']): string {
+function callInWords({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {
   const remarks = [
-    over === 'current' && 'laid over what the service has now, which is read first',
-    once && 'sent once: a repeated call is answered from the record',
-    until && `refused because it is \`${until}\` already: a success`,
+    mergeInto === 'current' && 'laid over what the service has now, which is read first',
+    notIdempotent && 'sent once: a repeated call is answered from the record',
+    doneWhenStatus && `refused because it is \`${doneWhenStatus}\` already: a success`,
   ].filter((remark) => typeof remark === 'string')
   return [`\`${method} ${path}\``, ...remarks].join('; ')
 }

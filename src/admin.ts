@@ -2,9 +2,9 @@ import { Hono } from 'hono'
 import { publicView } from './bookings/bookings.ts'
 import { GatewayError } from './errors.ts'
 import { alive, asGatewayError, problemDetails, readiness } from './http/answers.ts'
-import { beginCall, type Env } from './http/call.ts'
-import type { Metrics } from './http/metrics.ts'
 import { pretty, reply } from './http/reply.ts'
+import { beginCall, type Env } from './observe/call.ts'
+import type { Metrics } from './observe/metrics.ts'
 import type { Claims } from './store/store.ts'
 
 export interface AdminDeps {

@@ -1,8 +1,9 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
-import type { Config } from './config.ts'
-import { dryRun, dryRunReply } from './dry-run.ts'
+import { dryRun, dryRunReply } from './calls/dry-run.ts'
+import { passThrough } from './calls/pass-through.ts'
+import type { Config } from './config/config.ts'
 import { GatewayError } from './errors.ts'
 import {
   answerOfError,
@@ -14,10 +15,9 @@ import {
   problemDetails,
   TEXT_TYPE,
 } from './http/answers.ts'
-import { beginCall, type Env } from './http/call.ts'
 import { pretty, reply } from './http/reply.ts'
-import { openApi } from './open-api.ts'
-import { passThrough } from './pass-through.ts'
+import { beginCall, type Env } from './observe/call.ts'
+import { openApi } from './pages/open-api.ts'
 import type { ShortcutDeps } from './shortcut.ts'
 
 /** What the house is built from. */

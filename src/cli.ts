@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
+import { isConfigurationErrors } from './config/errors.ts'
 import { EXIT_CONFIG, EXIT_USAGE } from './exit-codes.ts'
-import { isMistakes } from './mistakes.ts'
 import { StoreTooNew } from './store/store.ts'
 
 /** A command gets its words and gives the exit code; it is loaded when it is called. */
@@ -77,7 +77,7 @@ export async function run(words: readonly string[]): Promise<number> {
     if (command.alone) parseArgs({ args: rest })
     return await (await command.load())(rest)
   } catch (error) {
-    if (isMistakes(error)) {
+    if (isConfigurationErrors(error)) {
       process.stderr.write(`transload: ${error.mistakes.length} to mend before it can start\n`)
       for (const mistake of error.mistakes) process.stderr.write(`  ${mistake}\n`)
       return EXIT_CONFIG

@@ -8,20 +8,20 @@ import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
 import { compileNetworks } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
-import type { Config } from './config.ts'
+import { createPerform } from './calls/send.ts'
+import type { Config } from './config/config.ts'
 import { type Listener, listen } from './http/listener.ts'
-import { createCallLog, type Logger } from './http/log.ts'
-import { createMetrics, type MetricsOptions } from './http/metrics.ts'
 import { createRouter } from './http/routing.ts'
 import type { TlsFiles } from './http/tls.ts'
+import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import type { Settings } from './mapping/settings.ts'
-import { createPerform } from './perform.ts'
+import { createCallLog, type Logger } from './observe/log.ts'
+import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { createService } from './service/service.ts'
 import { createUpstream, type UpstreamTls } from './service/upstream.ts'
 import { createShortcut } from './shortcut.ts'
 import type { Store } from './store/store.ts'
-import { createTurns, type Turns } from './turns.ts'
 import { createXref } from './xref/xref.ts'
 
 /** What a gateway is opened with, besides its configuration. */
@@ -39,7 +39,7 @@ export interface GatewayParts {
   /** @default a process that is alone */
   readonly shareMetrics?: MetricsOptions['share']
   /** @default those of a process that is alone */
-  readonly turns?: Turns
+  readonly turns?: KeyedMutex
 }
 
 /** A gateway that serves. */
@@ -74,7 +74,7 @@ export async function openGateway(
     now = Date.now,
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
-    turns = createTurns(),
+    turns = createKeyedMutex(),
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = createUpstream({

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Config } from './config.ts'
+import { type LegacyDeps, legacy } from './calls/legacy.ts'
+import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
+import type { Config } from './config/config.ts'
 import {
   type Answer,
   alive,
@@ -12,14 +14,12 @@ import {
   notNow,
   readiness,
 } from './http/answers.ts'
-import { beginCall, type Call, type Unwelcome } from './http/call.ts'
 import type { Application } from './http/listener.ts'
-import type { CallLog } from './http/log.ts'
-import type { Metrics } from './http/metrics.ts'
 import type { Router } from './http/routing.ts'
-import { type LegacyDeps, legacy } from './legacy.ts'
 import type { Endpoint } from './mapping/catalog.ts'
-import { type PassThroughDeps, passThrough } from './pass-through.ts'
+import { beginCall, type Call, type Unwelcome } from './observe/call.ts'
+import type { CallLog } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
 
 /** What the shortcut needs besides what the calls themselves do. */
 export interface ShortcutDeps extends LegacyDeps, PassThroughDeps {

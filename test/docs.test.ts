@@ -5,11 +5,11 @@ import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
-import { readTenants } from '../src/callers/tenants-file.ts'
-import { configNames, readConfig } from '../src/config.ts'
+import { configNames, readConfig } from '../src/config/config.ts'
+import { loadMappings } from '../src/config/mappings.ts'
+import { readTenants } from '../src/config/tenants-file.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
-import { loadMappings } from '../src/mappings.ts'
-import { openHouse, post } from './house.ts'
+import { openHouse, post } from './gateway.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from './command.ts'
-import { basic, CLIENT } from './house.ts'
+import { basic, CLIENT } from './gateway.ts'
 import { pack } from './pack.ts'
 
 /*

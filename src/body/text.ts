@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Turns the bytes of a body, or of one value of it, into text; it never throws. */
+/** KeyedMutex the bytes of a body, or of one value of it, into text; it never throws. */
 export type Decode = (bytes: Buffer) => string
 
 /** A body without byte order mark, in an encoding that leaves ASCII bytes alone, and the way to read it. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import type { Logger } from '../http/log.ts'
+import type { Logger } from '../observe/log.ts'
 import type { Claims, Store } from '../store/store.ts'
 
 /** This gateway's sign of life among the gateways of one store. */

@@ -48,7 +48,7 @@ function answerOf(
   { catalog, settings }: SettlementDeps,
 ): Answer {
   const body = { id: shipment, ...(number && { number }) }
-  const compiled = [...catalog.actions.values()].find(({ action }) => action.service.once)
+  const compiled = [...catalog.actions.values()].find(({ action }) => action.service.notIdempotent)
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
   return {
     status: 200,

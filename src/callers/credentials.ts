@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
+import { type Account, openAccount, type Scheme } from '../service/account.ts'
 import type { Upstream } from '../service/upstream.ts'
-import { type Account, openAccount, type Scheme } from './account.ts'
 import { type Limits, unlimited } from './limits.ts'
 
 /** Who calls, and on whose account at the service. */

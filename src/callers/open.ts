@@ -1,8 +1,8 @@
 import { unwatchFile, watchFile } from 'node:fs'
-import type { Logger } from '../http/log.ts'
+import { readTenants, TenantsFileErrors } from '../config/tenants-file.ts'
+import type { Logger } from '../observe/log.ts'
 import { type Credentials, type CredentialsDeps, clientCredentials, fixedCredentials } from './credentials.ts'
 import { tenantCredentials } from './tenants.ts'
-import { readTenants, TenantsMistakes } from './tenants-file.ts'
 
 export interface OpenCredentialsDeps extends CredentialsDeps {
   /** The actions that a tenant's synonyms may mean. */
@@ -36,7 +36,7 @@ function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
       credentials.replace(tenants)
       deps.log.info({ tenants: tenants.length }, 'the tenants file was read again')
     } catch (error) {
-      const mistakes = error instanceof TenantsMistakes ? error.mistakes : undefined
+      const mistakes = error instanceof TenantsFileErrors ? error.mistakes : undefined
       deps.log.error(
         { mistakes, err: mistakes ? undefined : error },
         'the new tenants file is refused; the old one goes on',

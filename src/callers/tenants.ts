@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
+import type { Tenant } from '../config/tenants-file.ts'
 import { GatewayError } from '../errors.ts'
 import {
   accountAt,
@@ -18,7 +19,6 @@ import {
 import { createLimits } from './limits.ts'
 import { hashSecret, matchesHash } from './secret-hash.ts'
 import { compileNetworks, type Networks, sourceAddress, sourceOf } from './source-address.ts'
-import type { Tenant } from './tenants-file.ts'
 
 /** The shared edge's callers: each tenant's own credential is verified here, and the tenant's goes to the service. */
 export interface TenantCredentials extends Credentials {

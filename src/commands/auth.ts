@@ -1,10 +1,10 @@
 import { accountAt, basicOf } from '../callers/credentials.ts'
-import { readTenants } from '../callers/tenants-file.ts'
-import { type Config, readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { loadMappings } from '../config/mappings.ts'
+import { readTenants } from '../config/tenants-file.ts'
 import { GatewayError } from '../errors.ts'
 import { EXIT_USAGE } from '../exit-codes.ts'
 import { settingsOf } from '../gateway.ts'
-import { loadMappings } from '../mappings.ts'
 import { NoReply } from '../service/exchange.ts'
 import { createUpstream } from '../service/upstream.ts'
 

@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { get as getOverTls } from 'node:https'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../config/config.ts'
 
 /** A container that does not answer within three seconds is ill; this leaves time to say so. */
 const PATIENCE_MS = 2_000

@@ -1,11 +1,11 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
-import type { Config } from '../config.ts'
-import { createLog, type Logger } from '../http/log.ts'
-import { shareMetrics } from '../http/worker-metrics.ts'
-import { createWorkerTurns } from '../http/worker-turns.ts'
-import { reportService, runWorkers, workerOrders } from '../http/workers.ts'
+import type { Config } from '../config/config.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import { createLog, type Logger } from '../observe/log.ts'
+import { shareMetrics } from '../workers/metrics.ts'
+import { createWorkerMutex } from '../workers/mutex.ts'
+import { reportService, runWorkers, workerOrders } from '../workers/workers.ts'
 import { readSetup } from './read-setup.ts'
 import { openNamedStore } from './with-store.ts'
 
@@ -45,7 +45,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     catalog,
     store,
     log,
-    ...(cluster.isWorker && { shareMetrics, turns: createWorkerTurns(config.UPSTREAM_TIMEOUT_MS) }),
+    ...(cluster.isWorker && { shareMetrics, turns: createWorkerMutex(config.UPSTREAM_TIMEOUT_MS) }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw error

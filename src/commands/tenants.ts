@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers'
 import { hashSecret } from '../callers/secret-hash.ts'
-import { readTenants, type Tenant, TenantsMistakes } from '../callers/tenants-file.ts'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../config/config.ts'
+import { loadMappings } from '../config/mappings.ts'
+import { readTenants, type Tenant, TenantsFileErrors } from '../config/tenants-file.ts'
 import { EXIT_USAGE } from '../exit-codes.ts'
-import { loadMappings } from '../mappings.ts'
 import { NO_SERVICE } from './with-store.ts'
 
 const USAGE = `Usage:
@@ -43,7 +43,7 @@ async function hash(): Promise<number> {
 /** The tenants of a file, or of the one that the environment names. */
 async function read(file: string | undefined): Promise<readonly Tenant[]> {
   const config = readConfig({ ...NO_SERVICE, ...process.env, ...(file !== undefined && { TENANTS_FILE: file }) })
-  if (config.TENANTS_FILE === undefined) throw new TenantsMistakes(['TENANTS_FILE is not set, and no file was named'])
+  if (config.TENANTS_FILE === undefined) throw new TenantsFileErrors(['TENANTS_FILE is not set, and no file was named'])
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   return readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { ConfigMistakes, readConfig } from '../config.ts'
-import { openStore, pathOf, type StoreOptions } from '../store/open.ts'
-import { NotAStore } from '../store/sqlite-schema.ts'
+import { ConfigErrors, readConfig } from '../config/config.ts'
+import { openStore, pathOf } from '../store/open.ts'
+import { NotAStore } from '../store/sqlite/schema.ts'
+import type { StoreOptions } from '../store/state.ts'
 import { type Store, StoreDown } from '../store/store.ts'
 
 /** Commands on the store need no service; its address is asked for only where calls go to it. */
@@ -51,7 +52,7 @@ export async function openNamedStore(storeUrl: string, options: StoreOptions): P
     return await openStore(storeUrl, options)
   } catch (error) {
     if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
-    throw new ConfigMistakes([`STORE_URL names a store that cannot be used: ${error.message}`])
+    throw new ConfigErrors([`STORE_URL names a store that cannot be used: ${error.message}`])
   }
 }
 

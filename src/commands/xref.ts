@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { EXIT_USAGE } from '../exit-codes.ts'
 import type { Store } from '../store/store.ts'
-import { FileUnreadable, type Format, headerOf, lineOf, readRows } from '../xref/rows.ts'
+import { FileUnreadable, type Format, headerOf, lineOf, readRows } from '../xref/import-rows.ts'
 import { checkpointOf, importRows, isThere, lastKey, theBeginning } from '../xref/transfer.ts'
 import { withLiveStore, withStore } from './with-store.ts'
 

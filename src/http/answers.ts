@@ -1,10 +1,10 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { errorTable, GatewayError, oneLine } from '../errors.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
+import type { Call, Unwelcome } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
 import { StoreDown } from '../store/store.ts'
-import type { Call, Unwelcome } from './call.ts'
 
 /** An answer before it is written. */
 export interface Answer {

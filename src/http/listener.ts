@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Bag, createBag } from '../bag.ts'
-import type { Env, Unwelcome } from './call.ts'
+import type { Env, Unwelcome } from '../observe/call.ts'
+import type { Logger } from '../observe/log.ts'
+import { createUnorderedList, type UnorderedList } from '../unordered-list.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
-import type { Logger } from './log.ts'
 import { badRequest, notServed, parserRefusal, type Refusal, refusal, refuse, UNEXPECTED, written } from './refusals.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
@@ -65,7 +65,7 @@ const MANNERS = {
 /** Listens for an application; refuses what must not reach any route. */
 export async function listen(app: Application, options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
-  const underWay = createBag<ServerResponse>()
+  const underWay = createUnorderedList<ServerResponse>()
   /** The connections whose last reply is decided: whatever still comes over them is no request. */
   const done = new WeakSet<Duplex>()
   let closing = false
@@ -175,7 +175,7 @@ function drain(incoming: IncomingMessage): void {
  * Lets go of callers that do not take what is ready for them. It looks at all of them now and then: a timer for every
  * reply would cost every call, and nearly none ever goes off.
  */
-function letGoOfSlowReaders(underWay: Bag<ServerResponse>): NodeJS.Timeout {
+function letGoOfSlowReaders(underWay: UnorderedList<ServerResponse>): NodeJS.Timeout {
   const readySince = new WeakMap<ServerResponse, number>()
   return setInterval(() => {
     const now = performance.now()

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
+import type { Env } from '../observe/call.ts'
 import { type Answer, JSON_TYPE } from './answers.ts'
-import type { Env } from './call.ts'
 
 /** Writes an answer with all its headers at once: adding one later would make Hono build a Headers object. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer): Response {

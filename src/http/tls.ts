@@ -1,7 +1,7 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { SecureContextOptions, SecureVersion } from 'node:tls'
-import { OLD_CIPHERS } from '../config-certificates.ts'
-import type { Logger } from './log.ts'
+import { OLD_CIPHERS } from '../config/certificates.ts'
+import type { Logger } from '../observe/log.ts'
 
 /** Where the certificate and its key are, and how old a TLS is still spoken. */
 export interface TlsFiles {

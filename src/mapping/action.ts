@@ -20,19 +20,19 @@ export interface Finds {
   /** The fields that may name it, in order of preference. */
   readonly by: readonly string[]
   /** The field that chooses among several shipments of one name. */
-  readonly among?: string
+  readonly disambiguateBy?: string
 }
 
 /** What the cross-reference keeps of a reply. */
 export interface Keeps {
   readonly kind: 'quote' | 'shipment'
   /** The fields whose values become names of it. */
-  readonly under: readonly string[]
+  readonly names: readonly string[]
   /** The field that tells several of one name apart. */
-  readonly with?: string
+  readonly disambiguateBy?: string
   /** Where the reply has the id, and its other names. */
   readonly id: string
-  readonly also?: readonly string[]
+  readonly replyNames?: readonly string[]
 }
 
 /** One version-1 action: where it is called, what it calls, and how the two are translated. */
@@ -54,11 +54,11 @@ export interface Action {
     /** With `{quote_id}` or `{shipment_id}` where `finds` says what the call names. */
     readonly path: string
     /** `current`: the body is laid over what the service has now. */
-    readonly over?: 'current'
+    readonly mergeInto?: 'current'
     /** The service would do it twice if asked twice. */
-    readonly once?: boolean
+    readonly notIdempotent?: boolean
     /** Refusing it because it is done already is a success; this status of the shipment tells. */
-    readonly until?: string
+    readonly doneWhenStatus?: string
   }
   readonly finds?: Finds
   /** The fields that may name a remembered quote whose facts the rows recall. */

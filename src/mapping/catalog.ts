@@ -38,8 +38,8 @@ export interface CatalogOptions {
 }
 
 /** Declarations that break a rule; every mistake at once. */
-export class MappingMistakes extends Error {
-  override readonly name = 'MappingMistakes'
+export class MappingErrors extends Error {
+  override readonly name = 'MappingErrors'
   readonly mistakes: readonly string[]
 
   constructor(mistakes: readonly string[]) {
@@ -50,7 +50,7 @@ export class MappingMistakes extends Error {
   }
 }
 
-/** Checks declarations, all of them, and compiles them; throws `MappingMistakes`. */
+/** Checks declarations, all of them, and compiles them; throws `MappingErrors`. */
 export function compileCatalog(actions: readonly Action[], { tables, synonyms = {} }: CatalogOptions): Catalog {
   const surroundings = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
   // What has the name of another clashes with it in every way; saying so once is enough.
@@ -64,7 +64,7 @@ export function compileCatalog(actions: readonly Action[], { tables, synonyms = 
     ...pathsOf(actions).flatMap((path) => clashes(path, distinct.filter(servedAt(path)), synonyms)),
   ]
   // Compiling a declaration that breaks a rule would only repeat the mistake in other words.
-  if (mistakes.length > 0) throw new MappingMistakes(mistakes)
+  if (mistakes.length > 0) throw new MappingErrors(mistakes)
 
   const compiled = new Map(actions.map((action) => [action.name, compileAction(action, tables)]))
   const endpoints = new Map<string, Endpoint>()
@@ -89,7 +89,7 @@ function endpointOf(
   synonyms: Readonly<Record<string, string>>,
 ): Endpoint {
   const first = actions[0]
-  if (!first) throw new MappingMistakes([`${path}: no action`])
+  if (!first) throw new MappingErrors([`${path}: no action`])
   const byKey = new Map<string, CompiledAction>()
   const accepted: string[] = []
   const accept = (actionName: string, action: CompiledAction) => {

@@ -148,10 +148,10 @@ function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: S
   const claimed = new Set(rows.flatMap(claims))
   const named = [
     ...(action.finds?.by ?? []),
-    ...(action.finds?.among ? [action.finds.among] : []),
+    ...(action.finds?.disambiguateBy ? [action.finds.disambiguateBy] : []),
     ...(action.recalls ?? []),
-    ...(action.keeps?.under ?? []),
-    ...(action.keeps?.with ? [action.keeps.with] : []),
+    ...(action.keeps?.names ?? []),
+    ...(action.keeps?.disambiguateBy ? [action.keeps.disambiguateBy] : []),
     ...(action.needs ?? []).flatMap(({ anyOf }) =>
       anyOf.flatMap((alternative) => ('fields' in alternative ? alternative.fields : [])),
     ),

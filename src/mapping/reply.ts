@@ -22,7 +22,7 @@ export interface ReplyRun {
 
 export type ReplyStep = (run: ReplyRun) => void
 
-/** Turns a reply's rows into steps once; the same rows as a request's, run backwards. */
+/** KeyedMutex a reply's rows into steps once; the same rows as a request's, run backwards. */
 export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
   return rows.flatMap((row) => compileRow(row) ?? [])
 }

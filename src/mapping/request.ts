@@ -39,7 +39,7 @@ export interface RequestRun {
 
 export type RequestStep = (run: RequestRun) => void
 
-/** Turns a request's rows into steps once, so that a call walks no strings. */
+/** KeyedMutex a request's rows into steps once, so that a call walks no strings. */
 export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
   return rows.flatMap((row) => compileRow(row, index, tables) ?? [])
 }

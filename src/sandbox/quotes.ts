@@ -38,7 +38,7 @@ export function updateQuote(world: World, client: string, id: string, body: obje
   return keep(world, { ...quote, ...trip, price: priceOf(trip) })
 }
 
-/** Turns a quote into a shipment of the same id; approving it again changes nothing. */
+/** KeyedMutex a quote into a shipment of the same id; approving it again changes nothing. */
 export function approveQuote(world: World, client: string, id: string): QuoteReply & { status: string } {
   const quote = findQuote(world, client, id)
   const shipment = world.shipments.get(id) ?? shipmentOf(world, quote)

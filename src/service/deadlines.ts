@@ -1,4 +1,4 @@
-import { createBag, type Held } from '../bag.ts'
+import { createUnorderedList, type Held } from '../unordered-list.ts'
 
 /** Something that has to be over at some time, in milliseconds of `performance.now()`. */
 export interface Waiting {
@@ -15,7 +15,7 @@ export interface Deadlines {
 
 /** Makes a watch with one timer for all: a timer for each would cost every call, and nearly none ever goes off. */
 export function createDeadlines(): Deadlines {
-  const all = createBag<Waiting>()
+  const all = createUnorderedList<Waiting>()
   let timer: NodeJS.Timeout | undefined
   /** When the timer goes off: at the earliest deadline of those that were there when it was set, or came since. */
   let lookAt = Number.POSITIVE_INFINITY

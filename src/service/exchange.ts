@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import type { Held } from '../bag.ts'
+import type { Held } from '../unordered-list.ts'
 import type { Deadlines, Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
 

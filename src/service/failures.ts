@@ -1,8 +1,8 @@
 import { CHALLENGE } from '../callers/credentials.ts'
 import { GatewayError } from '../errors.ts'
+import { serviceMessage } from './error-message.ts'
 import type { NoReply, UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
-import { serviceWords } from './words.ts'
 
 /** The error of a call that got no whole reply. */
 export function noReplyError(error: NoReply): GatewayError {
@@ -42,7 +42,7 @@ export function noReplyError(error: NoReply): GatewayError {
 
 /** The error of a reply that is no success: the service's own words, where it has any. */
 export function refusal({ status, headers, body }: UpstreamReply): GatewayError {
-  const words = serviceWords(body)
+  const words = serviceMessage(body)
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }
   if (status === 503) {

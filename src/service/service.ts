@@ -1,14 +1,14 @@
-import type { Account } from '../callers/account.ts'
 import type { Caller } from '../callers/credentials.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
+import type { Account } from './account.ts'
 import { type Circuit, createCircuit } from './circuit.ts'
+import { replyText } from './error-message.ts'
 import type { UpstreamReply } from './exchange.ts'
 import { createRetry, type Retry } from './retries.ts'
 import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
 import type { Upstream } from './upstream.ts'
-import { replyText } from './words.ts'
 
 /** A request to version 2, in its declared spelling. */
 export interface ServiceRequest {

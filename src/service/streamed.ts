@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import type { Held } from '../bag.ts'
+import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, NoReply, unsent } from './exchange.ts'
 

@@ -1,6 +1,6 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, orphaned, won } from './claim.ts'
 import { byBytes, byKey } from './key-order.ts'
-import { forSoundText } from './sound.ts'
+import { forSoundText } from './storable-text.ts'
 import {
   type AuditEntry,
   type Claim,

@@ -1,22 +1,5 @@
+import type { StoreOptions } from './state.ts'
 import type { Store } from './store.ts'
-
-/** What an engine tells of itself when it comes or goes, for the log. */
-export interface StoreState {
-  readonly ready: boolean
-  /** Why it is not ready. */
-  readonly error?: Error
-}
-
-/** How a store is opened. */
-export interface StoreOptions {
-  /**
-   * How much memory the cache in front of the store may take, in bytes.
-   * @default 16777216
-   */
-  readonly cacheBytes?: number
-  /** Called whenever readiness, or the reason for its lack, changes. */
-  readonly onState?: (state: StoreState) => void
-}
 
 /**
  * Opens the store that a URL names. It resolves when the store is ready, or, where the store cannot be reached yet, with
@@ -34,13 +17,13 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
     case 'postgres':
     case 'postgresql': {
       if (!URL.canParse(url)) throw new Error('STORE_URL is no PostgreSQL address: postgres://user:password@host/name')
-      const { openPostgresStore } = await import('./postgres.ts')
+      const { openPostgresStore } = await import('./postgres/postgres.ts')
       return openPostgresStore({ ...options, url })
     }
     case 'sqlite':
     case 'file':
     case undefined: {
-      const { openSqliteStore } = await import('./sqlite.ts')
+      const { openSqliteStore } = await import('./sqlite/sqlite.ts')
       return openSqliteStore({ ...options, path: pathOf(url) })
     }
     default:

@@ -139,7 +139,7 @@ export interface Claims {
   beat(instance: string): Promise<void>
   /** Says that this instance is gone for good: its lease ends now. */
   leave(instance: string): Promise<void>
-  /** Turns the `sending` claims of instances that have been silent for so long into `unknown`; returns them. */
+  /** KeyedMutex the `sending` claims of instances that have been silent for so long into `unknown`; returns them. */
   orphan(silentForMs: number, by: string): Promise<readonly Claim[]>
 }
 

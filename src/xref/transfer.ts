@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import type { Link, LinkKey, Store } from '../store/store.ts'
-import { COLUMNS, FileUnreadable, type Format, headerOf, type Row } from './rows.ts'
+import { COLUMNS, FileUnreadable, type Format, headerOf, type Row } from './import-rows.ts'
 
 /** What an import has come to. */
 export interface ImportTally {

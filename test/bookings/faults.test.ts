@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Fault, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import type { ClaimState } from '../../src/store/store.ts'
-import { openHouse } from '../house.ts'
+import { openHouse } from '../gateway.ts'
 import { freePort } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from './desk.ts'
 

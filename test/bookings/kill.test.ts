@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
-import { openHouse } from '../house.ts'
+import { openHouse } from '../gateway.ts'
 import { book, expectBooked, REFERENCE } from './desk.ts'
 import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
 

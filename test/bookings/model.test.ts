@@ -6,13 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { settle } from '../../src/bookings/settlement.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
 import { settingsOf } from '../../src/gateway.ts'
-import { loadMappings } from '../../src/mappings.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
-import { type House, openHouse, post } from '../house.ts'
+import { type House, openHouse, post } from '../gateway.ts'
 import {
   book,
   creations,

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type Fault, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
-import { basic, CLIENT, get, openHouse, post } from '../house.ts'
+import { basic, CLIENT, get, openHouse, post } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
 import { freePort } from '../store/postgres-server.ts'
 import {

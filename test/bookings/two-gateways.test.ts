@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { openHouse } from '../house.ts'
+import { openHouse } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, isCreation, REFERENCE, shipments } from './desk.ts'
 

@@ -1,7 +1,7 @@
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
 import { openGateway } from '../../src/gateway.ts'
-import { createLog } from '../../src/http/log.ts'
-import { loadMappings } from '../../src/mappings.ts'
+import { createLog } from '../../src/observe/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 

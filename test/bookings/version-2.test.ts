@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { openHouse, post } from '../house.ts'
+import { openHouse, post } from '../gateway.ts'
 
 test('a shipment that a version-2 body cancels frees its booking like any other', async () => {
   const house = await openHouse()

@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { readBody, readQuery } from '../../src/body/read.ts'
-import { readConfig } from '../../src/config.ts'
+import { version1 } from '../../src/calls/read-request.ts'
+import { requestOf } from '../../src/calls/send.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
 import { settingsOf } from '../../src/gateway.ts'
-import { version1 } from '../../src/intake.ts'
 import type { Endpoint } from '../../src/mapping/catalog.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, valueAt } from '../../src/mapping/paths.ts'
 import type { Explanation, KnownFacts } from '../../src/mapping/request.ts'
-import { loadMappings } from '../../src/mappings.ts'
-import { requestOf } from '../../src/perform.ts'
 import { createService, type Outgoing } from '../../src/service/service.ts'
 import { createUpstream } from '../../src/service/upstream.ts'
 
@@ -166,8 +166,8 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
     const { keeps } = known.action
     const id = String(valueAt(call.service, [keeps?.id ?? '']) ?? before?.id)
     const kept = { id, own: intake.sent('ShipmentNumber') ?? before?.own, facts: { ...before?.facts, ...facts } }
-    const also = (keeps?.also ?? []).flatMap((place) => String(valueAt(call.service, [place])))
-    for (const name of [...(keeps?.under ?? []).flatMap((field) => intake.sent(field) ?? []), ...also]) {
+    const also = (keeps?.replyNames ?? []).flatMap((place) => String(valueAt(call.service, [place])))
+    for (const name of [...(keeps?.names ?? []).flatMap((field) => intake.sent(field) ?? []), ...also]) {
       names.set(name, kept)
     }
   }

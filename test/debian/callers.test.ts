@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { output } from '../command.ts'
-import { CLIENT, type House, openHouse } from '../house.ts'
+import { CLIENT, type House, openHouse } from '../gateway.ts'
 
 /*
  * Old integrations as they are: real programs with their own defaults, in the languages that version 1 was called from.

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, output, personalPath, ROOT, run, start } from '../command.ts'
-import { basic, CLIENT } from '../house.ts'
+import { basic, CLIENT } from '../gateway.ts'
 
 /*
  * The container image without containers: every instruction of the Dockerfile is replayed in a folder, which stands for

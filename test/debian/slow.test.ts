@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { run } from '../command.ts'
-import { get, openHouse, post } from '../house.ts'
+import { get, openHouse, post } from '../gateway.ts'
 
 const CONNECTIONS = 1_000
 const SECONDS = 20

@@ -4,10 +4,10 @@ import { connect } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { openLine } from '../hostile/line.ts'
-import { basic, type House, openHouse } from '../house.ts'
+import { basic, type House, openHouse } from '../gateway.ts'
+import { openLine } from './line.ts'
 
-const CERTIFICATES = join(import.meta.dirname, '../hostile/certificates')
+const CERTIFICATES = join(import.meta.dirname, 'certificates')
 const DELAY_MS = 200
 
 /** A request as bytes, one that leaves the connection open. */

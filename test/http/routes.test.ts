@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { basic, get, type House, OTHER_LOOPBACK, openHouse, post } from '../house.ts'
+import { basic, get, type House, OTHER_LOOPBACK, openHouse, post } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { send } from './wire.ts'
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { ROOT, start } from '../command.ts'
-import { basic, get, post } from '../house.ts'
+import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { dial, repliesIn } from './wire.ts'
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createUpstream } from '../../src/service/upstream.ts'
-import { OTHER_LOOPBACK } from '../house.ts'
+import { OTHER_LOOPBACK } from '../gateway.ts'
 
 const ANY_MS = 10_000
 const AGE_MS = 200

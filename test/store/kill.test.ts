@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { openReads } from '../../src/store/sqlite-reads.ts'
+import { openReads } from '../../src/store/sqlite/reads.ts'
 import { newClaim } from './samples.ts'
 
 const ROUNDS = 100

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres.ts'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, thing } from './samples.ts'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres.ts'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { StoreTooNew } from '../../src/store/store.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import { get, post } from '../house.ts'
+import { get, post } from '../gateway.ts'
 import { approve, type GatewayProcess, quote, serve, testFolder } from './program.ts'
 
 const ROUNDS = process.env['TRANSLOAD_TESTS'] === 'all' ? 100 : 8

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Ended, newFolder, ROOT, type Running, run, start } from '../command.ts'
-import { type Answered, basic, CLIENT, post } from '../house.ts'
+import { type Answered, basic, CLIENT, post } from '../gateway.ts'
 
 const MAIN = join(ROOT, 'src/main.ts')
 

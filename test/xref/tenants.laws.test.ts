@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { basic, get, type House, openHouse, post } from '../house.ts'
+import { basic, get, type House, openHouse, post } from '../gateway.ts'
 import { approve, quote } from './program.ts'
 
 const CLIENTS = ['acme', 'zenith'] as const

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
-import { get, type House, openHouse, post } from '../house.ts'
+import { get, type House, openHouse, post } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { approve, quote, STORE, serve, testFolder } from './program.ts'
 

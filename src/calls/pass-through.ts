@@ -1,0 +1,173 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readBytes } from '../body/bytes.ts'
+import type { Credentials, Passage } from '../callers/credentials.ts'
+import type { Config } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import { REPLY_TIMEOUT_MS } from '../http/listener.ts'
+import type { Call } from '../observe/call.ts'
+import { NoReply } from '../service/exchange.ts'
+import { noReplyError } from '../service/failures.ts'
+import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
+import type { Upstream } from '../service/upstream.ts'
+
+/** What concerns one connection only (RFC 9110, 7.6.1), or is decided anew on the next one. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** What passing calls through depends on. */
+export interface PassThroughDeps {
+  readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
+  readonly credentials: Credentials
+  readonly upstream: Upstream
+}
+
+/** Hands a version-2 call to the service and the reply back, both as streams, neither parsed nor changed. */
+export async function passThrough(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  call: Call,
+  { config, credentials, upstream }: PassThroughDeps,
+): Promise<void> {
+  const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
+  const passage = await credentials.passage(incoming)
+  call.tenant = passage.tenant
+  const leave = passage.limits.enter()
+  try {
+    const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
+    const headers = requestLines(incoming.rawHeaders, call.id)
+    const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
+      const request: StreamedRequest = {
+        // Any method passes; undici's type names the usual ones.
+        method: (incoming.method ?? 'GET') as 'GET',
+        path: passage.prefix + incoming.url,
+        headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
+        body,
+        headersTimeout: config.UPSTREAM_TIMEOUT_MS,
+        bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
+      }
+      const patience = { deadline, readerTimeoutMs: REPLY_TIMEOUT_MS }
+      return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
+    }
+    const reply = await answerOf(passage, body, deadline, attempt)
+    outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
+    await reply.toReader()
+  } catch (cause) {
+    if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
+    else throw cause instanceof GatewayError ? cause : passThroughError(cause)
+  } finally {
+    leave()
+  }
+}
+
+/** A body this small is read whole, which costs less than a stream; and it can be sent again with another credential. */
+const SMALL_BYTES = 64 * 1024
+
+/** One attempt for what can be read only once; else as many as finding the right `Authorization` takes. */
+async function answerOf(
+  { authorized, authorization, learn }: Passage,
+  body: Buffer | IncomingMessage | null,
+  deadline: number,
+  attempt: (authorization: string | undefined) => Promise<StreamedReply>,
+): Promise<StreamedReply> {
+  if (authorized && (body === null || Buffer.isBuffer(body))) {
+    let last: StreamedReply | undefined
+    try {
+      await authorized(deadline, async (right) => {
+        // An answer that is not the last one is nobody's.
+        last?.drop()
+        last = await attempt(right)
+        return { status: last.status, headers: challengesIn(last.lines) }
+      })
+    } catch (error) {
+      last?.drop()
+      throw error
+    }
+    if (last) return last
+  }
+  const sent = await authorization?.(deadline)
+  const reply = await attempt(sent)
+  if (sent !== undefined) learn?.(sent, { status: reply.status, headers: challengesIn(reply.lines) })
+  return reply
+}
+
+const challengesIn = (lines: readonly string[]) => {
+  const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
+  return values.length > 0 ? { 'www-authenticate': values.join(', ') } : {}
+}
+
+function isSmall({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return (
+    headers['content-encoding'] === undefined &&
+    length !== undefined &&
+    Number(length) <= SMALL_BYTES &&
+    Number(length) > 0
+  )
+}
+
+/** The header lines of a call that go on to the service; its credential is put there anew. */
+function requestLines(lines: readonly string[], requestId: string): string[] {
+  const own = namedByConnection(lines)
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] ?? ''
+    const key = name.toLowerCase()
+    if (PLAIN_NAME.test(key) && key !== 'authorization' && goesOn(key, own)) kept.push(name, lines[i + 1] ?? '')
+  }
+  kept.push('x-request-id', requestId)
+  return kept
+}
+
+/**
+ * Other names are left behind, for some servers read them as names that they are not: to many of them `Content_Length` and
+ * `Content.Length` are what frames the body, and `X_Forwarded_For` what a proxy vouches for.
+ */
+const PLAIN_NAME = /^[a-z\d-]+$/
+
+/** The header lines of a reply that go on to the caller. */
+function replyLines(lines: readonly string[], requestId: string): string[] {
+  const own = namedByConnection(lines)
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] ?? ''
+    if (goesOn(name.toLowerCase(), own)) kept.push(name, lines[i + 1] ?? '')
+  }
+  kept.push('X-Request-Id', requestId)
+  return kept
+}
+
+const goesOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
+
+/** A header that `Connection` names is for this hop alone, and the request's id is written anew on each. */
+function namedByConnection(lines: readonly string[]): readonly string[] {
+  const names = ['x-request-id']
+  for (let i = 0; i < lines.length; i += 2) {
+    if (lines[i]?.toLowerCase() !== 'connection') continue
+    for (const name of (lines[i + 1] ?? '').split(',')) names.push(name.trim().toLowerCase())
+  }
+  return names
+}
+
+function bodyOf(incoming: IncomingMessage): IncomingMessage | null {
+  const { 'transfer-encoding': coding, 'content-length': length } = incoming.headers
+  return coding !== undefined || Number(length ?? 0) > 0 ? incoming : null
+}
+
+function passThroughError(cause: unknown): GatewayError {
+  if (cause instanceof NoReply) return noReplyError(cause)
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  return code === 'UND_ERR_HEADERS_TIMEOUT'
+    ? new GatewayError('service-silent', 'The service did not answer in time. Try again later.', { cause })
+    : new GatewayError('service-unreachable', 'The service cannot be reached. Try again later.', { cause })
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http'
+import { readBytes } from '../body/bytes.ts'
+import type { FlatBody } from '../body/flat.ts'
+import { readBody, readQuery } from '../body/read.ts'
+import { GatewayError } from '../errors.ts'
+import type { Catalog, Endpoint } from '../mapping/catalog.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import { type Fields, sortFields, spelling } from '../mapping/fields.ts'
+import type { Call } from '../observe/call.ts'
+
+/** A version-1 request that has been read. */
+export interface Version1 {
+  readonly generation: 1
+  readonly compiled: CompiledAction
+  readonly fields: Fields
+  /** The value of a documented field; undefined where it was not sent or cannot be used. */
+  readonly sent: (field: string) => string | undefined
+}
+
+/** A body on a legacy path that is version 2 already. */
+export interface Version2 {
+  readonly generation: 2
+  readonly text: string
+  readonly body: unknown
+}
+
+const LOWER_CASE = 0x61
+const VERSION_2_KEYS = new Set([
+  'customer',
+  'pickup',
+  'delivery',
+  'vehicles',
+  'vehicle_type',
+  'transport_type',
+  'external_id',
+  'instructions',
+])
+
+/** Reads a legacy request, once. */
+export async function receive(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
+  const sent =
+    incoming.method === 'GET' || incoming.method === 'HEAD'
+      ? readQuery(queryOf(incoming.url ?? ''))
+      : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
+  call.own = textOf(sent, 'ShipmentNumber') ?? ''
+  return sent
+}
+
+/** Decides what a request asks for. */
+export function classify(
+  sent: FlatBody,
+  endpoint: Endpoint,
+  call: Call,
+  catalog: Catalog,
+  synonyms: Readonly<Record<string, string>>,
+): Version1 | Version2 {
+  if (sent.format === 'json' && isVersion2(sent, catalog)) {
+    return { generation: 2, text: sent.text, body: JSON.parse(sent.text) }
+  }
+  const actionName = textOf(sent, 'ActionName')
+  const compiled = endpoint.choose(actionName, synonyms)
+  if (!compiled) {
+    throw new GatewayError(
+      'action-unknown',
+      `The ActionName is not known on ${endpoint.path}. Send one of these: ${endpoint.accepted.join(', ')}.`,
+    )
+  }
+  const intake = version1(compiled, sent)
+  call.action = compiled.action.name
+  call.unknownFields = intake.fields.unknown.length
+  return intake
+}
+
+/** What follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
+function queryOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark === -1 ? '' : target.slice(mark + 1)
+}
+
+/** Sorts what was sent into the fields of an action. */
+export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
+  const fields = sortFields(compiled.fields, entries)
+  const sent = (field: string) => {
+    const value = fields.values[compiled.fields.slotOf(field) ?? -1]
+    return typeof value === 'string' ? value : undefined
+  }
+  return { generation: 1, compiled, fields, sent }
+}
+
+function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
+  // Its keys are in lower case, unlike those of nearly every version-1 body.
+  const version2 = entries.find(([name]) => name.charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(name))
+  if (!version2) return false
+  const version1 = entries.find(([name]) => !VERSION_2_KEYS.has(name) && !NEITHER.has(name) && catalog.isVersion1(name))
+  if (!version1) return true
+  throw new GatewayError(
+    'generations-mixed',
+    `The body mixes version 1 (such as ${version1[0]}) and version 2 (such as ${version2[0]}). Send one of the two.`,
+  )
+}
+
+/** Names that both generations use. */
+const NEITHER = new Set(['id', 'number', 'shipment_id', 'quote_id'])
+
+/** The text of a field in any spelling, before the action is known. */
+function textOf({ entries }: FlatBody, field: string): string | undefined {
+  const wanted = spelling(field)
+  for (const [name, value] of entries) {
+    // A loose spelling has at most one character more: what is longer or shorter need not be looked at.
+    const more = name.length - wanted.length
+    if ((more === 0 || more === 1) && typeof value === 'string' && spelling(name) === wanted) return value
+  }
+  return undefined
+}

@@ -1,0 +1,83 @@
+import { readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import * as codecs from '../../mappings/codecs.ts'
+import { actions as shipped, tables } from '../../mappings/index.ts'
+import { oneLine } from '../errors.ts'
+import type { Action } from '../mapping/action.ts'
+import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
+import { codec } from '../mapping/codec.ts'
+import * as vocabulary from '../mapping/declare.ts'
+import { compileLookup } from '../mapping/lookup.ts'
+import { isAction, outlineMistakes } from '../mapping/outline.ts'
+import type { Lookups } from './config.ts'
+
+/** What an operator's own module is given: it stands outside the package and has nothing to import from. */
+export interface Toolbox {
+  readonly vocabulary: typeof vocabulary
+  readonly codecs: typeof codecs
+  readonly codec: typeof codec
+  /** For the version-2 side of a codec. */
+  readonly z: typeof z
+  /** The shipped actions by name, to derive from. */
+  readonly actions: Readonly<Record<string, Action>>
+}
+
+/** Loads the shipped mappings and the operator's, checks and compiles them; throws `MappingErrors`. */
+export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
+  const own = directory === undefined ? [] : await ownActions(directory)
+  const replaced = new Set(own.map(({ name }) => name))
+  const actions = [...shipped.filter(({ name }) => !replaced.has(name)), ...own]
+  return compileCatalog(actions, {
+    tables: new Map(
+      Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
+    ),
+    synonyms: lookups.actions ?? {},
+  })
+}
+
+function compileTable(
+  name: string,
+  shippedTable: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+) {
+  try {
+    return compileLookup(shippedTable, own)
+  } catch (error) {
+    throw new MappingErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
+  }
+}
+
+/** The operator's modules: each exports, as default, an action, a list of them, or a function of the toolbox. */
+async function ownActions(directory: string): Promise<readonly Action[]> {
+  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
+  const toolbox: Toolbox = { vocabulary, codecs, codec, z, actions }
+  const found: Action[] = []
+  const mistakes: string[] = []
+  for (const file of filesIn(directory)) {
+    const path = resolve(directory, file)
+    try {
+      const loaded: { default?: unknown } = await import(pathToFileURL(path).href)
+      const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
+      for (const action of [made].flat()) {
+        if (isAction(action)) found.push(action)
+        else mistakes.push(...outlineMistakes(action).map((mistake) => `${path}: ${mistake}`))
+      }
+    } catch (error) {
+      mistakes.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)
+    }
+  }
+  if (mistakes.length > 0) throw new MappingErrors(mistakes)
+  return found
+}
+
+function filesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+      .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
+      .sort()
+  } catch (error) {
+    throw new MappingErrors([`MAPPINGS_DIR cannot be read: ${error instanceof Error ? error.message : error}`])
+  }
+}

@@ -1,0 +1,158 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import { repeatsCredential } from './secret-echo.ts'
+import { createTokens } from './tokens.ts'
+import type { Upstream } from './upstream.ts'
+
+/** How the service is told who asks. */
+export type Scheme = 'basic' | 'oauth2' | 'auto'
+
+/** What an answer shows of how a credential was taken. */
+interface Taken {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+/** One credential at the service, at one address. */
+export interface Account {
+  readonly origin: string
+  readonly prefix: string
+  readonly scheme: Scheme
+  /** Keeps the connections of one credential apart from those of another. */
+  readonly pool: string
+  /** Makes an attempt with the right `Authorization`, and makes it anew where a refusal proves that another is right. */
+  readonly authorized: <R extends Taken>(deadline: number, attempt: (authorization: string) => Promise<R>) => Promise<R>
+  /** The right `Authorization` as far as is known, for a call that cannot be made twice. */
+  readonly authorization: (deadline: number) => Promise<string>
+  /** Learns from the answer to such a call. */
+  readonly learn: (authorization: string, answer: Taken) => void
+  /** Whether a text repeats the credential, so that nobody may see it. */
+  readonly isRepeatedIn: (text: string) => boolean
+  /** Basic whatever the scheme, for the token endpoint itself. */
+  readonly forTokens: Pick<Account, 'authorized' | 'authorization' | 'learn'>
+}
+
+export interface AccountOptions {
+  readonly upstream: Upstream
+  readonly origin: string
+  readonly prefix: string
+  /** `Basic …` */
+  readonly basic: string
+  readonly pool: string
+  readonly scheme: Scheme
+  readonly timeoutMs: number
+}
+
+/** How long it is remembered which scheme the service wants, before Basic is tried again. */
+const PROBE_AGAIN_MS = 3_600_000
+
+/** Opens an account with the scheme that the operator chose. */
+export function openAccount(options: AccountOptions): Account {
+  const { origin, prefix, basic, pool, scheme } = options
+  const tokens = createTokens(options)
+  /** Until when `auto` takes tokens to be what the service wants. */
+  let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
+  const usesTokens = () => performance.now() < bearerUntil
+
+  const wantsTokens = ({ status, headers }: Taken) =>
+    scheme === 'auto' && status === 401 && challenges(headers).includes('bearer')
+  const learn = (authorization: string, answer: Taken) => {
+    if (authorization === basic) {
+      if (wantsTokens(answer)) bearerUntil = performance.now() + PROBE_AGAIN_MS
+    } else if (answer.status === 401) {
+      tokens.drop(authorization.slice(BEARER.length))
+      if (scheme === 'auto' && wantsBasicAlone(answer)) bearerUntil = 0
+    }
+  }
+
+  async function withToken<R extends Taken>(
+    deadline: number,
+    attempt: (authorization: string) => Promise<R>,
+  ): Promise<R> {
+    for (let first = true; ; first = false) {
+      const authorization = BEARER + (await tokens.get(deadline))
+      const answer = await attempt(authorization)
+      learn(authorization, answer)
+      // A 401 proves that nothing was done: once more with a new token, and no more than once.
+      if (answer.status !== 401 || !first) return answer
+    }
+  }
+
+  async function withTokenOrBasic<R extends Taken>(
+    deadline: number,
+    attempt: (authorization: string) => Promise<R>,
+  ): Promise<R> {
+    let refused: R | undefined
+    let failure: unknown
+    try {
+      refused = await withToken(deadline, attempt)
+      if (refused.status !== 401 || !challenges(refused.headers).includes('basic')) return refused
+    } catch (error) {
+      if (!isLoginError(error) || performance.now() >= deadline) throw error
+      failure = error
+    }
+    // The service may have gone back to Basic, and its token endpoint with it.
+    const retried = await attempt(basic)
+    if (retried.status !== 401) {
+      bearerUntil = 0
+      return retried
+    }
+    if (refused) return refused
+    throw failure
+  }
+
+  return {
+    origin,
+    prefix,
+    scheme,
+    pool,
+    learn,
+    isRepeatedIn: repeatsCredential(basic),
+    authorization: async (deadline) => {
+      if (!usesTokens()) return basic
+      try {
+        return BEARER + (await tokens.get(deadline))
+      } catch (error) {
+        // Where there is no token endpoint any more, the service has gone back to Basic.
+        if (scheme === 'auto' && isLoginError(error) && error.serviceStatus === NOT_FOUND) return basic
+        throw error
+      }
+    },
+    authorized: async (deadline, attempt) => {
+      if (scheme === 'oauth2') return withToken(deadline, attempt)
+      if (usesTokens()) return withTokenOrBasic(deadline, attempt)
+      const answer = await attempt(basic)
+      learn(basic, answer)
+      return wantsTokens(answer) ? withToken(deadline, attempt) : answer
+    },
+    forTokens: {
+      authorization: async () => basic,
+      authorized: (_deadline, attempt) => attempt(basic),
+      learn: () => {},
+    },
+  }
+}
+
+const BEARER = 'Bearer '
+const NOT_FOUND = 404
+
+const isLoginError = (error: unknown): error is GatewayError =>
+  error instanceof GatewayError && error.code.startsWith('login-')
+
+function wantsBasicAlone({ headers }: Taken): boolean {
+  const schemes = challenges(headers)
+  return schemes.includes('basic') && !schemes.includes('bearer')
+}
+
+/** The schemes of `WWW-Authenticate` (RFC 9110, 11.6.1), in lower case. */
+function challenges(headers: IncomingHttpHeaders): readonly string[] {
+  const value: string | readonly string[] = headers['www-authenticate'] ?? ''
+  const lines = typeof value === 'string' ? [value] : value
+  return lines.flatMap((line) =>
+    [...line.replace(QUOTED, '""').matchAll(SCHEME)].map(([, name = '']) => name.toLowerCase()),
+  )
+}
+
+/** A realm may hold commas, and words that look like schemes. */
+const QUOTED = /"(?:[^"\\]|\\.)*"/g
+const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi

@@ -1,0 +1,71 @@
+import { decodeUnlabelled } from '../body/text.ts'
+import { oneLine } from '../errors.ts'
+
+const WORDS_LIMIT_CHARACTERS = 300
+/** Where services put their words, the most telling first, in lower case and without `_` and `-`. */
+const KEYS = [
+  'message',
+  'errormessage',
+  'detail',
+  'errordescription',
+  'description',
+  'reason',
+  'faultstring',
+  'msg',
+  'title',
+]
+/** What holds more words, or words by field. */
+const HOLDERS = ['error', 'errors', 'messages', 'fault', 'fields', 'violations', 'details', 'data']
+/** What says which field an entry is about. */
+const FIELDS = ['field', 'path', 'propertypath', 'param']
+const DEPTH_LIMIT = 4
+
+/** A reply's body as text: UTF-8 or, where it is none, Windows-1252; a byte order mark is no part of it. */
+export function replyText(body: Buffer): string {
+  return decodeUnlabelled(body).replace(/^\ufeff/, '')
+}
+
+/** The service's own words in the body of a refusal, if any can be found; HTML is not quoted. */
+export function serviceMessage(body: Buffer): string | undefined {
+  const text = replyText(body).trim()
+  const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : wordsIn(text, 0)
+  const line = oneLine([...new Set(words)].join('; '))
+  if (line === '') return undefined
+  return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1).replace(HALF, '')}…` : line
+}
+
+/** The first half of a character that takes two units. */
+const HALF = /[\ud800-\udbff]$/
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|center|a|table)\b/i
+
+function wordsIn(value: unknown, depth: number): string[] {
+  if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
+  if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
+  if (Array.isArray(value)) return value.flatMap((entry) => wordsIn(entry, depth + 1))
+  const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
+  const own = KEYS.map((key) => wordsIn(body.get(key), depth + 1)).find((words) => words.length > 0) ?? []
+  const field = FIELDS.map((key) => body.get(key)).find((name) => typeof name === 'string' && !name.startsWith('/'))
+  const named = own.map((words) =>
+    field === undefined || words.includes(String(field)) ? words : `${field}: ${words}`,
+  )
+  const held = HOLDERS.flatMap((key) => heldWords(body.get(key), depth + 1))
+  return [...named, ...held]
+}
+
+/** What a holder such as `errors` says: texts, entries with messages, or lists of texts by field. */
+function heldWords(value: unknown, depth: number): string[] {
+  const words = wordsIn(value, depth)
+  if (words.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return words
+  return Object.entries(value).flatMap(([field, entry]) =>
+    field === 'code' || field === 'status' ? [] : wordsIn(entry, depth + 1).map((said) => `${field}: ${said}`),
+  )
+}

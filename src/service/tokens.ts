@@ -1,0 +1,179 @@
+import { GatewayError } from '../errors.ts'
+import { serviceMessage } from './error-message.ts'
+import { NoReply, type UpstreamReply } from './exchange.ts'
+import { createRetry, type Retry, timeAsked } from './retries.ts'
+import { repeatsCredential } from './secret-echo.ts'
+import type { Upstream } from './upstream.ts'
+
+/** Where tokens come from, and for which credential. */
+export interface TokenSource {
+  readonly upstream: Upstream
+  readonly origin: string
+  readonly prefix: string
+  /** `Basic …`, exchanged for a token. */
+  readonly basic: string
+  readonly pool: string
+  readonly timeoutMs: number
+}
+
+/** The token of one credential: cached until shortly before it expires, fetched once however many calls wait. */
+export interface Tokens {
+  /** A token that is valid now; throws where there is none to be had. */
+  readonly get: (deadline: number) => Promise<string>
+  /** Forgets a token that the service refused, if it is still the one that is cached. */
+  readonly drop: (token: string) => void
+}
+
+interface Token {
+  readonly text: string
+  /** In milliseconds of `performance.now()`: a clock that is set wrong, here or there, changes nothing. */
+  readonly renewAt: number
+  readonly expiresAt: number
+}
+
+/** A token whose life the service does not tell lives so long. */
+const DEFAULT_LIFE_S = 300
+/** A token this close to its end may expire on the way. */
+const MARGIN_MS = 5_000
+/** The share of its usable life after which a token is renewed behind the callers' backs. */
+const RENEW_AFTER = 0.8
+/** How long a failed renewal is left alone while the cached token is still good. */
+const RENEW_PAUSE_MS = 5_000
+
+/** Keeps the token of one credential. */
+export function createTokens(source: TokenSource): Tokens {
+  let token: Token | undefined
+  let fetching: Promise<Token> | undefined
+  let pausedUntil = 0
+  const retry = createRetry()
+
+  const fetchOnce = (): Promise<Token> => {
+    fetching ??= fetchToken(source, retry)
+      .then((fetched) => {
+        token = fetched
+        pausedUntil = 0
+        return fetched
+      })
+      .finally(() => {
+        fetching = undefined
+      })
+    return fetching
+  }
+
+  return {
+    get: async (deadline) => {
+      const now = performance.now()
+      if (token && now < token.expiresAt) {
+        if (now >= token.renewAt && now >= pausedUntil) {
+          pausedUntil = now + RENEW_PAUSE_MS
+          // The cached token goes on being used; a failure shows when it has expired.
+          fetchOnce().catch(() => undefined)
+        }
+        return token.text
+      }
+      return (await before(deadline, fetchOnce())).text
+    },
+    drop: (refused) => {
+      if (token?.text === refused) token = undefined
+    },
+  }
+}
+
+async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
+  const deadline = performance.now() + source.timeoutMs
+  let askedAt = 0
+  const ask = () => {
+    askedAt = performance.now()
+    return source.upstream.call({
+      method: 'POST',
+      origin: source.origin,
+      path: `${source.prefix}/oauth2/token`,
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        authorization: source.basic,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+      pool: source.pool,
+      deadline,
+    })
+  }
+  const reply = await retry(ask, deadline).catch((error: unknown) => {
+    throw error instanceof NoReply ? silent(error) : error
+  })
+  if (reply.status < 200 || reply.status > 299) throw notGiven(reply, source.basic)
+  const { access_token: text, expires_in: life } = bodyOf(reply)
+  if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) throw unreadable()
+  const seconds = Number(life ?? DEFAULT_LIFE_S)
+  const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
+  const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
+  // The life begins when it was asked for, at the latest.
+  return { text, expiresAt: askedAt + usableMs, renewAt: askedAt + usableMs * RENEW_AFTER }
+}
+
+function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: unknown } {
+  try {
+    const body: unknown = JSON.parse(reply.body.toString('utf8'))
+    return typeof body === 'object' && body !== null ? body : {}
+  } catch {
+    return {}
+  }
+}
+
+/** What a caller of version 1 can send. */
+const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
+
+const unreadable = () =>
+  new GatewayError('login-failed', 'The service gave no token that can be read. Try again later.', { status: 502 })
+
+/** RFC 6749, 5.2: 400 and 401 are about the credential; everything else about the endpoint. */
+function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
+  const found = status < 500 ? serviceMessage(body) : undefined
+  const words = found === undefined || repeatsCredential(basic)(found) ? undefined : found
+  const said = words === undefined ? '' : ` The service says: ${words}`
+  if (status === 400 || status === 401 || status === 403) {
+    return new GatewayError(
+      'login-refused',
+      `The service gives no token for the credential; check the Client ID and the Client Secret.${said}`,
+      { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
+    )
+  }
+  return new GatewayError('login-failed', `The service gives no token now; try again later.${said}`, {
+    status: status === 503 || status === 429 ? 503 : 502,
+    serviceStatus: status,
+    headers: { 'Retry-After': timeAsked(headers) ?? '5' },
+  })
+}
+
+/** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */
+function silent(cause: NoReply): GatewayError {
+  return cause.silence === 'late'
+    ? late(cause)
+    : new GatewayError(
+        'login-failed',
+        'The service cannot be reached for a token; nothing was sent. Try again later.',
+        {
+          cause,
+        },
+      )
+}
+
+const late = (cause?: NoReply) =>
+  new GatewayError('login-failed', 'The service gave no token in time; nothing was sent. Try again later.', {
+    status: 504,
+    cause,
+  })
+
+/** Waits for a fetch that others wait for too, but no longer than this call has. */
+async function before<T>(deadline: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(late()), deadline - performance.now())
+  })
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
+  }
+}

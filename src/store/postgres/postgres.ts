@@ -1,0 +1,179 @@
+import pg from 'pg'
+import { thingKey } from '../cache.ts'
+import { thingOf } from '../rows.ts'
+import type { StoreOptions } from '../state.ts'
+import { watchState } from '../state.ts'
+import { forSoundText } from '../storable-text.ts'
+import { type Link, type LinkKey, type Store, StoreDown } from '../store.ts'
+import { createNewsCache, type Entry } from './cache.ts'
+import { createClaims, type InTransaction } from './claims.ts'
+import { asStoreError } from './errors.ts'
+import { ANSWER_MS, keepSession } from './session.ts'
+import { createPut, forget, load, storedLink } from './xref.ts'
+
+/** How many connections a gateway takes at most, besides the one that listens. */
+const CONNECTIONS = 10
+/** How long a call waits for one of them; that the server is away is known sooner. */
+const WAIT_MS = 10_000
+/** How many links a page of a scan has. */
+const SCAN_PAGE = 1_000
+
+/** How a store on PostgreSQL is opened. */
+export interface PostgresOptions extends StoreOptions {
+  readonly url: string
+}
+
+/**
+ * Opens a store on PostgreSQL, which several gateways may share. A gateway hears of every write (NOTIFY, in the writing
+ * transaction) and drops it from its cache; while it cannot be sure to hear, it reads past the cache.
+ */
+export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOptions): Promise<Store> {
+  const cache = createNewsCache(cacheBytes)
+  const state = watchState(onState)
+  let closed = false
+
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: 'transload',
+    max: CONNECTIONS,
+    connectionTimeoutMillis: WAIT_MS,
+    query_timeout: ANSWER_MS,
+    keepAlive: true,
+  })
+  // A connection that breaks while idle is replaced when the next is needed; the session tells of it.
+  pool.on('error', () => undefined)
+  // One that breaks between two queries of a transaction fails the next; without a listener it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+
+  const session = keepSession({
+    url,
+    onUp() {
+      // What was written while nobody listened is not known.
+      cache.dropAll()
+      state.set({ ready: true })
+    },
+    onDown(error) {
+      cache.dropAll()
+      state.set({ ready: false, error })
+    },
+    onNews: cache.hear,
+  })
+
+  /** Fails at once while the server is known to be away, and tells its errors as the contract wants them. */
+  async function ask<T>(work: () => Promise<T>): Promise<T> {
+    if (closed) throw new StoreDown('The store is closed.')
+    if (!state.ready()) throw new StoreDown('PostgreSQL does not answer.')
+    try {
+      return await work()
+    } catch (error) {
+      throw asStoreError(error)
+    }
+  }
+
+  /** Writes, and drops what was written whether or not it worked: a lost answer is not a lost write. */
+  async function write<T>(keys: () => readonly string[], work: () => Promise<T>): Promise<T> {
+    try {
+      return await ask(work)
+    } finally {
+      keys().forEach(cache.drop)
+    }
+  }
+
+  /** Reads through the cache while all that is written is heard of. */
+  function read<T>(key: string, entry: Entry<T>, work: () => Promise<T>): Promise<T> {
+    return session.informed() ? cache.read(key, entry, () => ask(work)) : ask(work)
+  }
+
+  const inTransaction: InTransaction = async (work) => {
+    const client = await pool.connect()
+    try {
+      await client.query('BEGIN')
+      const result = await work(client)
+      await client.query('COMMIT')
+      client.release()
+      return result
+    } catch (error) {
+      // The connection goes with the transaction, whatever state either is in.
+      client.release(true)
+      throw error
+    }
+  }
+
+  const put = createPut(pool)
+  const claims = createClaims(pool, inTransaction)
+
+  try {
+    await session.started
+  } catch (error) {
+    await Promise.all([session.close(), pool.end()])
+    throw error
+  }
+
+  return forSoundText({
+    engine: 'postgres',
+    ready: state.ready,
+    async close() {
+      if (closed) return
+      closed = true
+      state.end()
+      await Promise.all([session.close(), pool.end()])
+    },
+
+    put: (asked) =>
+      write(
+        () => (asked.thing ? [thingKey(asked.thing.tenant, asked.thing.id)] : []),
+        () => put(asked),
+      ),
+    load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
+    forget: (olderThan) => ask(() => forget(pool, olderThan)).finally(cache.dropAll),
+    links: (tenant, name) =>
+      // Never from memory: a name used again has to mean the newest at once, and news of it may still be on its way.
+      ask(async () => {
+        const sql = 'SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY at DESC, turn DESC'
+        const { rows } = await pool.query(sql, [tenant, name])
+        return rows.map(storedLink)
+      }),
+    thing: (tenant, id) =>
+      read(thingKey(tenant, id), cache.thingEntry(tenant, id), async () => {
+        const sql = 'SELECT own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+        const { rows } = await pool.query(sql, [tenant, id])
+        return rows[0] && thingOf(tenant, id, rows[0])
+      }),
+    async *scan({ tenant, after }) {
+      let last: LinkKey | undefined = after
+      for (;;) {
+        const page = await ask(() => pageAfter(pool, tenant, last))
+        if (page.length > 0) yield page
+        if (page.length < SCAN_PAGE) return
+        last = page.at(-1)
+      }
+    },
+
+    claim: (wanted) => ask(() => claims.claim(wanted)),
+    change: (claim, change) => ask(() => claims.change(claim, change)),
+    findClaim: (tenant, key) => ask(() => claims.findClaim(tenant, key)),
+    claimByHandle: (handle) => ask(() => claims.claimByHandle(handle)),
+    claimsOfShipment: (tenant, shipment) => ask(() => claims.claimsOfShipment(tenant, shipment)),
+    listClaims: (options) => ask(() => claims.listClaims(options)),
+    audit: (handle) => ask(() => claims.audit(handle)),
+    beat: (instance) => ask(() => claims.beat(instance)),
+    leave: (instance) => ask(() => claims.leave(instance)),
+    orphan: (silentForMs, by) => ask(() => claims.orphan(silentForMs, by)),
+  })
+}
+
+async function pageAfter(pool: pg.Pool, tenant: string | undefined, after: LinkKey | undefined): Promise<Link[]> {
+  const values: unknown[] = [SCAN_PAGE]
+  const place = (value: unknown): string => `$${values.push(value)}`
+  const filters = ['true']
+  if (tenant !== undefined) filters.push(`tenant = ${place(tenant)}`)
+  if (after) {
+    const key = [after.tenant, after.name, after.kind, after.vin].map(place).join(', ')
+    filters.push(`(tenant, name, kind, vin) > (${key})`)
+  }
+  const { rows } = await pool.query(
+    `SELECT * FROM transload.links WHERE ${filters.join(' AND ')} ORDER BY tenant, name, kind, vin LIMIT $1`,
+    values,
+  )
+  return rows.map(storedLink)
+}

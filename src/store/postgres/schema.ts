@@ -1,0 +1,94 @@
+import type { ClientBase } from 'pg'
+import { StoreTooNew } from '../store.ts'
+
+/** Any number, as long as all gateways and no other program use it: who holds it migrates. */
+const MIGRATION_LOCK = 8_246_710_552
+
+/**
+ * Each step forward; a store's version is how many of them it has seen. A step that was released never changes.
+ *
+ * Everything lives in a schema of its own, for names like `links` may be taken. Names compare by bytes (`"C"`), as in
+ * the embedded store. `turn` orders links of one name that are as old as each other.
+ */
+const STEPS: readonly string[] = [
+  `
+  CREATE TABLE transload.links (
+    tenant text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL, vin text COLLATE "C" NOT NULL,
+    id text NOT NULL, at bigint NOT NULL, turn bigint NOT NULL,
+    PRIMARY KEY (tenant, name, kind, vin)
+  );
+  CREATE SEQUENCE transload.turn;
+
+  CREATE TABLE transload.things (
+    tenant text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
+    own text NOT NULL, facts text, at bigint NOT NULL,
+    PRIMARY KEY (tenant, id)
+  );
+  CREATE INDEX things_to_forget ON transload.things (at) WHERE facts IS NOT NULL;
+
+  CREATE TABLE transload.claims (
+    tenant text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, handle text COLLATE "C" NOT NULL UNIQUE,
+    state text NOT NULL, version integer NOT NULL, body text NOT NULL,
+    instance text NOT NULL, credential text NOT NULL, reference text NOT NULL, vin text NOT NULL,
+    shipment text COLLATE "C" NOT NULL, reply text NOT NULL,
+    expires bigint NOT NULL, created_at bigint NOT NULL, changed_at bigint NOT NULL,
+    PRIMARY KEY (tenant, key)
+  );
+  CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
+  CREATE INDEX claims_by_age ON transload.claims (created_at, handle);
+  CREATE INDEX claims_by_shipment ON transload.claims (tenant, shipment) WHERE shipment <> '';
+
+  CREATE TABLE transload.claim_audit (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text COLLATE "C" NOT NULL, at bigint NOT NULL,
+    was text NOT NULL, became text NOT NULL, instance text NOT NULL, why text NOT NULL
+  );
+  CREATE INDEX claim_audit_by_handle ON transload.claim_audit (handle, no);
+
+  CREATE TABLE transload.instances (instance text COLLATE "C" PRIMARY KEY, beat_at timestamptz NOT NULL);
+  `,
+]
+
+/** The version that this program makes and reads. */
+const POSTGRES_VERSION = STEPS.length
+
+/** Brings a database to this program's version; safe when several gateways do so at once. */
+export async function migrate(client: ClientBase): Promise<void> {
+  // Most starts find nothing to do, and need no right to create anything.
+  if ((await versionOf(client)) === POSTGRES_VERSION) return
+  await client.query('BEGIN')
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+    // Read again inside the lock, since another gateway may have migrated while this one waited for it.
+    const version = await versionOf(client)
+    if (version === 0) {
+      await client.query(`CREATE SCHEMA IF NOT EXISTS transload`)
+      await client.query('CREATE TABLE transload.version (version integer NOT NULL)')
+      await client.query('INSERT INTO transload.version VALUES (0)')
+    }
+    for (const step of STEPS.slice(version)) await client.query(step)
+    await client.query('UPDATE transload.version SET version = $1', [POSTGRES_VERSION])
+    await client.query('COMMIT')
+  } catch (error) {
+    // What failed is what should be told, even where the connection is too broken to roll back.
+    await client.query('ROLLBACK').catch(() => undefined)
+    throw error
+  }
+}
+
+/** The version of the store, 0 if there is none; a newer one is refused. */
+async function versionOf(client: ClientBase): Promise<number> {
+  // Not `to_regclass`: it may answer from before this transaction waited for the lock.
+  const { rowCount } = await client.query(
+    "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",
+  )
+  if (rowCount === 0) return 0
+  const { rows } = await client.query('SELECT version FROM transload.version')
+  const version = Number(rows[0]?.version)
+  if (version > POSTGRES_VERSION) {
+    throw new StoreTooNew(
+      `The store has version ${version}, and this gateway knows ${POSTGRES_VERSION}. Run the newer gateway, or restore a backup.`,
+    )
+  }
+  return version
+}

@@ -1,0 +1,91 @@
+import { DatabaseSync } from 'node:sqlite'
+import { LIST_LIMIT } from '../claim.ts'
+import { auditOf, claimOf, linkOf, type Row, thingOf } from '../rows.ts'
+import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
+import { kindNumber, kindOf, SELECT_CLAIM } from './schema.ts'
+
+const CACHE_KIB = 2_048
+/** A reader waits only while a log is recovered after a crash; it does so on the event loop, so not for long. */
+const BUSY_TIMEOUT_MS = 250
+/** How many links a page of a scan has: about a millisecond of the event loop. */
+export const SCAN_PAGE = 1_000
+
+/** What a reading connection can tell. */
+export type Reads = ReturnType<typeof openReads>
+
+/** Opens a connection that only reads, and prepares every read of the contract on it. */
+export function openReads(path: string) {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
+  db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
+  const ofTenant = 'tenant = (SELECT no FROM tenants WHERE name = ?)'
+  const dataVersion = db.prepare('PRAGMA data_version')
+  const pulse = db.prepare('SELECT commits FROM pulse')
+  const links = db.prepare(
+    `SELECT kind, vin, id, at FROM links WHERE ${ofTenant} AND name = ? ORDER BY at DESC, turn DESC`,
+  )
+  const thing = db.prepare(`SELECT own, facts, at FROM things WHERE ${ofTenant} AND id = ?`)
+  const firstTenant = db.prepare('SELECT no, name FROM tenants ORDER BY name LIMIT 1')
+  const nextTenant = db.prepare('SELECT no, name FROM tenants WHERE name > ? ORDER BY name LIMIT 1')
+  const tenant = db.prepare('SELECT no FROM tenants WHERE name = ?')
+  const page = db.prepare(`SELECT name, kind, vin, id, at FROM links
+    WHERE tenant = ? AND (name, kind, vin) > (?, ?, ?) ORDER BY name, kind, vin LIMIT ?`)
+
+  const inOrder = 'ORDER BY c.created_at, c.handle'
+  const claimAt = db.prepare(`${SELECT_CLAIM} WHERE c.${ofTenant} AND c.key = ?`)
+  const claimByHandle = db.prepare(`${SELECT_CLAIM} WHERE c.handle = ?`)
+  const claimsOfShipment = db.prepare(
+    `${SELECT_CLAIM} WHERE c.${ofTenant} AND c.shipment = ? AND c.shipment <> '' ${inOrder}`,
+  )
+  const audit = db.prepare('SELECT at, was, became, instance, why FROM claim_audit WHERE handle = ? ORDER BY no')
+
+  return {
+    /** Changes when another connection has committed since it was last asked; costs no I/O. */
+    dataVersion: (): unknown => dataVersion.get()?.['data_version'],
+    /** How many commits have touched links or things. */
+    pulse: (): number => Number(pulse.get()?.['commits']),
+    links: (tenant: string, name: string): readonly Link[] =>
+      links.all(tenant, name).map((row) => linkOf(tenant, name, kindOf(row['kind']), row)),
+    thing(tenant: string, id: string): Thing | undefined {
+      const row = thing.get(tenant, id)
+      return row && thingOf(tenant, id, row)
+    },
+
+    tenantNo: (name: string): number | undefined => optionalNumber(tenant.get(name)?.['no']),
+    tenantAfter(name: string | undefined): { no: number; name: string } | undefined {
+      const row = name === undefined ? firstTenant.get() : nextTenant.get(name)
+      return row && { no: Number(row['no']), name: String(row['name']) }
+    },
+    page: (no: number, tenant: string, after: LinkKey | undefined, limit: number): readonly Link[] =>
+      // No name has the kind -1: without `after`, the page begins with the first link, even one without a name.
+      page
+        .all(no, after?.name ?? '', after ? kindNumber(after.kind) : -1, after?.vin ?? '', limit)
+        .map((row) => linkOf(tenant, String(row['name']), kindOf(row['kind']), row)),
+
+    findClaim: (tenant: string, key: string): Claim | undefined => optionalClaim(claimAt.get(tenant, key)),
+    claimByHandle: (handle: string): Claim | undefined => optionalClaim(claimByHandle.get(handle)),
+    claimsOfShipment: (tenant: string, shipment: string): readonly Claim[] =>
+      claimsOfShipment.all(tenant, shipment).map(claimOf),
+    listClaims({ state, tenant, limit = LIST_LIMIT }: Parameters<Claims['listClaims']>[0]): readonly Claim[] {
+      const filters = [
+        ...(state === undefined ? [] : ['c.state = ?']),
+        ...(tenant === undefined ? [] : [`c.${ofTenant}`]),
+      ]
+      const where = filters.length === 0 ? '' : `WHERE ${filters.join(' AND ')}`
+      const values = [state, tenant].filter((value) => value !== undefined)
+      return db
+        .prepare(`${SELECT_CLAIM} ${where} ${inOrder} LIMIT ?`)
+        .all(...values, limit)
+        .map(claimOf)
+    },
+    audit: (handle: string): readonly AuditEntry[] => audit.all(handle).map(auditOf),
+    close: (): void => db.close(),
+  }
+}
+
+function optionalClaim(row: Row | undefined): Claim | undefined {
+  return row && claimOf(row)
+}
+
+function optionalNumber(value: unknown): number | undefined {
+  return value === undefined ? undefined : Number(value)
+}

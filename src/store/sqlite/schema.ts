@@ -1,0 +1,119 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type Kind, StoreTooNew } from '../store.ts'
+
+/** Stands in the file's header (`tlod`), so that another program's database is never mistaken for a store. */
+const APPLICATION_ID = 0x74_6c_6f_64
+
+/**
+ * Each step forward; a store's version is how many of them it has seen. A step that was released never changes.
+ *
+ * Tenants are numbered, for their names would stand in every row of ten million. Links cluster by name (WITHOUT ROWID),
+ * so that one look-up is one descent. `turn` orders links of one name that are as old as each other, and takes no space
+ * while it is 0 or 1. `pulse` counts the commits that touched what is cached.
+ */
+const STEPS: readonly string[] = [
+  `
+  CREATE TABLE tenants (no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+
+  CREATE TABLE links (
+    tenant INTEGER NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, vin TEXT NOT NULL,
+    id TEXT NOT NULL, at INTEGER NOT NULL, turn INTEGER NOT NULL,
+    PRIMARY KEY (tenant, name, kind, vin)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE things (
+    no INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT NOT NULL,
+    own TEXT NOT NULL, facts TEXT, at INTEGER NOT NULL,
+    UNIQUE (tenant, id)
+  );
+  CREATE INDEX things_to_forget ON things (at) WHERE facts IS NOT NULL;
+
+  CREATE TABLE claims (
+    tenant INTEGER NOT NULL, key TEXT NOT NULL, handle TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
+    instance TEXT NOT NULL, credential TEXT NOT NULL, reference TEXT NOT NULL, vin TEXT NOT NULL,
+    shipment TEXT NOT NULL, reply TEXT NOT NULL,
+    expires INTEGER NOT NULL, created_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
+    UNIQUE (tenant, key)
+  );
+  CREATE INDEX claims_by_state ON claims (state, created_at, handle);
+  CREATE INDEX claims_by_age ON claims (created_at, handle);
+  CREATE INDEX claims_by_shipment ON claims (tenant, shipment) WHERE shipment <> '';
+
+  CREATE TABLE claim_audit (
+    no INTEGER PRIMARY KEY, handle TEXT NOT NULL, at INTEGER NOT NULL,
+    was TEXT NOT NULL, became TEXT NOT NULL, instance TEXT NOT NULL, why TEXT NOT NULL
+  );
+  CREATE INDEX claim_audit_by_handle ON claim_audit (handle);
+
+  CREATE TABLE instances (instance TEXT PRIMARY KEY, beat_ms INTEGER NOT NULL) WITHOUT ROWID;
+
+  CREATE TABLE pulse (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
+  INSERT INTO pulse VALUES (1, 0);
+  `,
+]
+
+/** The version that this program makes and reads. */
+const SQLITE_VERSION = STEPS.length
+
+/** All claims, each with its tenant's name. */
+export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
+  c.credential, c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
+  FROM claims c JOIN tenants t ON t.no = c.tenant`
+
+const KINDS: readonly Kind[] = ['quote', 'shipment']
+
+/** Kinds stand as numbers, in the order of their names. */
+export function kindNumber(kind: Kind): number {
+  return KINDS.indexOf(kind)
+}
+
+/** The kind that a number stands for. */
+export function kindOf(value: unknown): Kind {
+  return KINDS[Number(value)] ?? 'quote'
+}
+
+/** Brings a database to this program's version; safe when several processes do so at once. */
+export function migrate(db: DatabaseSync): void {
+  // Before anything is written: even the switch to WAL would change a file that is not ours.
+  demandOurs(db)
+  db.exec('PRAGMA journal_mode = WAL')
+  if (numberOf(db, 'PRAGMA user_version') === SQLITE_VERSION) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Read again inside the lock, since another process may have migrated while this one waited for it.
+    const version = demandOurs(db)
+    for (const step of STEPS.slice(version)) db.exec(step)
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    db.exec(`PRAGMA user_version = ${SQLITE_VERSION}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Refuses what another program or a newer version made; returns the version. */
+function demandOurs(db: DatabaseSync): number {
+  const tables = numberOf(db, 'SELECT count(*) FROM sqlite_schema')
+  const application = numberOf(db, 'PRAGMA application_id')
+  if (tables > 0 && application !== APPLICATION_ID) {
+    throw new NotAStore('The file of STORE_URL is a database of another program.')
+  }
+  const version = numberOf(db, 'PRAGMA user_version')
+  if (version > SQLITE_VERSION) {
+    throw new StoreTooNew(
+      `The store has version ${version}, and this gateway knows ${SQLITE_VERSION}. Run the newer gateway, or restore a backup.`,
+    )
+  }
+  return version
+}
+
+function numberOf(db: DatabaseSync, sql: string): number {
+  return Number(Object.values(db.prepare(sql).get() ?? {})[0])
+}
+
+/** The file is something else than a store; trying again would not change it. */
+export class NotAStore extends Error {
+  override readonly name = 'NotAStore'
+}

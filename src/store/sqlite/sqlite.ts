@@ -1,0 +1,119 @@
+import { resolve } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createCache } from '../cache.ts'
+import { byBytes } from '../key-order.ts'
+import type { StoreOptions } from '../state.ts'
+import { watchState } from '../state.ts'
+import { forSoundText } from '../storable-text.ts'
+import type { Link, LinkKey, Store } from '../store.ts'
+import { createReader, type Reader } from './cache.ts'
+import { SCAN_PAGE } from './reads.ts'
+import { startWriter } from './writer.ts'
+import { FORGET_STEP } from './writes.ts'
+
+/** How the embedded store is opened. */
+export interface SqliteOptions extends StoreOptions {
+  readonly path: string
+  /** For tests: the number of pages that the disk seems to have room for. */
+  readonly room?: Int32Array<SharedArrayBuffer>
+}
+
+/**
+ * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits in groups, so
+ * that no call waits for a disk on the event loop; reads are answered here, from the cache or a connection that only
+ * reads.
+ */
+export async function openSqliteStore({ path, cacheBytes, onState, room }: SqliteOptions): Promise<Store> {
+  const file = resolve(path)
+  const cache = createCache(cacheBytes)
+  const reader = createReader(file, cache, () => writer)
+  const state = watchState(onState)
+  const writer = startWriter({ path: file, room }, { onState: state.set, onCommit: reader.account })
+
+  try {
+    await writer.started
+  } catch (error) {
+    await writer.close()
+    throw error
+  }
+
+  return forSoundText({
+    engine: 'sqlite',
+    ready: state.ready,
+    async close() {
+      state.end()
+      reader.close()
+      await writer.close()
+    },
+
+    put: (write) => writer.call('put', write),
+    load: (links, options) => writer.call('load', links, options),
+    async forget(olderThan) {
+      let dropped = 0
+      for (;;) {
+        const step = await writer.call('forget', olderThan)
+        dropped += step
+        if (step < FORGET_STEP) return dropped
+      }
+    },
+    async links(tenant, name) {
+      return reader.read((reads, cached) => {
+        const known = cached?.links(tenant, name)
+        if (known) return known
+        const links = reads.links(tenant, name)
+        cache.keepLinks(tenant, name, links)
+        return links
+      })
+    },
+    async thing(tenant, id) {
+      return reader.read((reads, cached) => {
+        const known = cached?.thing(tenant, id)
+        if (known) return known
+        const thing = reads.thing(tenant, id)
+        if (thing) cache.keepThing(thing)
+        return thing
+      })
+    },
+    scan: (options) => scan(reader, options),
+
+    claim: (wanted) => writer.call('claim', wanted),
+    change: (claim, change) => writer.call('change', claim, change),
+    findClaim: async (tenant, key) => reader.read((reads) => reads.findClaim(tenant, key)),
+    claimByHandle: async (handle) => reader.read((reads) => reads.claimByHandle(handle)),
+    claimsOfShipment: async (tenant, shipment) => reader.read((reads) => reads.claimsOfShipment(tenant, shipment)),
+    listClaims: async (options) => reader.read((reads) => reads.listClaims(options)),
+    audit: async (handle) => reader.read((reads) => reads.audit(handle)),
+    beat: (instance) => writer.call('beat', instance),
+    leave: (instance) => writer.call('leave', instance),
+    orphan: (silentForMs, by) => writer.call('orphan', silentForMs, by),
+  })
+}
+
+/** Reads page after page, each by itself, so that the log can be emptied and calls answered in between. */
+async function* scan(reader: Reader, options: Parameters<Store['scan']>[0]): AsyncGenerator<readonly Link[]> {
+  const { tenant: only } = options
+  if (only !== undefined && options.after && byBytes(only, options.after.tenant) < 0) return
+  let after: LinkKey | undefined = options.after
+  let gathered: Link[] = []
+  let tenant = reader.read((reads) => {
+    const name = only ?? after?.tenant
+    const no = name === undefined ? undefined : reads.tenantNo(name)
+    if (name !== undefined && no !== undefined) return { no, name }
+    return only === undefined ? reads.tenantAfter(after?.tenant) : undefined
+  })
+  while (tenant) {
+    const { no, name } = tenant
+    const from = after?.tenant === name ? after : undefined
+    const page = reader.read((reads) => reads.page(no, name, from, SCAN_PAGE - gathered.length))
+    gathered = gathered.concat(page)
+    after = gathered.at(-1)
+    if (gathered.length >= SCAN_PAGE) {
+      yield gathered
+      gathered = []
+      await turn()
+    } else {
+      tenant = only === undefined ? reader.read((reads) => reads.tenantAfter(name)) : undefined
+    }
+  }
+  if (gathered.length > 0) yield gathered
+}

@@ -1,0 +1,142 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { CLAIMED, changed, isFree, orphaned, won } from '../claim.ts'
+import { claimOf } from '../rows.ts'
+import type { AuditEntry, Claim, ClaimChange, Claims, Link, Loaded, NewClaim, Xref } from '../store.ts'
+import { kindNumber, SELECT_CLAIM } from './schema.ts'
+
+/** How many things one `forget` step drops at most, so that others' writes fit between two steps. */
+export const FORGET_STEP = 1_000
+
+/** Numbers of tenants that are remembered; beyond it they are looked up afresh. */
+const MOST_TENANTS = 10_000
+
+/** What a writing connection can do, each call inside a transaction that the caller opens and ends. */
+export type Writes = ReturnType<typeof createWrites>
+
+/** Prepares every write of the contract on a connection. */
+export function createWrites(db: DatabaseSync) {
+  const tenantNumbers = new Map<string, number>()
+  const findTenant = db.prepare('SELECT no FROM tenants WHERE name = ?')
+  const addTenant = db.prepare('INSERT INTO tenants (name) VALUES (?) RETURNING no')
+
+  const nextTurn = '(SELECT coalesce(max(turn) + 1, 0) FROM links WHERE tenant = ?1 AND name = ?2)'
+  const addLink = `INSERT INTO links (tenant, name, kind, vin, id, at, turn) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${nextTurn})
+    ON CONFLICT DO UPDATE SET id = excluded.id, turn = excluded.turn, at =`
+  const putLink = db.prepare(`${addLink} max(excluded.at, links.at)`)
+  const replaceLink = db.prepare(`${addLink} excluded.at`)
+  const findLink = db.prepare('SELECT id, at FROM links WHERE tenant = ? AND name = ? AND kind = ? AND vin = ?')
+  const putThing = db.prepare(`INSERT INTO things (tenant, id, own, facts, at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at`)
+  const forgetSome = db.prepare(`UPDATE things SET facts = NULL WHERE no IN
+    (SELECT no FROM things WHERE facts IS NOT NULL AND at < ? LIMIT ${FORGET_STEP})`)
+
+  const findClaim = db.prepare(`${SELECT_CLAIM} WHERE c.tenant = ? AND c.key = ?`)
+  const orphans = db.prepare(`${SELECT_CLAIM} WHERE c.state = 'sending' AND c.instance NOT IN
+    (SELECT instance FROM instances WHERE beat_ms > ? AND beat_ms <= ?) ORDER BY c.created_at, c.handle`)
+  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, key) DO UPDATE SET handle = excluded.handle, state = excluded.state,
+    version = excluded.version, body = excluded.body, instance = excluded.instance, credential = excluded.credential,
+    reference = excluded.reference, vin = excluded.vin, shipment = excluded.shipment, reply = excluded.reply,
+    expires = excluded.expires, created_at = excluded.created_at, changed_at = excluded.changed_at`)
+  const addAudit = db.prepare(
+    'INSERT INTO claim_audit (handle, at, was, became, instance, why) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const putBeat = db.prepare('INSERT OR REPLACE INTO instances VALUES (?, ?)')
+  const dropBeat = db.prepare('DELETE FROM instances WHERE instance = ?')
+
+  function tenantNumber(name: string): number {
+    const known = tenantNumbers.get(name)
+    if (known !== undefined) return known
+    const row = findTenant.get(name) ?? addTenant.get(name)
+    const no = Number(row?.['no'])
+    if (tenantNumbers.size >= MOST_TENANTS) tenantNumbers.clear()
+    tenantNumbers.set(name, no)
+    return no
+  }
+
+  function claimAt(tenant: string, key: string): Claim | undefined {
+    const row = findClaim.get(tenantNumber(tenant), key)
+    return row && claimOf(row)
+  }
+
+  function record(claim: Claim, from: AuditEntry['from'], why: string): Claim {
+    const { handle, state, version, body, instance, credential, reference, vin, shipment, reply } = claim
+    const { expires, createdAt, changedAt } = claim
+    const text = [state, version, body, instance, credential, reference, vin, shipment, reply]
+    putClaim.run(tenantNumber(claim.tenant), claim.key, handle, ...text, expires, createdAt, changedAt)
+    addAudit.run(handle, changedAt, from, state, instance, why)
+    return claim
+  }
+
+  function loadOne(asked: Link, replace: boolean): Link | 'same' | 'written' {
+    const tenant = tenantNumber(asked.tenant)
+    const kind = kindNumber(asked.kind)
+    const row = findLink.get(tenant, asked.name, kind, asked.vin)
+    if (row?.['id'] === asked.id) return 'same'
+    if (row && !replace) return { ...asked, id: String(row['id']), at: Number(row['at']) }
+    replaceLink.run(tenant, asked.name, kind, asked.vin, asked.id, asked.at)
+    return 'written'
+  }
+
+  return {
+    put({ links, thing }: Parameters<Xref['put']>[0]): void {
+      for (const { tenant, name, kind, vin, id, at } of links) {
+        putLink.run(tenantNumber(tenant), name, kindNumber(kind), vin, id, at)
+      }
+      if (!thing) return
+      const facts = thing.facts && JSON.stringify(thing.facts)
+      putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, thing.at)
+    },
+    load(links: readonly Link[], { replace }: Parameters<Xref['load']>[1]): Loaded {
+      const conflicts: { asked: Link; found: Link }[] = []
+      let same = 0
+      for (const asked of links) {
+        const outcome = loadOne(asked, replace)
+        if (outcome === 'same') same += 1
+        else if (outcome !== 'written') conflicts.push({ asked, found: outcome })
+      }
+      return { written: links.length - same - conflicts.length, same, conflicts }
+    },
+    /** One step of it; fewer than the step's size means that none are left. */
+    forget(olderThan: number): number {
+      return Number(forgetSome.run(olderThan).changes)
+    },
+
+    claim(wanted: NewClaim): Awaited<ReturnType<Claims['claim']>> {
+      const before = claimAt(wanted.tenant, wanted.key)
+      if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
+      return { won: true, claim: record(won(wanted, before), before?.state ?? 'none', CLAIMED) }
+    },
+    change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange): Claim | undefined {
+      const before = claimAt(claim.tenant, claim.key)
+      if (before?.version !== claim.version) return undefined
+      return record(changed(before, change), before.state, change.why)
+    },
+    beat(instance: string): void {
+      putBeat.run(instance, bootMs())
+    },
+    leave(instance: string): void {
+      dropBeat.run(instance)
+    },
+    orphan(silentForMs: number, by: string): readonly Claim[] {
+      const now = bootMs()
+      const gone = orphans.all(now - silentForMs, now).map(claimOf)
+      return gone.map((claim) => {
+        const change = orphaned(claim, by, Date.now())
+        return record(changed(claim, change), claim.state, change.why)
+      })
+    },
+    /** After a rollback a number that was given out may belong to nobody, or later to another. */
+    forgetNumbers(): void {
+      tenantNumbers.clear()
+    },
+  }
+}
+
+/**
+ * Leases count on the machine's clock since boot, which all its processes share and nobody sets: a corrected wall clock
+ * must not make an orphan of a booking whose gateway lives. A beat from the future was made before the last boot.
+ */
+function bootMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n)
+}

@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type FieldValue, type FlatBody, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { NAUGHTY } from '../calls/naughty-values.ts'
+
+/** A night may take longer: TRANSLOAD_RUNS=1000000. */
+const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 10_000)
+const NIGHT_MS = 3_600_000
+const MOST_FIELDS = 200
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.constantFrom(...NAUGHTY.filter((one) => one.length < 100)),
+)
+const anyFields = fc.array(fc.tuple(anyText, anyText), { minLength: 1, maxLength: 12 })
+const anyLabel = fc.oneof(
+  anyText,
+  fc
+    .constantFrom(
+      'utf-8',
+      'utf-16le',
+      'shift_jis',
+      'euc-kr',
+      'iso-2022-jp',
+      'windows-1251',
+      'koi8-r',
+      'gbk',
+      'nonsense',
+    )
+    .map((name) => `application/json; charset=${name}`),
+)
+/** Pieces of what bodies are made of, so that random ones get further than the first byte. */
+const piece = fc.oneof(
+  fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    '"',
+    ':',
+    ',',
+    '\\',
+    '\\u',
+    '\\ud800',
+    '&',
+    '=',
+    '+',
+    '%',
+    '%0',
+    '%e9',
+    '%00',
+    ';',
+    '\0',
+  ),
+  fc.constantFrom(
+    'null',
+    'true',
+    '1e9',
+    '-0',
+    'a',
+    'PickupZip',
+    '"a":',
+    '"a":1',
+    'a=b',
+    '\r\n',
+    '\ufeff',
+    '\t',
+    '{}',
+    '[{',
+  ),
+  anyText,
+)
+const anyBytes = fc.oneof(
+  fc.uint8Array({ maxLength: 80 }).map((bytes) => Buffer.from(bytes)),
+  fc.array(piece, { maxLength: 40 }).map((pieces) => Buffer.from(pieces.join(''))),
+  fc.array(piece, { maxLength: 40 }).map((pieces) => Buffer.from(`{"a":${pieces.join('')}}`)),
+  fc.array(piece, { maxLength: 40 }).map((pieces) => Buffer.from(`a=${pieces.join('')}`)),
+  fc.array(piece, { maxLength: 20 }).map((pieces) => Buffer.from(`{"a":"${pieces.join('')}"}`, 'utf16le')),
+  fc.array(piece, { maxLength: 20 }).map((pieces) => Buffer.from(pieces.join(''), 'latin1')),
+)
+
+const REFUSED = new Set([400, 422])
+const CONTROL = /\p{Cc}/u
+
+/** A body that was read, or a refusal as it has to be. */
+function readOr(read: () => FlatBody): FlatBody | GatewayError {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof GatewayError && REFUSED.has(error.status) && !CONTROL.test(error.message)) return error
+    throw error
+  }
+}
+
+const isField = ([name, value]: readonly [string, FieldValue]) =>
+  name === name.trim() && (value === null || value === NOT_FLAT || (value !== '' && value === value.trim()))
+
+const inJson = (fields: readonly (readonly [string, string])[]) =>
+  `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)}}`
+
+describe('the reader', { timeout: NIGHT_MS }, () => {
+  test('makes fields of any bytes whatever, or says why not, and is of the same mind the second time', () => {
+    const law = fc.property(anyBytes, anyLabel, (bytes, label) => {
+      const before = bytes.toString('hex')
+      const first = readOr(() => readBody(bytes, label))
+      const second = readOr(() => readBody(bytes, label))
+      if (first instanceof GatewayError) return second instanceof GatewayError && first.message === second.message
+      expect(second).toEqual(first)
+      return first.entries.length <= MOST_FIELDS && first.entries.every(isField) && bytes.toString('hex') === before
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('makes fields of any query whatever', () => {
+    const law = fc.property(anyBytes, (bytes) => {
+      const read = readOr(() => readQuery(bytes.toString('latin1')))
+      return read instanceof GatewayError || read.entries.every(isField)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('reads the same from JSON as from a form', () => {
+    const law = fc.property(anyFields, (pairs) => {
+      // A form has no lone surrogates, and its first name has to be one.
+      const fields = [
+        ['first', 'x'] as const,
+        ...pairs.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()] as const),
+      ]
+      const form = fields.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
+      const json = inJson(fields)
+      expect(readBody(Buffer.from(form), undefined).entries).toEqual(readBody(Buffer.from(json), undefined).entries)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('reads the same again from what it has read', () => {
+    const law = fc.property(anyBytes, (bytes) => {
+      const read = readOr(() => readBody(bytes, undefined))
+      if (read instanceof GatewayError) return
+      const flat = read.entries.map(([name, value]) => [name, typeof value === 'string' ? value : ''] as const)
+      const again = readBody(Buffer.from(inJson(flat)), undefined).entries
+      expect(again).toEqual(flat.map(([name, value]) => [name, value === '' ? null : value]))
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('never lets a field touch another, nor anything else', () => {
+    const law = fc.property(
+      anyFields,
+      fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString'),
+      (fields, name) => {
+        const nested = `"${name}":{"polluted":"yes","toString":"x"}`
+        const { entries } = readBody(Buffer.from(`{${nested},${inJson(fields).slice(1)}`), undefined)
+        expect(entries[0]).toEqual([name, NOT_FLAT])
+        expect(entries).toHaveLength(fields.length + 1)
+        return Reflect.get({}, 'polluted') === undefined && `${{}}` === '[object Object]'
+      },
+    )
+    fc.assert(law, { numRuns: RUNS })
+  })
+})

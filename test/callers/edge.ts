@@ -1,0 +1,133 @@
+import { scryptSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished, vi } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { type Answered, basic, get, type House, type HouseOptions, openHouse, post } from '../gateway.ts'
+
+/** A tenant as an operator declares it. */
+export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
+
+/** A hash that costs next to nothing, in the form that `transload tenants hash` prints. */
+export function cheapHash(secret: string, salt = `salt of ${secret}`): string {
+  const hash = scryptSync(secret, salt, 32, { N: 2 ** 4, r: 8, p: 1 })
+  const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
+  return `$scrypt$ln=4,r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
+}
+
+/** A folder for the time of one test. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'transload-credentials-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
+
+/** A tenant with a credential, and its secret at the service in a file of that folder. */
+export function tenant(place: string, name: string, more: object = {}): Declared {
+  const file = join(place, `${name}.secret`)
+  writeFileSync(file, `${secretOf(name)}\n`)
+  const { v2, ...rest } = { v2: {}, ...more }
+  return {
+    name,
+    credentials: [{ id: `${name}-legacy`, secret_hash: cheapHash(`${name}-legacy-secret`) }],
+    v2: { client_id: `${name}-v2`, client_secret: { file }, ...v2 },
+    ...rest,
+  }
+}
+
+const secretOf = (name: string) => `${name}-v2-secret`
+
+/** What the service knows of these tenants. */
+export function known(...names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [`${name}-v2`, secretOf(name)]))
+}
+
+/** What a tenant's callers send. */
+export const as = (name: string) => ({ authorization: basic(`${name}-legacy`, `${name}-legacy-secret`) })
+
+/** What the service gets for a tenant with Basic authentication. */
+export const atService = (name: string) => basic(`${name}-v2`, secretOf(name))
+
+/** Writes a tenants file. */
+export function writeTenants(path: string, ...tenants: readonly Declared[]): void {
+  writeFileSync(path, JSON.stringify({ tenants }))
+}
+
+/** A house on the shared edge. */
+export interface Edge extends House {
+  /** Where its tenants file and their secrets are. */
+  readonly place: string
+  readonly path: string
+}
+
+/** Opens a house for tenants; it closes by itself. */
+export async function openEdge(
+  declare: (place: string) => readonly Declared[],
+  options: HouseOptions = {},
+): Promise<Edge> {
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  const tenants = declare(place)
+  writeTenants(path, ...tenants)
+  const house = await openHouse({
+    ...options,
+    env: { TENANTS_FILE: path, ...options.env },
+    sandbox: { credentials: known(...tenants.map(({ name }) => name)), ...options.sandbox },
+  })
+  return { ...house, place, path }
+}
+
+type Sent = Readonly<Record<string, string>>
+
+/** Asks for a quote. */
+export const quote = (house: Pick<House, 'url'>, headers: Sent, more: object = {}): Promise<Answered> =>
+  post(house, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
+
+/** A whole booking with a reference of its own. */
+export const booking = (ReferenceNumber: string, more: object = {}) => ({
+  ReferenceNumber,
+  PickupZip: '10314',
+  DeliveryZip: '33166',
+  BillToName: 'Example Shipper LLC',
+  VinNo: '1FDKE30G4JHA04964',
+  ...more,
+})
+
+/** Books. */
+export const book = (house: Pick<House, 'url'>, reference: string, headers: Sent, more: object = {}) =>
+  post(house, '/createShipment.php', booking(reference, more), headers)
+
+/** Reads a shipment. */
+export const read = (house: Pick<House, 'url'>, ReferenceNumber: string, headers: Sent) =>
+  get(house, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`, headers)
+
+/** The token requests that the stand-in has received. */
+export const exchanges = ({ sandbox }: Pick<House, 'sandbox'>) =>
+  sandbox.requests.filter(({ path }) => path === '/oauth2/token')
+
+/** How often each value occurs. */
+export function counted<T>(values: readonly T[]): Readonly<Record<string, number>> {
+  const all: Record<string, number> = {}
+  for (const value of values) all[String(value)] = (all[String(value)] ?? 0) + 1
+  return all
+}
+
+/** Does something so often at once. */
+export function atOnce<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => work(i)))
+}
+
+/** Moves the clocks of both ends: the gateway's, which goes by intervals, and the service's. */
+export function clocks() {
+  const real = performance.now.bind(performance)
+  let ahead = 0
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead)
+  onTestFinished(() => spy.mockRestore())
+  return {
+    pass: (ms: number) => {
+      ahead += ms
+    },
+    clock: () => new Date(Date.now() + ahead),
+  }
+}

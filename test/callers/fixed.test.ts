@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { basic, CLIENT, openHouse, post } from '../gateway.ts'
+
+const FIXED = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }
+
+describe('a gateway with one credential for everybody', () => {
+  test.each(['basic', 'oauth2', 'auto'])('asks for a token with Basic where V2_TOKEN is %s', async (V2_TOKEN) => {
+    const house = await openHouse({ env: { ...FIXED, V2_TOKEN }, sandbox: { auth: 'both' } })
+    const form = { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('nobody', 'wrong') }
+    const token = await post(house, '/oauth2/token', 'grant_type=client_credentials', form)
+    expect(token.status).toBe(200)
+    expect(token.json).toMatchObject({ access_token: expect.any(String) })
+    expect(house.sandbox.requests.map(({ headers }) => headers['authorization'])).toEqual([basic()])
+  })
+
+  test.each([
+    ['the header', basic()],
+    ['the secret', CLIENT.secret],
+  ])('does not hand on words of the service that repeat %s', async (_what, repeated) => {
+    const house = await openHouse({ env: FIXED })
+    house.sandbox.fail({
+      kind: 'status',
+      status: 400,
+      body: JSON.stringify({ message: `no such credential: ${repeated}` }),
+    })
+    const { status, text } = await post(house, '/getShippingQuote.php', quoteExample)
+    expect(status).toBe(400)
+    expect(text).not.toContain(repeated)
+    expect(text).toContain('The service refused the call')
+  })
+})

@@ -1,0 +1,175 @@
+import { expect, test } from 'vitest'
+import { hashSecret, isSecretHash, matchesHash } from '../../src/callers/secret-hash.ts'
+import { basic, post } from '../gateway.ts'
+import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, tenant, writeTenants } from './edge.ts'
+
+/** What one call costs the processor, in milliseconds: a slow hash shows in it, whoever else is busy. */
+async function costOf(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
+test('a hash is salted, slow and in the PHC form, and matches its secret alone', async () => {
+  const [one, other] = await Promise.all([hashSecret('s3cret'), hashSecret('s3cret')])
+  expect(one).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+  expect(other).not.toBe(one)
+  expect(isSecretHash(one)).toBe(true)
+  expect(await matchesHash('s3cret', one)).toBe(true)
+  expect(await matchesHash('s3cret ', one)).toBe(false)
+  expect(await matchesHash('', one)).toBe(false)
+  expect(await matchesHash('pässwörd 漢', await hashSecret('pässwörd 漢'))).toBe(true)
+})
+
+test.each([
+  's3cret',
+  '',
+  '$scrypt$ln=18,r=8,p=1$c2FsdHNhbHQx$aGFzaGhhc2hoYXNoaGFzaA',
+  '$scrypt$ln=0,r=8,p=1$c2FsdHNhbHQx$aGFzaGhhc2hoYXNoaGFzaA',
+  '$scrypt$ln=15,r=64,p=1$c2FsdHNhbHQx$aGFzaGhhc2hoYXNoaGFzaA',
+  '$2b$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+])('what is no hash, or costs more than a gateway can bear, is none: %s', (text) => {
+  expect(isSecretHash(text)).toBe(false)
+})
+
+test('a slow hash is made once: the calls after it cost next to nothing', async () => {
+  const hash = await hashSecret('acme-legacy-secret')
+  const declare = (place: string) => [
+    tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
+  ]
+  const edge = await openEdge(declare)
+  const known = await openEdge((place) => [tenant(place, 'acme')])
+  await quote(known, as('acme'))
+  const slow = await costOf(() => matchesHash('acme-legacy-secret', hash))
+  await quote(edge, as('acme'))
+  const calls = async () => {
+    for (let i = 0; i < 20; i += 1) expect((await quote(edge, as('acme'))).status).toBe(200)
+  }
+  // Twenty calls with a hash each would cost twenty hashes.
+  expect(await costOf(calls)).toBeLessThan(10 * slow)
+})
+
+test('fifty first calls at once with one credential are all let in, for one hash', async () => {
+  const hash = await hashSecret('acme-legacy-secret')
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
+  ])
+  const slow = await costOf(() => matchesHash('acme-legacy-secret', hash))
+  let answers: readonly { readonly status: number }[] = []
+  const cost = await costOf(async () => {
+    answers = await atOnce(50, () => quote(edge, as('acme')))
+  })
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 50 })
+  expect(cost).toBeLessThan(25 * slow)
+})
+
+test('fifty tenants at once, each for the first time, are each themselves', async () => {
+  const names = Array.from({ length: 50 }, (_, i) => `tenant-${i}`)
+  const edge = await openEdge((place) => names.map((name) => tenant(place, name)))
+  const answers = await atOnce(100, (i) => quote(edge, as(`tenant-${i % 50}`)))
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 100 })
+  const sent = counted(edge.sandbox.requests.map(({ headers }) => headers.authorization))
+  expect(Object.keys(sent)).toHaveLength(50)
+  expect(new Set(Object.values(sent))).toEqual(new Set([2]))
+})
+
+const guess = (i: number | string, id = 'acme-legacy') => ({ authorization: basic(id, `guess ${i}`) })
+
+test('wrong secrets are looked at ten times a minute, and what is known to be right goes on', async () => {
+  const { pass } = clocks()
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  expect((await quote(edge, as('acme'))).status).toBe(200)
+  for (let i = 0; i < 10; i += 1) expect((await quote(edge, guess(i))).status).toBe(401)
+  const throttled = await quote(edge, guess(10))
+  expect(throttled.status).toBe(429)
+  expect(throttled.headers.get('retry-after')).toBe('60')
+  expect(throttled.json).toEqual({
+    Cost: '',
+    ShipmentNumber: expect.any(String),
+    Message: expect.stringMatching(/wait/),
+  })
+  expect((await post(edge, '/dry-run/getShippingQuote.php', {}, guess(11))).status).toBe(429)
+
+  // The same tenant's caller that has been let in before, and another tenant at the same address.
+  expect((await quote(edge, as('acme'))).status).toBe(200)
+  expect((await quote(edge, as('beta'))).status).toBe(200)
+  pass(61_000)
+  expect((await quote(edge, guess(12))).status).toBe(401)
+})
+
+test('guesses at one address lock nobody out at another', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')], { env: { TRUST_PROXY: '127.0.0.0/8' } })
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  for (let i = 0; i < 10; i += 1) await quote(edge, { ...guess(i), ...from('198.51.100.1') })
+  expect((await quote(edge, { ...guess('last'), ...from('198.51.100.1') })).status).toBe(429)
+  // Never let in before, so that it costs a look; there, too, it would be one guess too many.
+  expect((await quote(edge, { ...as('acme'), ...from('198.51.100.1') })).status).toBe(429)
+  expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
+  // And what has been let in once is let in everywhere.
+  expect((await quote(edge, { ...as('acme'), ...from('198.51.100.1') })).status).toBe(200)
+})
+
+test('many guesses at once are no way around the limit', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')])
+  const answers = await atOnce(40, (i) => quote(edge, guess(i)))
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 10, 429: 30 })
+})
+
+test('who goes on sending one old secret does not use up the guesses of its neighbour', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')])
+  for (let i = 0; i < 30; i += 1) expect((await quote(edge, guess('old'))).status).toBe(401)
+  expect((await quote(edge, as('acme'))).status).toBe(200)
+})
+
+test('an id that nobody has is refused like one that somebody has: as slowly, in the same words, as often', async () => {
+  const hash = await hashSecret('acme-legacy-secret')
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
+  ])
+  await quote(edge, guess('warm', 'warm'))
+  const slow = await costOf(() => matchesHash('wrong', hash))
+  let unknown = await quote(edge, guess('warm', 'warm'))
+  let known = unknown
+  const unknownCost = await costOf(async () => {
+    for (let i = 0; i < 4; i += 1) unknown = await quote(edge, guess(i, 'nobody'))
+  })
+  const knownCost = await costOf(async () => {
+    for (let i = 0; i < 4; i += 1) known = await quote(edge, guess(i))
+  })
+  expect(unknownCost).toBeGreaterThan(2 * slow)
+  expect(knownCost).toBeGreaterThan(2 * slow)
+  expect([unknown.status, unknown.text]).toEqual([known.status, known.text])
+  const answers = await atOnce(40, (i) => quote(edge, guess(`at once ${i}`, 'no other')))
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 10, 429: 30 })
+}, 20_000)
+
+test('what was wrong may be right after a rotation, and what was right is wrong', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  const fresh = { authorization: basic('acme-legacy', 'new') }
+  expect((await quote(edge, as('acme'))).status).toBe(200)
+  expect((await quote(edge, as('beta'))).status).toBe(200)
+  expect((await quote(edge, fresh)).status).toBe(401)
+  const rotated = (...secrets: string[]) =>
+    writeTenants(
+      edge.path,
+      tenant(edge.place, 'acme', {
+        credentials: secrets.map((secret) => ({ id: 'acme-legacy', secret_hash: cheapHash(secret) })),
+      }),
+      tenant(edge.place, 'beta'),
+    )
+  const reread = () => {
+    const before = edge.lines().filter(({ msg }) => msg === 'the tenants file was read again').length
+    process.emit('SIGHUP')
+    expect(edge.lines().filter(({ msg }) => msg === 'the tenants file was read again')).toHaveLength(before + 1)
+  }
+  rotated('acme-legacy-secret', 'new')
+  reread()
+  expect((await quote(edge, as('acme'))).status).toBe(200)
+  expect((await quote(edge, fresh)).status).toBe(200)
+  rotated('new')
+  reread()
+  expect((await quote(edge, as('acme'))).status).toBe(401)
+  expect((await quote(edge, fresh)).status).toBe(200)
+  expect((await quote(edge, as('beta'))).status).toBe(200)
+})

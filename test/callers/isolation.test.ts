@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { get, openHouse, post } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { as, atOnce, atService, book, booking, type Edge, openEdge, quote, read, tenant } from './edge.ts'
+
+const NAMES = ['acme', 'beta', 'gamma'] as const
+type Name = (typeof NAMES)[number]
+
+/** What one tenant can do with numbers that the others use too. */
+const operation = fc.record({
+  who: fc.constantFrom(...NAMES),
+  what: fc.constantFrom('quote', 'reprice', 'approve', 'book', 'read', 'update', 'cancel', 'dry run', 'pass through'),
+  number: fc.constantFrom<string>('1', '2', '3'),
+})
+type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
+
+const OWNERS: Readonly<Record<string, Name>> = Object.fromEntries(NAMES.map((name) => [atService(name), name]))
+
+/** Does an operation, and gives what the tenant was told. */
+async function act(edge: Edge, { who, what, number }: Operation) {
+  const headers = as(who)
+  const reference = `R-${number}`
+  const named = { ShipmentNumber: `Q-${number}` }
+  switch (what) {
+    case 'quote':
+      return quote(edge, headers, { ...named, OrderRefNumber: reference, BillToContact: `${who}-contact` })
+    case 'reprice':
+      return post(edge, '/getShippingQuote.php', { ...named, ActionName: 'Update Rate', LoadReference: who }, headers)
+    case 'approve':
+      return post(edge, '/getShippingQuote.php', { ...named, ActionName: 'Accept Rate' }, headers)
+    case 'book':
+      return book(edge, reference, headers, { BillToName: `${who}-customer`, PickupName: `${who}-name` })
+    case 'read':
+      return read(edge, reference, headers)
+    case 'update':
+      return post(edge, '/updateShipment.php', { ReferenceNumber: reference, DeliveryName: `${who}-name` }, headers)
+    case 'cancel':
+      return post(edge, '/deleteShipment.php', { ReferenceNumber: reference }, headers)
+    case 'dry run':
+      return post(edge, '/dry-run/updateShipment.php', { ReferenceNumber: reference }, headers)
+    case 'pass through':
+      return get(edge, `/v2/shipments/${reference}`, headers)
+    default:
+      return what satisfies never
+  }
+}
+
+test('tenants that use the same numbers never meet', async () => {
+  const edge = await openEdge((place) => NAMES.map((name) => tenant(place, name)))
+  const met = { operations: 0, successes: 0 }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(operation, { minLength: 5, maxLength: 25 }),
+      fc.boolean(),
+      async (operations, sideBySide) => {
+        edge.sandbox.clear()
+        const run = `${met.operations}`
+        const unique = operations.map((one) => ({ ...one, number: `${run}-${one.number}` }))
+        const answers = sideBySide
+          ? await Promise.all(unique.map((one) => act(edge, one)))
+          : await unique.reduce(
+              async (before, one) => [...(await before), await act(edge, one)],
+              Promise.resolve<Awaited<ReturnType<typeof act>>[]>([]),
+            )
+        met.operations += operations.length
+
+        // Whose every thing at the service is, by the credential that made it.
+        const owners = new Map<string, Name>()
+        const makers = edge.sandbox.requests.filter(
+          ({ method, path }) => method === 'POST' && /^\/v2\/(quote|shipments)$/.test(path),
+        )
+        expect(makers.every(({ headers }) => OWNERS[headers.authorization ?? ''])).toBe(true)
+        for (const [id, { client }] of edge.sandbox.quotes) owners.set(id, client.replace('-v2', '') as Name)
+        for (const [id, shipment] of edge.sandbox.shipments) {
+          const maker = NAMES.find((name) => JSON.stringify(shipment).includes(`${name}-`))
+          if (maker) owners.set(id, maker)
+        }
+        // No call names a thing of another tenant's.
+        for (const { path, headers } of edge.sandbox.requests) {
+          const [id] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(path) ?? []
+          if (id !== undefined && owners.has(id)) expect(owners.get(id)).toBe(OWNERS[headers.authorization ?? ''])
+        }
+        // No tenant is told anything of another's.
+        answers.forEach(({ text, headers, status }, i) => {
+          const who = unique[i]?.who
+          if (status === 200) met.successes += 1
+          const told = text + [...headers].join()
+          for (const other of NAMES) if (other !== who) expect(told).not.toContain(`${other}-`)
+          for (const [id, owner] of owners) if (owner !== who) expect(told).not.toContain(id)
+        })
+        // Each tenant's booking is made for it, whatever the others have booked under that number.
+        const booked = new Set(
+          unique.filter(({ what }) => what === 'book').map(({ who, number }) => `${who} R-${number}`),
+        )
+        const made = [...edge.sandbox.shipments].map(([id, { external_id }]) => `${owners.get(id)} ${external_id}`)
+        for (const one of booked) expect(made).toContain(one)
+      },
+    ),
+    { numRuns: 40 },
+  )
+  expect(met.successes).toBeGreaterThan(met.operations / 5)
+}, 30_000)
+
+test('the same holds in client mode, where the client id tells callers apart', async () => {
+  const house = await openHouse({ sandbox: { credentials: 'any' } })
+  await atOnce(10, (i) => book(house, 'R-1', as(`client-${i}`), { PickupName: `name-${i}-` }))
+  const names = await atOnce(10, (i) => read(house, 'R-1', as(`client-${i}`)))
+  expect(names.map(({ json }) => json.PickupName)).toEqual(Array.from({ length: 10 }, (_, i) => `name-${i}-`))
+  expect((await read(house, 'R-1', as('client-x'))).status).toBe(404)
+})
+
+test('one idempotency key of two tenants is two', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  const key = { 'idempotency-key': 'K-1' }
+  const answers = await Promise.all([
+    post(edge, '/createShipment.php', booking('R-1'), { ...as('acme'), ...key }),
+    post(edge, '/createShipment.php', booking('R-1'), { ...as('beta'), ...key }),
+  ])
+  expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
+  expect(edge.sandbox.shipments.size).toBe(2)
+})
+
+test('a booking whose outcome is not known for one tenant is none of the other', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  edge.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/shipments' } })
+  expect((await book(edge, 'R-1', as('acme'))).json.TransportationBooked).toBe('Unknown')
+  expect((await book(edge, 'R-1', as('beta'))).json.TransportationBooked).toBe('Yes')
+  expect((await book(edge, 'R-1', as('acme'))).json.TransportationBooked).toBe('Unknown')
+})
+
+test.each(['basic', 'oauth2', 'auto'] as const)(
+  'no two credentials share a connection to the service, nor a token (%s)',
+  async (token) => {
+    const ports = new Map<number, Set<string>>()
+    const tokens = new Map<string, string>()
+    const service = await openService((incoming, outgoing) => {
+      const { authorization = '' } = incoming.headers
+      const owner = tokens.get(authorization) ?? authorization
+      const port = incoming.socket.remotePort ?? 0
+      ports.set(port, (ports.get(port) ?? new Set()).add(owner))
+      incoming.resume().on('end', () => {
+        if (incoming.url === '/oauth2/token') {
+          const access_token = `token-${tokens.size}`
+          tokens.set(`Bearer ${access_token}`, authorization)
+          return outgoing.end(JSON.stringify({ access_token, expires_in: 3600 }))
+        }
+        if (token === 'auto' && authorization.startsWith('Basic')) {
+          return outgoing.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+        }
+        outgoing.writeHead(200, { 'content-type': 'application/json' })
+        return outgoing.end(JSON.stringify({ id: crypto.randomUUID(), shipment_id: crypto.randomUUID(), price: 1 }))
+      })
+    })
+    // The last two are one client at the service, and still two tenants.
+    const names = [...NAMES, 'twin']
+    const edge = await openEdge(
+      (place) => [
+        ...NAMES.map((name) => tenant(place, name)),
+        { ...tenant(place, 'twin'), v2: tenant(place, 'gamma')['v2'] },
+      ],
+      {
+        env: { V2_TOKEN: token },
+        serviceUrl: service.url,
+      },
+    )
+    for (let round = 0; round < 3; round += 1) {
+      const answers = await atOnce(40, (i) => {
+        const headers = as(names[i % names.length] ?? '')
+        if (i % 3 === 0) return quote(edge, headers)
+        return i % 3 === 1 ? get(edge, '/v2/shipments/x', headers) : book(edge, `R-${round}-${i}`, headers)
+      })
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    }
+    expect([...ports.values()].map((owners) => owners.size).filter((size) => size > 1)).toEqual([])
+    expect(new Set([...ports.values()].flatMap((owners) => [...owners])).size).toBe(3)
+    // Connections are used again, so that sharing would have shown.
+    expect(ports.size).toBeLessThan(service.requests.length)
+    expect([...tokens.values()].sort()).toEqual(token === 'basic' ? [] : [...NAMES, 'gamma'].map(atService).sort())
+  },
+)

@@ -1,0 +1,249 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { StoreDown } from '../../src/store/store.ts'
+import { basic, openHouse } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { serve, transload } from './commands.ts'
+import { booking, cheapHash, folder, writeTenants } from './edge.ts'
+
+/** Secrets that are found again wherever they get to, in any of the forms that they travel in. */
+function canaries() {
+  const all: string[] = []
+  const forms = new Map<string, string>()
+  const add = (form: string, canary: string) => void forms.set(form, canary)
+  const next = (kind: string) => {
+    const canary = `${kind}-${randomBytes(12).toString('hex')}`
+    all.push(canary)
+    add(canary, canary)
+    add(Buffer.from(canary).toString('base64').replace(/=+$/, '').slice(0, -1), canary)
+    add(Buffer.from(canary).toString('hex'), canary)
+    return canary
+  }
+  /** `Authorization` for a secret; its Base64 is a form of it. */
+  const asBasic = (id: string, secret: string) => {
+    const value = basic(id, secret)
+    add(value.slice('Basic '.length).replace(/=+$/, ''), secret)
+    return value
+  }
+  const foundIn = (place: string, text: string | Buffer) =>
+    [...forms].flatMap(([form, canary]) => (text.includes(form) ? [`${canary} in ${place}`] : []))
+  return { all, next, asBasic, foundIn }
+}
+
+/** A port that is free now, for what has to be told its port. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** The answers of a whole day: bodies, headers and all. */
+async function everyPath(
+  url: string,
+  authorization: string,
+  next: (kind: string) => string,
+  i: number,
+): Promise<string> {
+  const reference = `R-${i}`
+  const send = async (method: string, path: string, body?: string | object, more: Record<string, string> = {}) => {
+    const text = typeof body === 'object' ? JSON.stringify(body) : body
+    const headers = { authorization, ...more }
+    const answer = await fetch(url + path, { method, headers, ...(text !== undefined && { body: text }) })
+    return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
+  }
+  const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166', ShipmentNumber: `Q-${i}` }
+  const own = { ReferenceNumber: reference }
+  const told = [
+    await send('POST', '/getShippingQuote.php', trip),
+    await send('POST', '/getShippingQuote.php', { ...trip, ActionName: 'Update Rate' }),
+    await send('POST', '/getShippingQuote.php', { ...trip, ActionName: 'Accept Rate' }),
+    await send('POST', '/getShippingQuote.php', { ActionName: 'Unheard Of' }),
+    await send('POST', '/createShipment.php', booking(reference)),
+    await send('POST', '/createShipment.php', booking(reference)),
+    await send('POST', '/createShipment.php', booking(reference, { PickupName: 'Another' })),
+    await send('POST', '/createShipment.php', { PickupZip: 'x' }),
+    await send('POST', '/createShipment.php', 'nonsense'),
+    await send('GET', `/getShipment.php?ReferenceNumber=${reference}`),
+    await send('GET', '/getShipment.php?ReferenceNumber=UNKNOWN'),
+    await send('POST', '/updateShipment.php', { ...own, PickupName: 'Sam' }),
+    await send('POST', '/dry-run/createShipment.php', booking(reference)),
+    await send('POST', '/dry-run/updateShipment.php', own),
+    await send('POST', '/dry-run/getShippingQuote.php', 'nonsense'),
+    await send('POST', '/dry-run/reply/quote.get', { price: 1 }),
+    await send('GET', '/v2/shipments/x'),
+    await send('GET', `/v2/shipments/x?token=${next('query')}`, undefined, { authorization: `Bearer ${next('own')}` }),
+    await send('POST', '/v2/quote', { pickup: '10314' }),
+    await send('POST', '/v2/documents', 'x'.repeat(70_000)),
+    await send('GET', '/v2/../x'),
+    await send('GET', '/getShipment.php?ReferenceNumber=R-1', undefined, { authorization: `${authorization}x` }),
+    await send('GET', '/nothing.php', undefined, { cookie: `session=${next('cookie')}`, 'x-api-key': next('key') }),
+    await send('GET', `/webhooks/${next('hook')}`),
+    await send('POST', `/webhooks/${next('hook')}`, {}),
+    await send('POST', '/deleteShipment.php', own),
+    ...(i === 1 ? [await send('GET', '/openapi.json')] : []),
+    await send('GET', '/'),
+    await send('GET', '/readyz'),
+  ]
+  return told.join('\n')
+}
+
+test('two hundred secrets, through every path, are found nowhere', async () => {
+  const { all, next, asBasic, foundIn } = canaries()
+  const place = folder()
+  const failures = [200, 200, 200, 500, 503, 404, 429, 302, 403]
+  let requests = 0
+  // A service that fails in every way, repeats what it was sent, and gives tokens that are secrets themselves.
+  const service = await openService((incoming, outgoing) => {
+    const { authorization = '' } = incoming.headers
+    incoming.resume().on('end', () => {
+      requests += 1
+      if (incoming.url === '/oauth2/token') {
+        if (requests % 7 === 0) return outgoing.destroy()
+        if (requests % 5 === 0)
+          return outgoing.writeHead(401).end(JSON.stringify({ error_description: `no ${authorization}` }))
+        return outgoing.end(JSON.stringify({ access_token: next('token'), expires_in: requests % 2 ? 3600 : 1 }))
+      }
+      const status = failures[requests % failures.length] ?? 200
+      if (requests % 11 === 0) return outgoing.destroy()
+      if (requests % 4 === 0) return outgoing.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+      const id = crypto.randomUUID()
+      const body = { id, shipment_id: id, number: `TL-${requests}`, price: 10, status: 'new', vehicles: [] }
+      return outgoing.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    })
+  })
+
+  const declared = Array.from({ length: 25 }, (_, i) => {
+    const [legacy, own, hook] = [next('legacy'), next('service'), next('hook')]
+    const file = join(place, `${i}.secret`)
+    writeFileSync(file, own)
+    asBasic(`v2-${i}`, own)
+    const env = { [`OWN_${i}`]: own, [`HOOK_${i}`]: hook }
+    const v2 = {
+      client_id: `v2-${i}`,
+      client_secret: i % 2 ? { file } : { env: `OWN_${i}` },
+      token: ['basic', 'oauth2', 'auto'][i % 3],
+    }
+    const credentials = [{ id: `legacy-${i}`, secret_hash: cheapHash(legacy, `salt of tenant ${i}`) }]
+    return { env, legacy, tenant: { name: `t${i}`, credentials, v2, webhook_secret: { env: `HOOK_${i}` } } }
+  })
+  const path = join(place, 'tenants.json')
+  writeTenants(path, ...declared.map(({ tenant }) => tenant))
+  const adminPort = await freePort()
+  const env = {
+    ...Object.assign({}, ...declared.map((one) => one.env)),
+    V2_BASE_URL: service.url,
+    TENANTS_FILE: path,
+    LOG_LEVEL: 'trace',
+    ADMIN_PORT: String(adminPort),
+    WEBHOOK_SECRET: next('webhook'),
+    UPSTREAM_TIMEOUT_MS: '2000',
+    STORE_URL: 'sqlite:./data/store.db',
+  }
+  const gateway = await serve(place, env)
+  const told: string[] = []
+  const callers = declared.map(({ legacy }, i) => asBasic(`legacy-${i}`, legacy))
+  const strangers = Array.from({ length: 10 }, (_, i) => {
+    const secret = next('guess')
+    return i % 2 ? asBasic(`legacy-${i}`, secret) : `Bearer ${secret}`
+  })
+  await Promise.all(
+    [...callers, ...strangers].map(async (authorization, i) => {
+      told.push(await everyPath(gateway.url, authorization, next, i))
+    }),
+  )
+  // A tenants file that is refused, with a secret where none belongs.
+  writeFileSync(path, `{"tenants":[{"name":"x","v2":{"client_secret":${next('misplaced')}`)
+  gateway.signal('SIGHUP')
+  await gateway.says(/the old one goes on/)
+  const misplaced = next('misplaced')
+  const wrong = {
+    name: 'x',
+    credentials: [{ id: 'x', secret_hash: misplaced }],
+    v2: { client_id: 'x', client_secret: misplaced },
+  }
+  writeTenants(path, wrong)
+  gateway.signal('SIGHUP')
+  await gateway.says(/must say where the secret is/)
+  const commands = ['check', 'tenants list']
+  const refused = await Promise.all(commands.map((words) => transload(words.split(' '), place, env)))
+  for (const { code } of refused) expect(code).toBe(78)
+  writeTenants(path, ...declared.map(({ tenant }) => tenant))
+  const listed = await Promise.all(
+    [...commands, 'auth rehearse', 'bookings list', 'xref export'].map((words) =>
+      transload(words.split(' '), place, env),
+    ),
+  )
+  const hashed = await transload(['tenants', 'hash'], place, env, next('typed'))
+  for (const { out, err } of [...refused, ...listed, hashed]) told.push(out, err)
+  for (const at of ['/metrics', '/healthz', '/readyz', '/bookings', '/migration', '/nothing']) {
+    const answer = await fetch(`http://127.0.0.1:${adminPort}${at}`)
+    told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+  }
+  gateway.signal('SIGTERM')
+  const { code, out, err } = await gateway.ended
+  expect(code).toBe(0)
+
+  expect(all.length).toBeGreaterThanOrEqual(200)
+  expect(all.filter((canary) => canary.startsWith('token')).length).toBeGreaterThan(20)
+  const found = [
+    ...foundIn('the log', out + err),
+    ...told.flatMap((text, i) => foundIn(`answer ${i}: ${text.slice(0, 60)}`, text)),
+  ]
+  const files = readdirSync(join(place, 'data'), { recursive: true, encoding: 'utf8' }).map((name) =>
+    join(place, 'data', name),
+  )
+  expect(files.some((name) => name.endsWith('store.db'))).toBe(true)
+  for (const name of files) found.push(...foundIn(name, readFileSync(name)))
+  expect(found).toEqual([])
+  // The paths were walked: bookings were made, refused and lost, and the log tells of it.
+  expect(out.match(/"msg":"call"/g)?.length).toBeGreaterThan(900)
+  for (const status of [200, 401, 404, 422, 502, 503]) expect(out).toContain(`"status":${status}`)
+}, 40_000)
+
+test('the emergency log and the fixed credential hold no secret either', async () => {
+  const { next, asBasic, foundIn } = canaries()
+  const place = folder()
+  const memory = createMemoryStore()
+  const file = join(place, 'emergency.ndjson')
+  const secret = next('fixed')
+  const given: string[] = []
+  const service = await openService((incoming, outgoing) => {
+    incoming.resume()
+    const id = crypto.randomUUID()
+    const asked = incoming.url === '/oauth2/token'
+    if (asked) given.push(next('token'))
+    const body = asked ? { access_token: given.at(-1) } : { id, number: 'TL-1', shipment_id: id, price: 1 }
+    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  const house = await openHouse({
+    env: {
+      V2_CLIENT_ID: 'own',
+      V2_CLIENT_SECRET: secret,
+      V2_TOKEN: 'oauth2',
+      EMERGENCY_LOG_FILE: file,
+      UPSTREAM_TIMEOUT_MS: '1000',
+    },
+    serviceUrl: service.url,
+    // A store that fails at the worst moment: the booking is claimed and made, and cannot be recorded.
+    store: { ...memory, put: () => Promise.reject(new StoreDown('the disk is full')) },
+  })
+  onTestFinished(() => memory.close())
+  asBasic('own', secret)
+  const told = await everyPath(house.url, asBasic('legacy', next('guess')), next, 1)
+  expect(given).toHaveLength(1)
+  expect(told).toMatch(/"TransportationBooked":"Unknown"/)
+  const written = readFileSync(file, 'utf8')
+  expect(written).toContain('"booking":"bk_')
+  const config = JSON.stringify(house.lines())
+  expect([
+    ...foundIn('the emergency log', written),
+    ...foundIn('the answers', told),
+    ...foundIn('the log', config),
+  ]).toEqual([])
+})

@@ -1,0 +1,327 @@
+import { request } from 'node:http'
+import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { basic, get, openHouse, post } from '../gateway.ts'
+import { openHoldingService } from '../http/service.ts'
+import { as, atService, book, booking, cheapHash, counted, exchanges, openEdge, quote, read, tenant } from './edge.ts'
+
+const FROM_10 = { 'x-forwarded-for': '10.1.2.3' }
+const NOBODY = { authorization: '' }
+const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
+
+/** Without any `Authorization`, which fetch and the house always send. */
+function bare(url: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/getShippingQuote.php`, { method: 'POST', headers }, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
+    })
+    sent.on('error', reject).end(JSON.stringify(body))
+  })
+}
+
+const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
+
+test('client mode asks for a credential where there is none, and sends nothing', async () => {
+  const house = await openHouse()
+  const answer = await quote(house, NOBODY)
+  expect(answer.status).toBe(401)
+  expect(answer.headers.get('www-authenticate')).toBe('Basic realm="transload", charset="UTF-8"')
+  expect(answer.json).toEqual({ Cost: '', ShipmentNumber: 'WTS20250216191244', Message: expect.any(String) })
+  expect(house.sandbox.requests).toEqual([])
+})
+
+test('fixed mode sends its own credential, whatever the caller sends, or nothing at all', async () => {
+  const house = await openHouse({
+    env: { V2_CLIENT_ID: 'own', V2_CLIENT_SECRET: 'own-secret' },
+    sandbox: { credentials: { own: 'own-secret' } },
+  })
+  for (const authorization of ['', basic('own', 'guess'), 'Bearer abc', 'Negotiate xyz']) {
+    expect((await quote(house, { authorization })).status).toBe(200)
+  }
+  expect(await bare(house.url, TRIP)).toBe(200)
+  expect(counted(house.sandbox.requests.map(({ headers }) => headers.authorization))).toEqual({
+    [basic('own', 'own-secret')]: 5,
+  })
+})
+
+test("a tenant is found by its caller's credential, and its own credential goes to the service", async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  expect((await quote(edge, as('acme'))).status).toBe(200)
+  expect((await quote(edge, as('beta'))).status).toBe(200)
+  expect(edge.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual([
+    atService('acme'),
+    atService('beta'),
+  ])
+})
+
+test.each([
+  ['no credential', ''],
+  ['an unknown id', basic('nobody', 'acme-legacy-secret')],
+  ['a wrong secret', basic('acme-legacy', 'wrong')],
+  ["another tenant's secret", basic('acme-legacy', 'beta-legacy-secret')],
+  ["the service's credential of the tenant", atService('acme')],
+  ['the id in other case', basic('ACME-legacy', 'acme-legacy-secret')],
+  ['a token', 'Bearer acme-legacy-secret'],
+  ['nonsense', 'Basic !!!'],
+])('who is no tenant is told so, and nothing is sent: %s', async (_, authorization) => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  const answers = [
+    await quote(edge, { authorization }),
+    await book(edge, 'R-1', { authorization }),
+    await read(edge, 'R-1', { authorization }),
+    await post(edge, '/updateShipment.php', { ReferenceNumber: 'R-1' }, { authorization }),
+    await post(edge, '/deleteShipment.php', { ReferenceNumber: 'R-1' }, { authorization }),
+  ]
+  for (const { status, headers, json } of answers) {
+    expect(status).toBe(401)
+    expect(headers.get('www-authenticate')).toMatch(/^Basic /)
+    expect(json.Message).toEqual(expect.any(String))
+  }
+  expect(edge.sandbox.requests).toEqual([])
+})
+
+test('passed-through calls of nobody are refused too, and a token of the caller goes through as it is', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')])
+  expect((await get(edge, '/v2/shipments/x', { authorization: basic('acme-legacy', 'wrong') })).status).toBe(401)
+  expect((await get(edge, '/v2/shipments/x', NOBODY)).status).toBe(401)
+  expect((await post(edge, '/oauth2/token', 'grant_type=client_credentials', NOBODY)).status).toBe(401)
+  expect(edge.sandbox.requests).toEqual([])
+  expect((await get(edge, '/v2/shipments/x', { authorization: 'Bearer own' })).status).toBe(401)
+  expect(edge.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer own'])
+})
+
+test.each(['basic', 'oauth2', 'auto'])(
+  "a half-migrated tenant gets a token through the gateway with the service's credential, and uses it (%s)",
+  async (token) => {
+    const edge = await openEdge((place) => [tenant(place, 'acme', { v2: { token } })])
+    // With `oauth2`, the gateway has a token of its own by now; the token endpoint takes Basic all the same.
+    expect((await quote(edge, as('acme'))).status).toBe(200)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const given = await post(edge, '/oauth2/token', 'grant_type=client_credentials', { ...as('acme'), ...form })
+    expect(given.status).toBe(200)
+    expect(exchanges(edge).at(-1)?.headers.authorization).toBe(atService('acme'))
+    const authorization = `Bearer ${given.json.access_token}`
+    const made = await post(
+      edge,
+      '/v2/quote',
+      { pickup: '10314', delivery: '33166', vehicle_type: 'car' },
+      { authorization },
+    )
+    expect(made.status).toBe(200)
+    expect(edge.sandbox.requests.at(-1)?.headers.authorization).toBe(authorization)
+    // Its other calls bring the old credential, and go on working.
+    expect((await get(edge, '/v2/shipments/none', as('acme'))).status).toBe(404)
+    expect(edge.lines().at(-1)).toMatchObject({ path: '/service', tenant: 'acme', status: 404 })
+    expect((await quote(edge, as('acme'))).status).toBe(200)
+  },
+)
+
+test('a caller without a credential is known by its network, the narrowest first', async () => {
+  const edge = await openEdge(
+    (place) => [
+      tenant(place, 'wide', { credentials: [], networks: ['10.0.0.0/8', '10.9.9.0/24', '2001:db8::/32'] }),
+      tenant(place, 'narrow', { credentials: [], networks: ['10.9.0.0/16'] }),
+    ],
+    { env: PROXY },
+  )
+  const from = (address: string) => bare(edge.url, TRIP, { 'x-forwarded-for': address })
+  expect(await from('10.1.2.3')).toBe(200)
+  expect(await from('10.9.2.3')).toBe(200)
+  expect(await from('10.9.9.3')).toBe(200)
+  expect(await from('2001:db8::7')).toBe(200)
+  expect(await from('::ffff:10.1.2.3')).toBe(200)
+  expect(await from('10.9.2.3:4711')).toBe(200)
+  expect(await from('[2001:db8::7]:4711')).toBe(200)
+  const [wide, narrow] = [atService('wide'), atService('narrow')]
+  expect(edge.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual([
+    wide,
+    narrow,
+    wide,
+    wide,
+    wide,
+    narrow,
+    wide,
+  ])
+  for (const stranger of ['11.1.2.3', '2001:db9::7', 'nonsense', '', '10.1.2.3, 11.1.2.3']) {
+    expect(await from(stranger)).toBe(401)
+  }
+  expect(edge.sandbox.requests).toHaveLength(7)
+})
+
+test('only what trusted proxies say about a source is believed, from the nearest one on', async () => {
+  const declare = (place: string) => [tenant(place, 'acme', { credentials: [], networks: ['10.0.0.0/8'] })]
+  const trusting = await openEdge(declare, { env: { TRUST_PROXY: '127.0.0.0/8,192.0.2.0/24' } })
+  expect(await bare(trusting.url, TRIP, { 'x-forwarded-for': '10.1.2.3, 192.0.2.1' })).toBe(200)
+  // The nearest hop is nobody's proxy: what it claims to have heard is worth nothing.
+  expect(await bare(trusting.url, TRIP, { 'x-forwarded-for': '10.1.2.3, 198.51.100.1' })).toBe(401)
+  const wary = await openEdge(declare)
+  expect(await bare(wary.url, TRIP, FROM_10)).toBe(401)
+  const beside = await openEdge((place) => [tenant(place, 'near', { credentials: [], networks: ['127.0.0.1'] })])
+  expect(await bare(beside.url, TRIP)).toBe(200)
+})
+
+test('a network does not vouch for a credential that is wrong', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme', { networks: ['127.0.0.0/8'] })])
+  expect(await bare(edge.url, TRIP)).toBe(200)
+  expect((await quote(edge, { authorization: basic('acme-legacy', 'wrong') })).status).toBe(401)
+})
+
+test('a tenant has an address of the service of its own, for legacy and for version-2 calls', async () => {
+  const stage = await openHouse({ sandbox: { credentials: { 'beta-v2': 'beta-v2-secret' } } })
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme'),
+    tenant(place, 'beta', { v2: { base_url: `${stage.sandbox.url}/v2` } }),
+  ])
+  await quote(edge, as('acme'))
+  await quote(edge, as('beta'))
+  await get(edge, '/v2/shipments/x', as('beta'))
+  expect(edge.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual([atService('acme')])
+  expect(stage.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual([
+    atService('beta'),
+    atService('beta'),
+  ])
+  const dry = await post(edge, '/dry-run/getShippingQuote.php', TRIP, as('beta'))
+  expect(dry.json.request.url).toBe(`${stage.sandbox.url}/v2/quote`)
+})
+
+test('tenants use tokens or not, each as its own operator says', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta', { v2: { token: 'basic' } })], {
+    env: { V2_TOKEN: 'oauth2' },
+  })
+  await quote(edge, as('acme'))
+  await quote(edge, as('beta'))
+  expect(edge.sandbox.requests.map(({ path }) => path)).toEqual(['/oauth2/token', '/v2/quote', '/v2/quote'])
+  expect(edge.sandbox.requests[1]?.headers.authorization).toMatch(/^Bearer /)
+  expect(edge.sandbox.requests[2]?.headers.authorization).toBe(atService('beta'))
+})
+
+test("a tenant's defaults, numbers, action names and error status are its own", async () => {
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', {
+      defaults: { transport_type: 'enclosed', vehicle_type: 'suv' },
+      error_status: 'ok',
+      shipment_number: 'service',
+      actions: { 'Refresh Rate': 'quote.update' },
+    }),
+    tenant(place, 'beta'),
+  ])
+  const asked = { ...TRIP, ShipmentNumber: 'OWN-1' }
+  const acme = await post(edge, '/getShippingQuote.php', asked, as('acme'))
+  const beta = await post(edge, '/getShippingQuote.php', asked, as('beta'))
+  const bodies = edge.sandbox.requests.map(({ body }) => JSON.parse(body))
+  expect(bodies[0]).toMatchObject({ transport_type: 'enclosed', vehicle_type: 'suv' })
+  expect(bodies[1]).toMatchObject({ transport_type: 'open', vehicle_type: 'car' })
+  expect(acme.json.ShipmentNumber).toMatch(/^[0-9a-f]{8}-/)
+  expect(beta.json.ShipmentNumber).toBe('OWN-1')
+
+  const refresh = { ActionName: 'refresh_rate', ShipmentNumber: 'OWN-1', EquipmentType: 'OPEN AUTO' }
+  expect((await post(edge, '/getShippingQuote.php', refresh, as('acme'))).json.Cost).toMatch(/^\d+\.\d\d$/)
+  expect((await post(edge, '/getShippingQuote.php', refresh, as('beta'))).status).toBe(422)
+
+  const acmeError = await read(edge, 'UNKNOWN', as('acme'))
+  expect(acmeError.status).toBe(200)
+  expect(acmeError.json).toEqual({ Message: expect.any(String), TransportationBooked: 'No' })
+  expect((await read(edge, 'UNKNOWN', as('beta'))).status).toBe(404)
+  const unreadable = await post(edge, '/createShipment.php', '<no/>', as('acme'))
+  expect([unreadable.status, unreadable.json.TransportationBooked]).toEqual([200, 'No'])
+  // Who is nobody gets the operator's.
+  expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
+})
+
+test('tenants are counted apart, and nobody else has a series of its own', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  await quote(edge, as('acme'))
+  await quote(edge, as('acme'))
+  await quote(edge, as('beta'))
+  await quote(edge, NOBODY)
+  const counted = (await (await fetch(`${edge.adminUrl}/metrics`)).text()).matchAll(
+    /^transload_calls_total\{.*status="(\d+)".*tenant="(.*)"\} (\d+)$/gm,
+  )
+  expect([...counted].map(([, ...parts]) => parts.join(' '))).toEqual(['200 acme 2', '200 beta 1', '401  1'])
+})
+
+test('a tenant has so many calls a second, and the others do not notice', async () => {
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', { limits: { per_second: 0.1 } }),
+    tenant(place, 'beta', { limits: { per_second: 5 } }),
+    tenant(place, 'free'),
+  ])
+  const statuses = async (name: string, count: number) =>
+    (await Promise.all(Array.from({ length: count }, () => quote(edge, as(name))))).map(({ status }) => status)
+  expect(counted(await statuses('acme', 3))).toEqual({ 200: 1, 429: 2 })
+  const refused = await quote(edge, as('acme'))
+  expect(refused.headers.get('retry-after')).toBe('10')
+  expect(refused.json).toEqual({ Cost: '', ShipmentNumber: expect.any(String), Message: expect.any(String) })
+  const passed = await get(edge, '/v2/shipments/x', as('acme'))
+  expect(passed.status).toBe(429)
+  expect(passed.headers.get('retry-after')).toBe('10')
+  const beta = counted(await statuses('beta', 20))
+  expect(beta[200]).toBeGreaterThanOrEqual(5)
+  expect(beta[429]).toBeGreaterThanOrEqual(1)
+  expect(counted(await statuses('free', 20))).toEqual({ 200: 20 })
+})
+
+test('a tenant has so many calls at a time, whatever becomes of them', async () => {
+  const service = await openHoldingService()
+  const edge = await openEdge(
+    (place) => [tenant(place, 'acme', { limits: { concurrent: 2 } }), tenant(place, 'beta')],
+    { serviceUrl: service.url },
+  )
+  const held = [quote(edge, as('acme')), get(edge, '/v2/shipments/x', as('acme'))]
+  await service.arrived(2)
+  const refused = await quote(edge, as('acme'))
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('retry-after')).toBe('1')
+  const other = quote(edge, as('beta'))
+  await service.arrived(3)
+  service.release({ shipment_id: crypto.randomUUID(), price: 10 })
+  expect((await Promise.all([...held, other])).map(({ status }) => status)).toEqual([200, 200, 200])
+  // A call that failed has left, too.
+  for (let i = 0; i < 3; i += 1) expect((await post(edge, '/getShippingQuote.php', {}, as('acme'))).status).toBe(422)
+})
+
+test('a tenant has several credentials, and is the same one with each', async () => {
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', {
+      credentials: [
+        { id: 'acme-legacy', secret_hash: cheapHash('old') },
+        { id: 'acme-legacy', secret_hash: cheapHash('new') },
+        { id: 'acme-other', secret_hash: cheapHash('other') },
+      ],
+    }),
+  ])
+  expect((await book(edge, 'R-1', { authorization: basic('acme-legacy', 'old') })).status).toBe(200)
+  for (const authorization of [basic('acme-legacy', 'new'), basic('acme-other', 'other')]) {
+    expect((await read(edge, 'R-1', { authorization })).json.ReferenceNumber).toBe('R-1')
+    const again = await book(edge, 'R-1', { authorization })
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+  }
+  expect((await quote(edge, { authorization: basic('acme-other', 'new') })).status).toBe(401)
+  expect(edge.sandbox.shipments.size).toBe(1)
+})
+
+test('a dry run resolves numbers for the authenticated tenant alone', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+  await book(edge, 'R-1', as('acme'))
+  const [id = ''] = edge.sandbox.shipments.keys()
+  const update = { ReferenceNumber: 'R-1', DeliveryName: 'Sam' }
+  const before = edge.sandbox.requests.length
+  const dry = async (headers: Readonly<Record<string, string>>) =>
+    (await post(edge, '/dry-run/updateShipment.php', update, headers)).json.request.url
+  expect(await dry(as('acme'))).toBe(`${edge.sandbox.url}/v2/shipments/${id}`)
+  const unresolved = `${edge.sandbox.url}/v2/shipments/{shipment_id of R-1}`
+  expect(await dry(as('beta'))).toBe(unresolved)
+  expect(await dry(NOBODY)).toBe(unresolved)
+  expect(await dry({ authorization: basic('acme-legacy', 'wrong') })).toBe(unresolved)
+  expect(edge.sandbox.requests).toHaveLength(before)
+})
+
+test('a dry run shows a tenant its own settings, and nobody any secret', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme', { defaults: { transport_type: 'enclosed' } })])
+  const dry = await post(edge, '/dry-run/createShipment.php', booking('R-2'), as('acme'))
+  expect(dry.json.request.body.transport_type).toBe('enclosed')
+  expect(dry.json.request.headers.authorization).toBe('Basic ***')
+  expect(dry.text).not.toContain('acme-v2-secret')
+  const strangers = await post(edge, '/dry-run/createShipment.php', bookingExample, NOBODY)
+  expect(strangers.json.request.body.transport_type).toBe('open')
+})

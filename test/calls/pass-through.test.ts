@@ -1,0 +1,559 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { bytesOf, openService } from '../http/service.ts'
+import { dial, send } from '../http/wire.ts'
+
+const HEAD = 'Host: gateway.example\r\nConnection: close\r\n'
+const DRIP_MS = 50
+const FIXED = { V2_CLIENT_ID: 'sidecar', V2_CLIENT_SECRET: 's3cret' }
+const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
+
+/** Header lines as pairs, without those that every connection has of its own. */
+function lines({ rawHeaders }: IncomingMessage): [name: string, value: string][] {
+  const pairs: [string, string][] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    if (!/^(host|connection|x-request-id)$/i.test(name)) pairs.push([name, rawHeaders[i + 1] ?? ''])
+  }
+  return pairs
+}
+
+/** A house before a service that answers every request with 204 and keeps what it got. */
+async function houseBeforeRecorder(env: Record<string, string> = {}, prefix = '') {
+  const bodies: Buffer[] = []
+  const service = await openService(async (incoming, outgoing) => {
+    bodies.push(await bytesOf(incoming))
+    outgoing.writeHead(204).end()
+  })
+  const house = await openHouse({ serviceUrl: service.url + prefix, env })
+  return { house, service, bodies }
+}
+
+describe('a request', () => {
+  test.each([
+    '/v2/shipments',
+    '/v2/',
+    '/v2/quote?pickup=10314&pickup=2&x=%2F..%2f&empty=&flag&sp=a+b%20c',
+    '/v2/a//b/./c/../d/?',
+    '/v2/%41%2fb%3Fc%252e',
+    "/v2/!$&'()*+,;=:@|^~[]",
+    '/v2/x?a=?b=#c',
+    '/%76%32/x',
+  ])('keeps its target, such as %s, to the letter', async (target) => {
+    const { house, service } = await houseBeforeRecorder()
+    const reply = await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
+    expect(reply.status).toBe(204)
+    expect(service.requests[0]?.url).toBe(target)
+  })
+
+  test('goes below the path prefix of the service', async () => {
+    const { house, service } = await houseBeforeRecorder({}, '/edge/api/v2/')
+    await get(house, '/v2/shipments?x=1')
+    await post(house, '/oauth2/token', 'grant_type=client_credentials')
+    await get(house, '/getShipment.php?number=TL-1')
+    expect(service.requests.map(({ url }) => url)).toEqual([
+      '/edge/api/v2/shipments?x=1',
+      '/edge/api/oauth2/token',
+      '/edge/api/v2/shipments/TL-1',
+    ])
+  })
+
+  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'])(
+    'keeps its method: %s',
+    async (method) => {
+      const { house, service } = await houseBeforeRecorder()
+      expect((await send(house, `${method} /v2/x HTTP/1.1\r\n${HEAD}\r\n`)).status).toBe(204)
+      expect(service.requests[0]?.method).toBe(method)
+    },
+  )
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'GET'])('keeps its body over %s, byte for byte', async (method) => {
+    const { house, service, bodies } = await houseBeforeRecorder()
+    const head = `${method} /v2/x HTTP/1.1\r\n${HEAD}Content-Type: image/png\r\n`
+    await send(house, `${head}Content-Length: ${ALL_BYTES.length}\r\n\r\n`, ALL_BYTES)
+    await send(house, `${head}Transfer-Encoding: chunked\r\n\r\n100\r\n`, ALL_BYTES, '\r\n0\r\n\r\n')
+    expect(bodies).toEqual([ALL_BYTES, ALL_BYTES])
+    expect(service.requests[0]?.headers['content-length']).toBe('256')
+  })
+
+  test('without a body has none', async () => {
+    const { house, service, bodies } = await houseBeforeRecorder()
+    await send(house, `POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`)
+    await send(house, `DELETE /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+    expect(bodies.map((body) => body.length)).toEqual([0, 0])
+    expect(service.requests.map(({ headers }) => headers['transfer-encoding'])).toEqual([undefined, undefined])
+  })
+
+  test('keeps its headers: their order, their spelling, their repetition and their bytes', async () => {
+    const { house, service } = await houseBeforeRecorder()
+    const kept = [
+      ['Accept', 'application/json'],
+      ['X-TWICE', 'one'],
+      ['x-twice', 'two, three'],
+      ['Content-Encoding', 'br'],
+      ['If-Match', '"7"'],
+      ['Cookie', 'a=b; c=d'],
+      ['User-Agent', 'Old/1.0 (\xe9)'],
+      ['Accept-Encoding', 'gzip, br'],
+      ['Idempotency-Key', 'k-1'],
+    ] as const
+    const head = kept.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+    await send(house, `GET /v2/x HTTP/1.1\r\n${HEAD}${head}\r\n`)
+    const [request] = service.requests
+    expect(request && lines(request)).toEqual(kept)
+  })
+
+  test('leaves behind what concerns the connection alone', async () => {
+    const { house, service } = await houseBeforeRecorder()
+    const left = [
+      'Keep-Alive: timeout=5',
+      'Proxy-Connection: keep-alive',
+      'Proxy-Authorization: Basic eA==',
+      'TE: trailers',
+      'Trailer: X-Sum',
+      'X-Only-Here: 1',
+      'x-and-this: 2',
+      'Expect: 100-continue',
+    ]
+    const wire = await dial(house)
+    wire.write(`GET /v2/x HTTP/1.1\r\nHost: gateway.example\r\nConnection: close, X-Only-Here,X-AND-THIS\r\n`)
+    wire.write(`${left.join('\r\n')}\r\nX-Stays: 3\r\n\r\n`)
+    await wire.closed()
+    const [request] = service.requests
+    expect(request && lines(request)).toEqual([['X-Stays', '3']])
+    expect(request?.headers['connection']).not.toContain('x-only-here')
+    expect(request?.headers.host).not.toBe('gateway.example')
+  })
+
+  test('leaves behind headers that some servers take for others', async () => {
+    const { house, service, bodies } = await houseBeforeRecorder()
+    const mistakable = [
+      'Content_Length: 3',
+      'Transfer_Encoding: chunked',
+      'transfer.encoding: chunked',
+      'Transfer~Encoding: chunked',
+      'X_Request_Id: mine',
+      'AUTHORIZATION_: Basic eA==',
+      '_: 1',
+    ]
+    const head = `POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 5\r\n${mistakable.join('\r\n')}\r\nX-2-Stays: 3\r\n\r\n`
+    expect((await send(house, `${head}hello`)).status).toBe(204)
+    const [request] = service.requests
+    expect(request && lines(request).sort()).toEqual([
+      ['X-2-Stays', '3'],
+      ['content-length', '5'],
+    ])
+    expect(bodies.map(String)).toEqual(['hello'])
+  })
+
+  test('is answered 100 Continue by the gateway itself', async () => {
+    const { house, bodies } = await houseBeforeRecorder()
+    const wire = await dial(house)
+    wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
+    await wire.until(/ 100 Continue\r\n\r\n/)
+    wire.write('ok')
+    await wire.until(/ 204 /)
+    expect(bodies).toEqual([Buffer.from('ok')])
+  })
+
+  test('over HTTP/1.0 works', async () => {
+    const { house, bodies } = await houseBeforeRecorder()
+    const reply = await send(house, 'POST /v2/x HTTP/1.0\r\nContent-Length: 2\r\n\r\nok')
+    expect(reply.status).toBe(204)
+    expect(bodies).toEqual([Buffer.from('ok')])
+  })
+
+  test.each([
+    '/v2/..',
+    '/v2/../',
+    '/v2/../admin',
+    '/v2/x/../../admin',
+    '/v2/%2e%2e/admin',
+    '/v2/%2E./admin',
+    '/v2/.%2e/admin',
+    '/v2/..%2fadmin',
+    '/v2/..%5cadmin',
+    '/v2/x%2f..%2f..%2fadmin',
+    '/v2/../oauth2/token',
+    '/v2/%2e%2e/v2x/',
+  ])('that would leave /v2/, such as %s, is 400', async (target) => {
+    const { house, service } = await houseBeforeRecorder()
+    const reply = await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
+    expect(reply.status).toBe(400)
+    expect(reply.json.Message).toContain('/v2/')
+    expect(service.requests).toEqual([])
+  })
+
+  test('with a backslash for a slash is 400', async () => {
+    const { house, service } = await houseBeforeRecorder()
+    for (const target of ['/v2/..\\admin', '/v2\\..\\admin', '/v2/a\\b']) {
+      expect((await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)).status).toBe(400)
+    }
+    expect(service.requests).toEqual([])
+  })
+
+  test.each(['/v2', '/V2/x', '//v2/x', '/quotes/v2/x', '/oauth2', '/oauth2/token/', '/oauth2/revoke', '/v3/x', '/'])(
+    'for anything else, such as %s, does not reach the service',
+    async (target) => {
+      const { house, service } = await houseBeforeRecorder()
+      await send(house, `POST ${target} HTTP/1.1\r\n${HEAD}\r\n`)
+      expect(service.requests).toEqual([])
+    },
+  )
+
+  test('for a token is POST', async () => {
+    const { house, service } = await houseBeforeRecorder()
+    for (const method of ['GET', 'PUT', 'HEAD']) {
+      const reply = await send(house, `${method} /oauth2/token HTTP/1.1\r\n${HEAD}\r\n`)
+      expect(reply.status).toBe(405)
+      expect(reply.headers.get('allow')).toEqual(['POST'])
+    }
+    expect(service.requests).toEqual([])
+  })
+})
+
+describe('the credential of a request', () => {
+  const paths = ['/v2/x', '/oauth2/token']
+  const ask = (house: House, path: string, authorization?: string) =>
+    send(
+      house,
+      `POST ${path} HTTP/1.1\r\n${HEAD}${authorization === undefined ? '' : `authorization: ${authorization}\r\n`}\r\n`,
+    )
+
+  test.each(paths)("in client mode is the caller's own, as it is, at %s", async (path) => {
+    const { house, service } = await houseBeforeRecorder()
+    const sent = [basic('acme', 'x'), 'Bearer abc', 'bAsIc  nonsense', 'Digest username="x"', undefined]
+    for (const authorization of sent) await ask(house, path, authorization)
+    expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(sent)
+  })
+
+  test.each(paths)("in fixed mode is the gateway's, whatever the caller sent, at %s", async (path) => {
+    const { house, service } = await houseBeforeRecorder(FIXED)
+    const sent = [basic('acme', 'x'), 'Digest username="x"', 'Bearer', undefined]
+    for (const authorization of sent) await ask(house, path, authorization)
+    const own = basic(FIXED.V2_CLIENT_ID, FIXED.V2_CLIENT_SECRET)
+    expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(sent.map(() => own))
+    for (const { rawHeaders } of service.requests) {
+      expect(rawHeaders.filter((name) => name.toLowerCase() === 'authorization')).toHaveLength(1)
+    }
+  })
+
+  test("in fixed mode a token of the caller's own goes through", async () => {
+    const { house, service } = await houseBeforeRecorder(FIXED)
+    for (const token of ['Bearer abc', 'bearer def']) await ask(house, '/v2/x', token)
+    expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer abc', 'bearer def'])
+  })
+
+  test('a token asked for through the gateway is good through the gateway', async () => {
+    const house = await openHouse({ sandbox: { auth: 'bearer' } })
+    const granted = await post(
+      house,
+      '/oauth2/token',
+      new URLSearchParams({ grant_type: 'client_credentials' }).toString(),
+      {
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+    )
+    expect(granted.status).toBe(200)
+    const trip = { pickup: '10314', delivery: '33166' }
+    const refused = await post(house, '/v2/quote', trip)
+    expect(refused.status).toBe(401)
+    expect(refused.headers.get('www-authenticate')).toMatch(/^Bearer /)
+    const quoted = await post(house, '/v2/quote', trip, { authorization: `Bearer ${granted.json.access_token}` })
+    expect(quoted.status).toBe(200)
+    expect(quoted.json.price).toEqual(expect.any(Number))
+  })
+})
+
+describe('a reply', () => {
+  /** A house before a service whose reply is these bytes. */
+  async function replying(...bytes: readonly (string | Buffer)[]) {
+    const service = await openService((incoming) => {
+      incoming.resume()
+      for (const part of bytes) incoming.socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part)
+      incoming.socket.end()
+    })
+    return openHouse({ serviceUrl: service.url })
+  }
+  const ask = (house: House, method = 'GET') => send(house, `${method} /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+
+  test('keeps its status, its headers and every byte of its body', async () => {
+    const head = [
+      'HTTP/1.1 207 Whatever',
+      'Content-Type: image/png',
+      'Set-Cookie: a=1; Path=/',
+      'Set-Cookie: b=2',
+      'Link: </a>',
+      'Link: </b>',
+      'X-Name: Zo\xeb',
+      'ETag: W/"x"',
+      'Content-Length: 256',
+    ].join('\r\n')
+    const reply = await ask(await replying(`${head}\r\n\r\n`, ALL_BYTES))
+    expect(reply.status).toBe(207)
+    expect(reply.body).toBe(ALL_BYTES.toString('latin1'))
+    expect(reply.headers.get('content-type')).toEqual(['image/png'])
+    expect(reply.headers.get('set-cookie')).toEqual(['a=1; Path=/', 'b=2'])
+    expect(reply.headers.get('link')).toEqual(['</a>', '</b>'])
+    expect(reply.headers.get('x-name')).toEqual(['Zo\xeb'])
+    expect(reply.headers.get('etag')).toEqual(['W/"x"'])
+    expect(reply.headers.get('content-length')).toEqual(['256'])
+  })
+
+  test('in chunks keeps its bytes', async () => {
+    const reply = await ask(
+      await replying(
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100\r\n',
+        ALL_BYTES,
+        '\r\n3\r\nend\r\n0\r\n\r\n',
+      ),
+    )
+    expect(reply.body).toBe(`${ALL_BYTES.toString('latin1')}end`)
+  })
+
+  test('that is compressed stays so, whether asked for or not', async () => {
+    const packed = gzipSync('{"a":1}')
+    const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`
+    const reply = await ask(await replying(head, packed))
+    expect(reply.headers.get('content-encoding')).toEqual(['gzip'])
+    expect(Buffer.from(reply.body, 'latin1')).toEqual(packed)
+  })
+
+  test.each([204, 304])('of status %i has no body', async (status) => {
+    const reply = await ask(await replying(`HTTP/1.1 ${status} X\r\nETag: "1"\r\n\r\n`))
+    expect(reply.status).toBe(status)
+    expect(reply.headers.get('etag')).toEqual(['"1"'])
+    expect(reply.body).toBe('')
+  })
+
+  test('to HEAD keeps its length and has no body, and the connection is good for more', async () => {
+    const service = await openService((_, outgoing) => outgoing.writeHead(200, { 'content-length': '12345' }).end())
+    const house = await openHouse({ serviceUrl: service.url })
+    const wire = await dial(house)
+    for (const _ of [1, 2]) wire.write('HEAD /v2/x HTTP/1.1\r\nHost: x\r\n\r\n')
+    wire.write(`HEAD /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+    const text = await wire.closed()
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(3)
+    expect(text.match(/content-length: 12345/g)).toHaveLength(3)
+    expect(text).toMatch(/\r\n\r\n$/)
+  })
+
+  test.each([301, 302, 307, 308, 400, 404, 418, 429, 500, 503])(
+    'of status %i is handed on as it is',
+    async (status) => {
+      const head = `HTTP/1.1 ${status} X\r\nLocation: http://elsewhere.example/\r\nRetry-After: 7\r\nContent-Length: 4\r\n\r\n`
+      const reply = await ask(await replying(head, 'Oops'))
+      expect(reply.status).toBe(status)
+      expect(reply.headers.get('location')).toEqual(['http://elsewhere.example/'])
+      expect(reply.headers.get('retry-after')).toEqual(['7'])
+      expect(reply.body).toBe('Oops')
+    },
+  )
+
+  test('leaves behind what concerns the connection alone', async () => {
+    const left =
+      'Connection: close, X-Mine\r\nKeep-Alive: timeout=1\r\nX-Mine: 1\r\nProxy-Authenticate: x\r\nTrailer: y'
+    const reply = await ask(await replying(`HTTP/1.1 200 OK\r\n${left}\r\nX-Yours: 2\r\nContent-Length: 0\r\n\r\n`))
+    for (const name of ['x-mine', 'keep-alive', 'proxy-authenticate', 'trailer']) {
+      expect(reply.headers.has(name), name).toBe(false)
+    }
+    expect(reply.headers.get('x-yours')).toEqual(['2'])
+    expect(reply.headers.get('connection')).toEqual(['close'])
+  })
+
+  test('carries the request id that the service was told, once', async () => {
+    const service = await openService(({ headers }, outgoing) =>
+      outgoing.writeHead(200, { 'x-request-id': 'theirs', 'x-told': String(headers['x-request-id']) }).end(),
+    )
+    const house = await openHouse({ serviceUrl: service.url })
+    const reply = await ask(house)
+    expect(reply.headers.get('x-request-id')).toEqual(reply.headers.get('x-told'))
+    expect(reply.headers.get('x-told')?.[0]).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  test('is not one of version 1: it carries no Deprecation', async () => {
+    const house = await openHouse()
+    expect((await get(house, '/v2/shipments/x')).headers.get('deprecation')).toBeNull()
+  })
+
+  test('begins before the service has ended it, and the request before the caller has', async () => {
+    const service = await openService(async (incoming, outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'text/plain' })
+      for await (const chunk of incoming) outgoing.write(String(chunk).toUpperCase())
+      outgoing.end()
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    const wire = await dial(house)
+    wire.write(`POST /v2/echo HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+    for (const word of ['one', 'two', 'six']) {
+      wire.write(`3\r\n${word}\r\n`)
+      await wire.until(new RegExp(word.toUpperCase()))
+    }
+    wire.write('0\r\n\r\n')
+    expect(await wire.closed()).toMatch(/0\r\n\r\n$/)
+  })
+
+  test('of any size is never held: who sends waits for who reads, both ways', async () => {
+    const size = 192 * 1024 * 1024
+    const block = Buffer.alloc(256 * 1024, 'x')
+    /** Counts how far the sender is ahead of the reader, who takes its time. */
+    const race = () => {
+      let sent = 0
+      let read = 0
+      let mostAhead = 0
+      const blocks = function* () {
+        for (; sent < size; sent += block.length) yield block
+      }
+      return {
+        blocks: Readable.from(blocks()),
+        readAll: async (stream: AsyncIterable<Uint8Array>) => {
+          for await (const chunk of stream) {
+            read += chunk.length
+            mostAhead = Math.max(mostAhead, sent - read)
+            await new Promise(setImmediate)
+          }
+          return { read, mostAhead }
+        },
+      }
+    }
+    const up = race()
+    const down = race()
+    const uploaded = Promise.withResolvers<{ read: number; mostAhead: number }>()
+    const service = await openService(async (incoming, outgoing) => {
+      uploaded.resolve(await up.readAll(incoming))
+      down.blocks.pipe(outgoing)
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    const upload = httpRequest(`${house.url}/v2/x`, { method: 'POST' })
+    up.blocks.pipe(upload)
+    // The event's arguments, as Node documents them.
+    const [reply] = (await once(upload, 'response')) as [IncomingMessage]
+    for (const { read, mostAhead } of [await down.readAll(reply), await uploaded.promise]) {
+      expect(read).toBe(size)
+      // What the system's own buffers take on the way.
+      expect(mostAhead).toBeLessThan(size / 2)
+    }
+  })
+})
+
+describe('when something breaks', () => {
+  test('a service that cannot be reached is 502', async () => {
+    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
+    const { status, json, headers } = await get(house, '/v2/shipments/x')
+    expect(status).toBe(502)
+    expect(json.Message).toMatch(/cannot be reached/)
+    expect(headers.get('x-request-id')).toBeTruthy()
+  })
+
+  test('a service that hangs up before it answers is 502', async () => {
+    const service = await openService((incoming) => incoming.socket.destroy())
+    const house = await openHouse({ serviceUrl: service.url })
+    expect((await get(house, '/v2/shipments/x')).status).toBe(502)
+  })
+
+  test('a service that does not answer in time is 504', async () => {
+    const service = await openService((incoming) => incoming.resume())
+    const house = await openHouse({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '200' } })
+    const { status, json } = await get(house, '/v2/shipments/x')
+    expect(status).toBe(504)
+    expect(json.Message).toMatch(/in time/)
+  })
+
+  test('a call that finds no free connection in time is 503, and no sign of a failing service', async () => {
+    const service = await openService((incoming, outgoing) => {
+      incoming.resume()
+      if (incoming.url !== '/v2/drip') return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
+      const dripping = setInterval(() => outgoing.write('drip'), DRIP_MS)
+      outgoing.once('close', () => clearInterval(dripping))
+    })
+    const env = { UPSTREAM_CONNECTIONS: '1', UPSTREAM_TIMEOUT_MS: '300' }
+    const house = await openHouse({ serviceUrl: service.url, env })
+    const quote = () => post(house, '/getShippingQuote.php', quoteExample)
+    const dripping = await dial(house)
+    dripping.write(`GET /v2/drip HTTP/1.1\r\n${HEAD}Authorization: ${basic()}\r\n\r\n`)
+    await dripping.until(/drip/)
+
+    // As many as would open the circuit.
+    const waiting = Array.from({ length: 20 }, () => [get(house, '/v2/shipments/x'), quote()]).flat()
+    for (const { status, headers, json } of await Promise.all(waiting)) {
+      expect({ status, later: headers.get('retry-after') }).toEqual({ status: 503, later: '1' })
+      expect(json.Message).toMatch(/connections to the service are taken/)
+    }
+    expect(service.requests).toHaveLength(1)
+    dripping.hangUp()
+    expect((await quote()).status).toBe(200)
+  })
+
+  test('a reply that breaks off breaks off for the caller, and does not look whole', async () => {
+    const service = await openService((_, outgoing) => {
+      outgoing.writeHead(200, { 'content-length': '100' })
+      outgoing.write('half', () => outgoing.destroy())
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    await expect(get(house, '/v2/shipments/x')).rejects.toThrow()
+  })
+
+  test('a caller whose connection breaks ends the call at the service', async () => {
+    const arrived = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<void>()
+    const service = await openService((incoming, outgoing) => {
+      incoming.resume()
+      outgoing.once('close', gone.resolve)
+      arrived.resolve()
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    const wire = await dial(house)
+    wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+    await arrived.promise
+    // One that only says that it sends no more may be waiting for its answer.
+    wire.reset()
+    await gone.promise
+    expect((await get(house, '/healthz')).status).toBe(200)
+  })
+
+  test('a caller that hangs up while it sends ends the call at the service', async () => {
+    const arrived = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<unknown>()
+    const service = await openService((incoming) => {
+      incoming.once('error', gone.resolve).once('data', () => arrived.resolve())
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    const wire = await dial(house)
+    wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nhalf`)
+    await arrived.promise
+    wire.hangUp()
+    expect(await gone.promise).toBeInstanceOf(Error)
+  })
+
+  test('a caller that hangs up while it reads ends the reply', async () => {
+    const gone = Promise.withResolvers<void>()
+    const service = await openService((_, outgoing) => {
+      outgoing.once('close', gone.resolve)
+      Readable.from(
+        (function* () {
+          for (;;) yield Buffer.alloc(65_536, 'x')
+        })(),
+      ).pipe(outgoing)
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    const wire = await dial(house)
+    wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+    await wire.until(/xxxx/)
+    wire.hangUp()
+    await gone.promise
+  })
+
+  test('a body on a connection is read even if nobody wants it', async () => {
+    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
+    const wire = await dial(house)
+    wire.write('POST /v2/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello')
+    await wire.until(/ 502 /)
+    wire.write(`GET /healthz HTTP/1.1\r\n${HEAD}\r\n`)
+    expect(await wire.closed()).toMatch(/HTTP\/1\.1 502 [\s\S]*HTTP\/1\.1 200 OK/)
+  })
+})

@@ -1,0 +1,596 @@
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { dial, repliesIn, send } from '../http/wire.ts'
+
+const QUOTE = '/getShippingQuote.php'
+const BOOKING = '/createShipment.php'
+const AUTHORIZATION = `Authorization: ${basic()}`
+const BODY = JSON.stringify(quoteExample)
+const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'truck_ext', transport_type: 'open' }
+
+const JSON_LABEL = { 'content-type': 'application/json' }
+const FORM_LABEL = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** The body of the last request that the service was sent. */
+function lastBody(house: House) {
+  return JSON.parse(house.sandbox.requests.at(-1)?.body ?? 'null')
+}
+
+function form(fields: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(fields).toString()
+}
+
+/** Books with this body and gives what the service was told. */
+async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
+  const house = await openHouse()
+  const answer = await post(house, BOOKING, body, headers)
+  expect(answer.text).toContain('"Yes"')
+  return lastBody(house)
+}
+
+/** Sends what cannot be accepted and gives the answer, having seen that nothing was sent on. */
+async function refused(
+  body: string | object | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+  path = BOOKING,
+) {
+  const house = await openHouse()
+  const answer = await post(house, path, body, headers)
+  expect(house.sandbox.requests).toEqual([])
+  return answer
+}
+
+describe('the body decides, not its label', () => {
+  const labels = [
+    'application/json',
+    'application/x-www-form-urlencoded',
+    'text/plain',
+    'text/xml; charset=utf-8',
+    'image/png',
+    'nonsense',
+    '',
+    'multipart/form-data; boundary=x',
+  ]
+  const bodies = [
+    ['JSON', BODY],
+    ['a form', form(quoteExample)],
+  ] as const
+  test.each(bodies.flatMap(([kind, body]) => labels.map((label) => [kind, label, body] as const)))(
+    '%s that is labelled "%s" is read',
+    async (_, label, body) => {
+      const house = await openHouse()
+      const { status } = await post(house, QUOTE, body, { 'content-type': label })
+      expect(status).toBe(200)
+      expect(lastBody(house)).toEqual(TRIP)
+    },
+  )
+
+  test.each(bodies)('%s without any label is read', async (_, body) => {
+    const house = await openHouse()
+    const reply = await send(
+      house,
+      `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    expect(reply.status).toBe(200)
+    expect(reply.json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
+    expect(lastBody(house)).toEqual(TRIP)
+  })
+
+  test('JSON may begin with a byte order mark and blanks, and end with some', async () => {
+    const house = await openHouse()
+    for (const body of [`\ufeff${BODY}`, ` \r\n\t${BODY}\r\n`, `\ufeff \r\n${BODY}\n\n`]) {
+      expect((await post(house, QUOTE, body)).status).toBe(200)
+      expect(lastBody(house)).toEqual(TRIP)
+    }
+  })
+
+  test.each([
+    ['an empty body', ''],
+    ['blanks', ' \r\n '],
+    ['a list', '[{"ReferenceNumber":"1"}]'],
+    ['a string', '"ReferenceNumber=1"'],
+    ['a number', '17'],
+    ['null', 'null'],
+    ['half an object', '{"ReferenceNumber":"1"'],
+    ['an object and more', '{"ReferenceNumber":"1"} x'],
+    ['a single quote for a double one', "{'ReferenceNumber':'1'}"],
+    ['a page', '<html><a href="?x=1">x</a></html>'],
+    ['XML', '<?xml version="1.0"?><booking/>'],
+    ['words', 'please book a truck'],
+    ['multipart', '--x\r\nContent-Disposition: form-data; name="ReferenceNumber"\r\n\r\n1\r\n--x--\r\n'],
+  ])('%s is 400, in one line that says what to send', async (_, body) => {
+    const { status, json } = await refused(body)
+    expect(status).toBe(400)
+    expect(json).toEqual({ Message: expect.stringMatching(/^[^\r\n]{10,}$/), TransportationBooked: 'No' })
+    const quote = await refused(body, {}, QUOTE)
+    expect(quote.json).toEqual({ Cost: '', ShipmentNumber: '', Message: json.Message })
+  })
+})
+
+describe('the encoding of a body', () => {
+  const NAME = 'Zoë Müller – “Lot”'
+  // Windows-1252 by hand: é is the same in ISO-8859-1, the dash and the quotation marks are not.
+  const NAME_1252 = Buffer.from('Zo\xeb M\xfcller \x96 \x93Lot\x94', 'latin1')
+
+  function json1252(): Buffer<ArrayBuffer> {
+    const [before, after] = JSON.stringify({ ...bookingExample, PickupName: '@@' }).split('@@')
+    return Buffer.concat([Buffer.from(before ?? ''), NAME_1252, Buffer.from(after ?? '')])
+  }
+
+  test('is UTF-8', async () => {
+    expect((await booked({ ...bookingExample, PickupName: NAME })).pickup.contact_name).toBe(NAME)
+    expect((await booked(form({ ...bookingExample, PickupName: NAME }))).pickup.contact_name).toBe(NAME)
+  })
+
+  test.each(['', 'application/json', 'application/json; charset=utf-8', 'text/plain; charset=windows-1252'])(
+    'is Windows-1252 where it is not UTF-8, labelled "%s"',
+    async (label) => {
+      expect((await booked(json1252(), { 'content-type': label })).pickup.contact_name).toBe(NAME)
+    },
+  )
+
+  test('is Windows-1252 in the escapes of a form as well', async () => {
+    const escaped = [...NAME_1252].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+    const body = `${form({ ...bookingExample, PickupName: '' })}&PickupName=${escaped}`
+    expect((await booked(body, FORM_LABEL)).pickup.contact_name).toBe(NAME)
+  })
+
+  test('is the one that charset names', async () => {
+    const [before, after] = JSON.stringify({ ...bookingExample, PickupName: '@@' }).split('@@')
+    const body = Buffer.concat([Buffer.from(before ?? ''), Buffer.from([0xb1, 0xb9]), Buffer.from(after ?? '')])
+    const label = { 'content-type': 'application/json; charset=ISO-8859-2' }
+    expect((await booked(body, label)).pickup.contact_name).toBe('ąš')
+  })
+
+  test.each([
+    ['gzip', gzipSync(BODY)],
+    ['deflate', deflateSync(BODY)],
+    ['deflate', deflateRawSync(BODY)],
+    ['identity', Buffer.from(BODY)],
+  ])('may be %s', async (encoding, bytes) => {
+    const house = await openHouse()
+    expect((await post(house, QUOTE, Uint8Array.from(bytes), { 'content-encoding': encoding })).status).toBe(200)
+    expect(lastBody(house)).toEqual(TRIP)
+  })
+
+  test('that is not known, or not what it says, is 400', async () => {
+    for (const encoding of ['br', 'gzip', 'gzip, gzip']) {
+      expect((await refused(BODY, { 'content-encoding': encoding }, QUOTE)).status).toBe(400)
+    }
+  })
+})
+
+describe('old ways of HTTP', () => {
+  const length = `Content-Length: ${BODY.length}`
+
+  test('a chunked body', async () => {
+    const house = await openHouse()
+    const chunks = [BODY.slice(0, 7), BODY.slice(7, 300), BODY.slice(300)]
+    const body = chunks.map((chunk) => `${chunk.length.toString(16)};x=y\r\n${chunk}\r\n`).join('')
+    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\n`
+    const reply = await send(house, `${head}Transfer-Encoding: chunked\r\n\r\n`, body, '0\r\n\r\n')
+    expect(reply.status).toBe(200)
+    expect(lastBody(house)).toEqual(TRIP)
+  })
+
+  test('Expect: 100-continue is answered before the body is sent', async () => {
+    const house = await openHouse()
+    const wire = await dial(house)
+    wire.write(`POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\n`)
+    wire.write(`Expect: 100-continue\r\n${length}\r\n\r\n`)
+    expect(await wire.until(/\r\n\r\n/)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    wire.write(BODY)
+    const [, reply] = repliesIn(await wire.closed())
+    expect(reply?.status).toBe(200)
+    expect(lastBody(house)).toEqual(TRIP)
+  })
+
+  test('HTTP/1.0 without a Host', async () => {
+    const house = await openHouse()
+    const reply = await send(house, `POST ${QUOTE} HTTP/1.0\r\n${AUTHORIZATION}\r\n${length}\r\n\r\n${BODY}`)
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('transfer-encoding')).toBeUndefined()
+    expect(reply.json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
+  })
+
+  test('HTTP/1.1 with Connection: close closes after the reply', async () => {
+    const house = await openHouse()
+    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\n${length}\r\n`
+    const reply = await send(house, `${head}Connection: close\r\n\r\n${BODY}`)
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('connection')).toEqual(['close'])
+  })
+
+  test('one connection carries several calls, also after one that was refused', async () => {
+    const house = await openHouse()
+    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\n`
+    const wire = await dial(house)
+    wire.write(`${head}${length}\r\n\r\n${BODY}`)
+    await wire.until(/"ShipmentNumber":"WTS/)
+    wire.write(`${head}Content-Length: 5\r\n\r\nwords`)
+    await wire.until(/ 400 /)
+    wire.write(`${head}Connection: close\r\n${length}\r\n\r\n${BODY}`)
+    expect(repliesIn(await wire.closed()).map(({ status }) => status)).toEqual([200, 400, 200])
+  })
+})
+
+describe('values', () => {
+  test('numbers and booleans are read as strings, digit for digit', async () => {
+    const body = JSON.stringify({ ...bookingExample, ReferenceNumber: 0, Year: 0, Make: true, PickupZip: 0 })
+      .replace('"ReferenceNumber":0', '"ReferenceNumber":12345678901234567890')
+      .replace('"Year":0', '"Year":2023')
+      .replace('"PickupZip":0', '"PickupZip":2134')
+    expect(await booked(body, JSON_LABEL)).toMatchObject({
+      external_id: '12345678901234567890',
+      vehicles: [{ year: 2023, make: 'true' }],
+      pickup: { zipcode: 2134 },
+    })
+  })
+
+  test('null, nothing and blanks are absent', async () => {
+    const body = { ...bookingExample, PickupName: null, DeliveryName: '', PickupCity: ' \t\r\n' }
+    const { pickup, delivery } = await booked(body)
+    for (const key of ['city', 'contact_name', 'location_name']) expect(pickup).not.toHaveProperty(key)
+    expect(delivery).not.toHaveProperty('contact_name')
+  })
+
+  test('are trimmed', async () => {
+    const { pickup, external_id } = await booked({
+      ...bookingExample,
+      PickupCity: '  Staten Island \r\n',
+      ReferenceNumber: ' R-1 ',
+    })
+    expect(pickup.city).toBe('Staten Island')
+    expect(external_id).toBe('R-1')
+  })
+
+  test.each([
+    ['an object', { line: 'x' }],
+    ['a list', ['x']],
+    ['an empty object', {}],
+  ])('%s where a field is flat is a problem of that field', async (_, nested) => {
+    const { status, json } = await refused({ ...bookingExample, PickupCity: nested })
+    expect(status).toBe(422)
+    expect(json.Message).toMatch(/^PickupCity .*object or a list/)
+  })
+
+  test('of 4 KiB pass, longer ones are a problem of their field', async () => {
+    // é takes two bytes, and blanks around do not count.
+    const most = 'é'.repeat(2048)
+    expect((await booked({ ...bookingExample, PickupAddress: ` ${most} ` })).pickup.address).toBe(most)
+    const { status, json } = await refused({ ...bookingExample, PickupAddress: `${most}x` })
+    expect(status).toBe(422)
+    expect(json.Message).toMatch(/^PickupAddress .*4096 bytes/)
+  })
+
+  test('of unknown fields are not looked at', async () => {
+    const unknown = { Foo: 'x'.repeat(5000), Bar: { deep: [1] }, __sneaky: null }
+    expect(await booked({ ...bookingExample, ...unknown })).toEqual(await booked(bookingExample))
+  })
+})
+
+describe('field names', () => {
+  test.each(['PickupPhNo.', 'PickupPhNo', 'PickupPhNo_', 'PICKUPPHNO', 'pickupphno.', 'pICKUPpHnO_'])(
+    '%s is PickupPhNo.',
+    async (name) => {
+      const { 'PickupPhNo.': phone, ...rest } = bookingExample
+      expect((await booked({ ...rest, [name]: phone })).pickup.contact_phone).toBe('7185550100')
+      expect((await booked(form({ ...rest, [name]: phone }))).pickup.contact_phone).toBe('7185550100')
+    },
+  )
+
+  test('two spellings that agree are one, and a blank one does not count', async () => {
+    const body = { ...bookingExample, PickupPhNo: bookingExample['PickupPhNo.'], PICKUPPHNO_: '' }
+    expect((await booked(body)).pickup.contact_phone).toBe('7185550100')
+  })
+
+  test.each([
+    ['in JSON', { ...bookingExample, PickupPhNo_: '214-555-9999' }],
+    ['in a form', form({ ...bookingExample, PickupPhNo_: '214-555-9999' })],
+    ['written twice', `${form(bookingExample)}&PickupPhNo.=2145559999`],
+    ['written twice in JSON', JSON.stringify(bookingExample).replace('{', '{"PickupPhNo.":"2145559999",')],
+  ])('two spellings that disagree, %s, are a problem', async (_, body) => {
+    const { status, json } = await refused(body)
+    expect(status).toBe(422)
+    expect(json.Message).toMatch(/^PickupPhNo\. .*different values/)
+  })
+
+  test('__proto__, constructor and prototype are data, and change nothing', async () => {
+    const plain = await booked(bookingExample)
+    const sneaky =
+      '{"__proto__":{"PickupZip":"99999","isAdmin":"yes"},"constructor":{"prototype":{"x":1}},"prototype":"p",'
+    expect(await booked(JSON.stringify(bookingExample).replace('{', sneaky))).toEqual(plain)
+    expect(await booked(`${form(bookingExample)}&__proto__=1&constructor=2&prototype[x]=3`)).toEqual(plain)
+    expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('isAdmin')
+    expect({}).not.toHaveProperty('x')
+  })
+
+  test('that are unknown are counted in the log', async () => {
+    const house = await openHouse()
+    await post(house, BOOKING, { ...bookingExample, Foo: '1', toString: '2', __proto: '3' })
+    expect(house.lines().find(({ msg }) => msg === 'call')).toMatchObject({ unknown_fields: 3 })
+  })
+
+  test('ActionName is compared without case, blanks, underscores and dashes', async () => {
+    const house = await openHouse()
+    for (const ActionName of ['Get Rate', 'GETRATE', 'get_rate', 'Get-Quote', ' g e t quote ']) {
+      expect((await post(house, QUOTE, { ...quoteExample, ActionName })).status).toBe(200)
+    }
+    for (const ActionName of ['MakeBooking', 'make booking', 'CREATE_SHIPMENT', '']) {
+      const body = { ...bookingExample, ActionName, ReferenceNumber: `R-${ActionName.length}` }
+      expect((await post(house, BOOKING, body)).status).toBe(200)
+    }
+  })
+
+  test.each([
+    [QUOTE, ['Get Rate', 'Get Quote', 'Update Rate', 'Update Quote', 'Approve Rate', 'Accept Quote']],
+    ['/ConfirmBooking', ['MakeBooking', 'Create Shipment']],
+  ])('an ActionName that %s does not know is 422 with those that it knows', async (path, accepted) => {
+    const { status, json } = await refused({ ...bookingExample, ActionName: 'Cancel Rate' }, {}, path)
+    expect(status).toBe(422)
+    for (const name of accepted) expect(json.Message).toContain(name)
+  })
+
+  test('an ActionName that is an object or a list is a problem, not the default', async () => {
+    const { status, json } = await refused({ ...quoteExample, ActionName: ['Accept Rate'] }, {}, QUOTE)
+    expect(status).toBe(422)
+    expect(json.Message).toMatch(/^ActionName /)
+  })
+
+  test('any ActionName will do where the path says the action', async () => {
+    const house = await openHouse()
+    await post(house, BOOKING, bookingExample)
+    const named = { ReferenceNumber: bookingExample.ReferenceNumber, ActionName: 'Whatever It Was' }
+    expect((await get(house, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
+    expect((await post(house, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
+    expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
+  })
+})
+
+describe('limits', () => {
+  const filled = (fields: number) =>
+    Object.fromEntries(Array.from({ length: fields }, (_, i) => [`Unknown${i}`, String(i)]))
+  const known = Object.keys(bookingExample).length
+
+  test('200 fields pass, 201 are 422', async () => {
+    await booked({ ...bookingExample, ...filled(200 - known) })
+    await booked(form({ ...bookingExample, ...filled(200 - known) }))
+    for (const body of [
+      { ...bookingExample, ...filled(201 - known) },
+      form({ ...bookingExample, ...filled(201 - known) }),
+    ]) {
+      const { status, json } = await refused(body)
+      expect(status).toBe(422)
+      expect(json).toEqual({ Message: expect.stringContaining('200 fields'), TransportationBooked: 'No' })
+    }
+  })
+
+  const padded = (bytes: number) => BODY.padEnd(bytes, ' ')
+  test('a body of 256 KiB passes, one byte more is 413', async () => {
+    const house = await openHouse()
+    expect((await post(house, QUOTE, padded(262_144))).status).toBe(200)
+    house.sandbox.requests.length = 0
+    const { status, json } = await post(house, QUOTE, padded(262_145))
+    expect(status).toBe(413)
+    expect(json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringContaining('262144 bytes') })
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test('BODY_LIMIT_BYTES moves the limit, which holds after inflation and for chunks', async () => {
+    const house = await openHouse({ env: { BODY_LIMIT_BYTES: '2000' } })
+    expect((await post(house, QUOTE, padded(2000))).status).toBe(200)
+    expect((await post(house, QUOTE, padded(2001))).status).toBe(413)
+    const bomb = Uint8Array.from(gzipSync(padded(5_000_000)))
+    expect(
+      (await post(house, QUOTE, Uint8Array.from(gzipSync(padded(2000))), { 'content-encoding': 'gzip' })).status,
+    ).toBe(200)
+    const limited = await openHouse({ env: { BODY_LIMIT_BYTES: '20000' } })
+    expect(bomb.length).toBeLessThan(20_000)
+    expect((await post(limited, QUOTE, bomb, { 'content-encoding': 'gzip' })).status).toBe(413)
+    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nTransfer-Encoding: chunked\r\n`
+    const wire = await dial(house)
+    wire.write(`${head}\r\n7d1\r\n${padded(2001)}\r\n`)
+    expect(await wire.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  test('a length that is too large is 413 before any of the body arrives', async () => {
+    const house = await openHouse()
+    const wire = await dial(house)
+    wire.write(`POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nContent-Length: 99999999\r\n\r\n`)
+    expect(await wire.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 413 /)
+  })
+})
+
+describe('reading by query', () => {
+  async function houseWithBooking() {
+    const house = await openHouse()
+    await post(house, BOOKING, bookingExample)
+    return house
+  }
+  const REFERENCE = bookingExample.ReferenceNumber
+
+  test.each([
+    ['as documented', `ReferenceNumber=${REFERENCE}`],
+    ['in another case', `REFERENCENUMBER=${REFERENCE}`],
+    ['with the underscore', `ReferenceNumber_=${REFERENCE}`],
+    ['with blanks', `ReferenceNumber=+%20${REFERENCE}%0d%0a`],
+    ['percent-encoded', `%52eferenceNumber=${REFERENCE.replace('W', '%57')}`],
+    ['among empty and unknown ones', `&&x&ShipmentNumber=&Foo=%zz&ReferenceNumber=${REFERENCE}&`],
+    ['after a question mark too many', `?ReferenceNumber=${REFERENCE}`],
+  ])('finds the field %s', async (_, query) => {
+    const house = await houseWithBooking()
+    const { status, json } = await get(house, `/getShipment.php?${query}`)
+    expect(status).toBe(200)
+    expect(json.ReferenceNumber).toBe(REFERENCE)
+  })
+
+  test('a question mark within a value is part of it', async () => {
+    const house = await openHouse()
+    await post(house, BOOKING, { ...bookingExample, ReferenceNumber: 'WHAT?NOW' })
+    const { status, json } = await get(house, '/getShipment.php?ReferenceNumber=WHAT?NOW')
+    expect(status).toBe(200)
+    expect(json.ReferenceNumber).toBe('WHAT?NOW')
+  })
+
+  test('bytes that are no UTF-8 are Windows-1252', async () => {
+    const house = await openHouse()
+    await post(house, BOOKING, { ...bookingExample, ReferenceNumber: 'Zoë' })
+    for (const escaped of ['Zo%EB', 'Zo%C3%AB', 'Zo%c3%ab']) {
+      expect((await get(house, `/getShipment.php?ReferenceNumber=${escaped}`)).status, escaped).toBe(200)
+    }
+  })
+
+  test('the limits are those of a body', async () => {
+    const house = await openHouse()
+    const disagree = await get(house, '/getShipment.php?ReferenceNumber=A&referencenumber=B')
+    expect(disagree.status).toBe(422)
+    expect(disagree.json.Message).toMatch(/ReferenceNumber is sent twice with different values/)
+    const many = await get(house, `/getShipment.php?ReferenceNumber=A${'&x=1'.repeat(200)}`)
+    expect(many.status).toBe(422)
+    const long = await get(house, `/getShipment.php?ReferenceNumber=${'x'.repeat(4097)}`)
+    expect(long.status).toBe(422)
+    expect(long.json.Message).toContain('4096 bytes')
+    expect(house.sandbox.requests).toEqual([])
+  })
+})
+
+describe('a body of version 2 on a legacy path', () => {
+  const SHIPMENT = {
+    customer: { customer_name: 'Pat Example' },
+    pickup: { zipcode: 75201 },
+    delivery: { zipcode: 33166 },
+    vehicles: [{ vin: '1FDXE4FN9PDD32477' }],
+  }
+
+  test.each([QUOTE, '/quotes/getShippingQuoteWTS.php'])(
+    'on %s is a quote, and its reply is of version 2',
+    async (path) => {
+      const house = await openHouse()
+      const body = '{ "pickup" : "10314",\n "delivery":"33166", "unknown_to_us": 12345678901234567890 }'
+      const { status, json, headers } = await post(house, path, body, FORM_LABEL)
+      const [request] = house.sandbox.requests
+      expect(request).toMatchObject({ method: 'POST', path: '/v2/quote', body })
+      expect(request?.headers['content-type']).toBe('application/json')
+      expect(status).toBe(200)
+      expect(json).toEqual({ shipment_id: expect.any(String), price: expect.any(Number) })
+      expect(headers.get('deprecation')).toBe('@1767225600')
+    },
+  )
+
+  test('goes by the way of asking that the service understands', async () => {
+    const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
+    const { status, json } = await post(house, QUOTE, { pickup: '10314', delivery: '33166' })
+    expect(house.sandbox.requests).toMatchObject([
+      { method: 'GET', path: '/v2/quote?pickup=10314&delivery=33166', body: '' },
+    ])
+    expect(status).toBe(200)
+    expect(json.price).toEqual(expect.any(Number))
+  })
+
+  test.each([BOOKING, '/ConfirmBooking', '/QUOTES/CONFIRMBOOKING/'])('on %s is a new shipment', async (path) => {
+    const house = await openHouse()
+    const body = `\ufeff\r\n${JSON.stringify(SHIPMENT)}`
+    const { status, json } = await post(house, path, body)
+    expect(house.sandbox.requests).toMatchObject([
+      { method: 'POST', path: '/v2/shipments', body: JSON.stringify(SHIPMENT) },
+    ])
+    expect(status).toBe(201)
+    expect(json).toEqual(JSON.parse(JSON.stringify(house.sandbox.shipments.get(json.id))))
+  })
+
+  test('on the update path changes the shipment whose id it has', async () => {
+    const house = await openHouse({ sandbox: { etag: true } })
+    const { json: made } = await post(house, BOOKING, SHIPMENT)
+    const body = { id: made.id, instructions: 'Call first' }
+    house.sandbox.fail({
+      kind: 'status',
+      status: 200,
+      body: '{"note":"the very reply"}',
+      headers: { etag: '"7"', 'content-type': 'application/vnd.x+json' },
+      on: { method: 'PUT' },
+    })
+    const { status, text, headers } = await post(house, '/updateShipment.php', body)
+    expect(house.sandbox.requests.at(-1)).toMatchObject({
+      method: 'PUT',
+      path: `/v2/shipments/${made.id}`,
+      body: JSON.stringify(body),
+    })
+    expect(status).toBe(200)
+    expect(text).toBe('{"note":"the very reply"}')
+    expect(headers.get('etag')).toBe('"7"')
+    expect(headers.get('content-type')).toBe('application/vnd.x+json')
+  })
+
+  test('on the cancel path cancels the shipment whose id it has', async () => {
+    const house = await openHouse()
+    const { json: made } = await post(house, BOOKING, SHIPMENT)
+    const { status, json } = await post(house, '/deleteShipment.php', { id: made.id, external_id: 'X' })
+    expect(house.sandbox.requests.at(-1)).toMatchObject({
+      method: 'DELETE',
+      path: `/v2/shipments/${made.id}`,
+      body: '',
+    })
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ id: made.id, status: 'canceled' })
+  })
+
+  test('has its reply without a body handed back', async () => {
+    const house = await openHouse()
+    const { json: made } = await post(house, BOOKING, SHIPMENT)
+    house.sandbox.fail({ kind: 'status', status: 204, body: '', on: { method: 'DELETE' } })
+    const { status, text } = await post(house, '/deleteShipment.php', { id: made.id, external_id: 'X' })
+    expect(status).toBe(204)
+    expect(text).toBe('')
+  })
+
+  test.each(['/updateShipment.php', '/deleteShipment.php'])('on %s without an id is 422', async (path) => {
+    for (const id of [undefined, '', '  ', 7, { a: 1 }]) {
+      const { status, json } = await refused({ id, instructions: 'x' }, {}, path)
+      expect(status).toBe(422)
+      expect(json.Message).toMatch(/id/)
+    }
+  })
+
+  test.each(['/updateShipment.php', '/deleteShipment.php'])('on %s names its shipment as one segment', async (path) => {
+    const house = await openHouse()
+    for (const id of ['..', '.']) expect((await post(house, path, { id, instructions: 'x' })).status).toBe(404)
+    expect(house.sandbox.requests).toEqual([])
+    await post(house, path, { id: '../quote?a=b', instructions: 'x' })
+    expect(house.sandbox.requests[0]?.path).toBe('/v2/shipments/..%2Fquote%3Fa%3Db')
+  })
+
+  test('has the refusal of the service handed back as it is', async () => {
+    const house = await openHouse()
+    const { status, json } = await post(house, QUOTE, { pickup: '10314' })
+    expect(status).toBe(422)
+    expect(json.error).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('delivery') })
+  })
+
+  test.each([
+    'customer',
+    'pickup',
+    'delivery',
+    'vehicles',
+    'vehicle_type',
+    'transport_type',
+    'external_id',
+    'instructions',
+  ])('that mixes %s with version 1 is 422, and says which', async (key) => {
+    const { status, json } = await refused({ [key]: 'x', PickupZip: '10314' })
+    expect(status).toBe(422)
+    expect(json).toEqual({ Message: expect.stringContaining(key), TransportationBooked: 'No' })
+    expect(json.Message).toContain('PickupZip')
+  })
+
+  test('is known by its keys in their own case only, and only in JSON', async () => {
+    const house = await openHouse()
+    expect(
+      (await post(house, BOOKING, { ...bookingExample, Pickup: 'x', VEHICLES: 'y' })).json.TransportationBooked,
+    ).toBe('Yes')
+    const body = form({ ...bookingExample, ReferenceNumber: 'R-2', pickup: 'x', customer: 'y' })
+    expect((await post(house, BOOKING, body)).json.TransportationBooked).toBe('Yes')
+  })
+})

@@ -1,0 +1,185 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import {
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  expectUnknown,
+  HANDLE,
+  REFERENCE,
+  shipments,
+} from '../bookings/desk.ts'
+import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { type House, openHouse } from '../gateway.ts'
+import { freePort } from '../store/postgres-server.ts'
+
+const ON_CREATION = { method: 'POST', path: '/v2/shipments' }
+const LONG_MS = 60_000
+
+/** A gateway on a file, and the program that an operator runs beside it. */
+async function openOffice() {
+  const folder = newFolder('commands')
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const storeUrl = join(folder, 'store.db')
+  const house = await openHouse({ store: await openStore(storeUrl) })
+  return { house, bookings: (...words: string[]) => bookings(storeUrl, ...words) }
+}
+
+/** `transload bookings …` in a process of its own. */
+function bookings(storeUrl: string, ...words: readonly string[]) {
+  const env = cleanEnv({ STORE_URL: storeUrl })
+  return run(process.execPath, [join(ROOT, 'src/main.ts'), 'bookings', ...words], { env })
+}
+
+/** A booking whose outcome is not known; whether the service has it is up to the caller. */
+async function inDoubt(house: House, made: boolean, changes: object = {}): Promise<string> {
+  house.sandbox.fail({ kind: made ? 'reset-after' : 'reset-before', on: ON_CREATION })
+  return expectUnknown(await book(house, changes))
+}
+
+describe('on the store of a running gateway', () => {
+  test('list and show tell what is there, with nothing that is nobody’s business', { timeout: LONG_MS }, async () => {
+    const { house, bookings } = await openOffice()
+    expectBooked(await book(house))
+    const key = await inDoubt(house, true, { ReferenceNumber: 'IN-DOUBT' })
+    const all = await bookings('list')
+    expect(all).toMatchObject({ code: 0, err: '2 bookings\n' })
+    expect(all.out.split('\n')).toHaveLength(3)
+    expect(all.out).toMatch(new RegExp(`booked .*${REFERENCE}`))
+    const unknown = await bookings('list', '--state', 'unknown', '--json')
+    expect(unknown.code).toBe(0)
+    const [listed] = unknown.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(listed).toMatchObject({ key, state: 'unknown', tenant: 'demo', reference: 'IN-DOUBT' })
+    expect(Object.keys(listed)).not.toContain('credential')
+    expect((await bookings('list', '--tenant', 'nobody')).err).toBe('0 bookings\n')
+
+    const shown = await bookings('show', key)
+    expect(shown.code).toBe(0)
+    expect(shown.out).toContain('"state": "unknown"')
+    expect(shown.out).toMatch(/^\d{4}-\d\d-\d\dT\S+Z {2}none → sending {2}claimed {2}\(.+\)$/m)
+    expect(shown.out).toMatch(/sending → unknown {2}lost/)
+    const { credential, body } = await claimOf(house, 'IN-DOUBT')
+    for (const secret of [credential, body]) expect(all.out + unknown.out + shown.out).not.toContain(secret)
+  })
+
+  test('what is settled as booked is replayed to the caller’s next retry', { timeout: LONG_MS }, async () => {
+    const { house, bookings } = await openOffice()
+    const key = await inDoubt(house, true)
+    const [made] = shipments(house)
+    const { id = '', number = '' } = made ?? {}
+    const settled = await bookings('settle', key, '--shipment-id', id, '--number', number)
+    expect(settled).toMatchObject({ code: 0, out: `${key} is booked as shipment ${id}.\n` })
+    const retry = await book(house)
+    expect(expectBooked(retry, true)).toBe(id)
+    expect(retry.json.Message).toBe(`Transportation booked: shipment number ${number}.`)
+    expect(creations(house)).toBe(1)
+
+    const { out } = await bookings('show', key)
+    expect(out).toMatch(/^\S+Z {2}unknown → booked {2}settled: booked {2}/m)
+    expect(out).toContain(`(operator ${userInfo().username} on `)
+    const [entry] = (await house.store.audit(key)).slice(-1)
+    expect(Math.abs((entry?.at ?? 0) - Date.now())).toBeLessThan(LONG_MS)
+  })
+
+  test('what is settled as not booked is sent again', { timeout: LONG_MS }, async () => {
+    const { house, bookings } = await openOffice()
+    const key = await inDoubt(house, false)
+    expect((await bookings('settle', key, '--not-booked')).out).toBe(`${key} is settled as not booked.\n`)
+    expectBooked(await book(house, { DeliveryName: 'Somebody Else' }))
+    expect(creations(house)).toBe(2)
+    expect(shipments(house)).toHaveLength(1)
+  })
+
+  test('only what is unknown can be settled, and only once', { timeout: LONG_MS }, async () => {
+    const { house, bookings } = await openOffice()
+    expectBooked(await book(house))
+    const { handle } = await claimOf(house)
+    const booked = await bookings('settle', handle, '--not-booked')
+    expect(booked.code).toBe(1)
+    expect(booked.err).toBe(`transload: ${handle} is booked; only unknown bookings can be settled\n`)
+
+    const key = await inDoubt(house, true, { ReferenceNumber: 'IN-DOUBT' })
+    const both = await Promise.all([
+      bookings('settle', key, '--not-booked'),
+      bookings('settle', key, '--shipment-id', 'S-1'),
+    ])
+    expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
+    const missing = await bookings('show', 'bk_000000000000')
+    expect(missing).toMatchObject({ code: 1, err: 'transload: there is no booking bk_000000000000\n' })
+  })
+
+  test('the admin listener lists the unknown ones', async () => {
+    const { house } = await openOffice()
+    expectBooked(await book(house))
+    const key = await inDoubt(house, true, { ReferenceNumber: 'IN-DOUBT' })
+    const answer = await fetch(`${house.adminUrl}/bookings`)
+    const { unknown } = (await answer.json()) as { unknown: object[] }
+    expect(unknown).toEqual([
+      {
+        key,
+        state: 'unknown',
+        tenant: 'demo',
+        reference: 'IN-DOUBT',
+        vin: expect.any(String),
+        shipment: '',
+        created: expect.stringMatching(/Z$/),
+        changed: expect.stringMatching(/Z$/),
+        instance: expect.any(String),
+      },
+    ])
+    // It is for operators alone.
+    expect((await fetch(`${house.url}/bookings`)).status).toBe(404)
+  })
+})
+
+describe('a wrong use ends with a clear line and not with 0', () => {
+  const KEY = 'bk_0123456789ab'
+  test.concurrent.each<[words: readonly string[], line: RegExp]>([
+    [[], /^Usage:/],
+    [['delete', KEY], /^Usage:/],
+    [['list', '--state', 'lost'], /^transload: the states are sending, booked/],
+    [['list', '--color'], /^transload: Unknown option '--color'/],
+    [['show'], /^transload: say which KEY/],
+    [['settle', '--not-booked'], /^transload: say which KEY/],
+    [['settle', KEY], /^transload: say either --shipment-id or --not-booked/],
+    [['settle', KEY, '--not-booked', '--shipment-id', 'S-1'], /^transload: say either/],
+    [['settle', KEY, '--shipment-id', ''], /^transload: an id or a number is plain text/],
+    [['settle', KEY, '--shipment-id', 'S 1'], /^transload: an id or a number is plain text/],
+    [['settle', KEY, '--not-booked', '--number', 'TL-1'], /^transload: what is not booked has no --number/],
+    [['settle', KEY, 'S-1', '--not-booked'], /^transload: there is no use for S-1/],
+  ])('bookings %j', async (words, line) => {
+    const { code, out, err } = await bookings('memory:', ...words)
+    expect(code).toBe(64)
+    expect(err).toMatch(line)
+    expect(out).toBe('')
+  })
+
+  test('a store that is not there is not made', async () => {
+    const folder = newFolder('commands')
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const path = join(folder, 'none.db')
+    const { code, err } = await bookings(path, 'list')
+    expect(code).toBe(1)
+    expect(err).toMatch(/^transload: there is no store at .*none\.db/)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test.each([
+    ['memory:', /^transload: STORE_URL is memory:/],
+    ['postgres', /^transload: the store does not answer/],
+  ])('a store that nobody can look into: %s', async (what, line) => {
+    const url = what === 'postgres' ? `postgres://postgres@127.0.0.1:${await freePort()}/none` : what
+    const { code, err } = await bookings(url, 'settle', 'bk_0123456789ab', '--not-booked')
+    expect(code).toBe(1)
+    expect(err).toMatch(line)
+    expect(err).not.toMatch(HANDLE)
+  })
+})

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { cleanEnv, ROOT, run } from '../command.ts'
+import { openHouse } from '../gateway.ts'
+import { openLine } from '../http/line.ts'
+
+const CERTIFICATES = join(import.meta.dirname, '../http/certificates')
+const TLS = { TLS_CERT_FILE: join(CERTIFICATES, 'server.pem'), TLS_KEY_FILE: join(CERTIFICATES, 'server.key') }
+
+const portOf = (url: string) => new URL(url).port
+
+/** Asks as the image does; `V2_BASE_URL` belongs to the configuration, and is not asked. */
+function check(env: Readonly<Record<string, string>>) {
+  const main = join(ROOT, 'src/main.ts')
+  const all = cleanEnv({ V2_BASE_URL: 'http://127.0.0.1:1', ...env })
+  return run(process.execPath, [main, 'healthcheck'], { cwd: ROOT, env: all })
+}
+
+const WELL = { code: 0, out: '', err: '' }
+
+test('healthcheck asks whoever the environment says: the admin listener, else the public one, over TLS too', async () => {
+  const house = await openHouse({ env: { MAX_CONNECTIONS: '1' } })
+  const secure = await openHouse({ env: TLS })
+  const taken = await openLine(house)
+  taken.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await taken.replies(1)
+  const PORT = portOf(house.url)
+  // However full it is in front.
+  const full = await check({ PORT, ADMIN_PORT: portOf(house.adminUrl) })
+  taken.hangUp()
+  expect(full).toEqual(WELL)
+  expect(await check({ HOST: '127.0.0.1', PORT, ADMIN_PORT: '0' })).toEqual(WELL)
+  expect(await check({ ...TLS, PORT: portOf(secure.url), ADMIN_PORT: '0' })).toEqual(WELL)
+})
+
+test('healthcheck is well while a new certificate is refused and the old one goes on', async () => {
+  const { adminUrl } = await openHouse()
+  const unfit = { ...TLS, TLS_KEY_FILE: join(CERTIFICATES, 'client.key') }
+  expect(await check({ ...unfit, ADMIN_PORT: portOf(adminUrl) })).toEqual(WELL)
+})
+
+test('healthcheck tells by its exit code that nobody answers, or not as a gateway does', async () => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const address = silent.address()
+  const silentPort = String(typeof address === 'object' && address?.port)
+  const { adminUrl, sandbox, url } = await openHouse()
+  const cases = [
+    [{ ADMIN_PORT: '1' }, /cannot be asked/],
+    [{ ADMIN_PORT: silentPort }, /in time/],
+    [{ ADMIN_PORT: portOf(sandbox.url) }, /answers with status 40\d/],
+    // TLS where none is spoken.
+    [{ ...TLS, ADMIN_PORT: '0', PORT: portOf(url) }, /cannot be asked/],
+  ] as const
+  for (const [env, said] of cases) {
+    expect(await check(env)).toEqual({ code: 1, out: '', err: expect.stringMatching(said) })
+  }
+  expect((await check({ ADMIN_PORT: 'x', PORT: portOf(adminUrl) })).code).toBe(78)
+})

@@ -1,0 +1,581 @@
+import { cpSync, existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { watch } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Link } from '../../src/store/store.ts'
+import { FileUnreadable, headerOf, lineOf, readRows } from '../../src/xref/import-rows.ts'
+import { lastKey } from '../../src/xref/transfer.ts'
+import { basic, get, openHouse, post } from '../gateway.ts'
+import { link, scanned } from '../store/samples.ts'
+import { approve, quote, STORE, startTransload, testFolder, transload } from '../xref/program.ts'
+
+/** A folder with a file in it. */
+function folderWith(content: string | Uint8Array, name = 'numbers.csv'): string {
+  const folder = testFolder()
+  writeFileSync(join(folder, name), content)
+  return folder
+}
+
+/** Everything in the store of a folder, without when it was written. */
+async function linksIn(folder: string, name = STORE): Promise<readonly Omit<Link, 'at'>[]> {
+  return (await allIn(folder, name)).map(({ at: _, ...rest }) => rest)
+}
+
+async function allIn(folder: string, name = STORE): Promise<readonly Link[]> {
+  const store = await openSqliteStore({ path: join(folder, name) })
+  const links = await scanned(store)
+  await store.close()
+  return links
+}
+
+async function fill(folder: string, links: readonly Link[], name = STORE): Promise<void> {
+  const store = await openSqliteStore({ path: join(folder, name) })
+  await store.load(links, { replace: true })
+  await store.close()
+}
+
+const shipment = (name: string, id: string, vin = '') => ({ tenant: 'acme', kind: 'shipment', name, vin, id })
+const summary = (rows: number, written: number, same = 0, conflicts = 0, mistakes = 0) =>
+  `${rows} rows: ${written} written, ${same} there already, ${conflicts} conflicts${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${mistakes} mistakes.\n`
+
+describe('import', () => {
+  test('reads CSV as spreadsheets and databases write it', async () => {
+    const folder = folderWith(
+      '\uFEFFVinNo, ShipmentNumber ,at,SHIPMENT_ID\r\n' +
+        ' 1hgcm826 33a004352 ,REF-1,2024-05-06T07:08:09Z,id-1\r\n' +
+        '\r\n' +
+        ',"REF ""2"", and\r\nmore",2024-05-06,"id-2"\n' +
+        '"", Ünïcode ☂ ,,id-3,,\r\n',
+    )
+    const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv', '--tenant', 'acme'])
+    expect({ code, out, err }).toEqual({ code: 0, out: summary(3, 3), err: '' })
+    expect(await linksIn(folder)).toEqual([
+      shipment('REF "2", and\r\nmore', 'id-2'),
+      shipment('REF-1', 'id-1', '1HGCM82633A004352'),
+      shipment('Ünïcode ☂', 'id-3'),
+    ])
+    const times = (await allIn(folder)).map(({ at }) => at)
+    expect(times.slice(0, 2)).toEqual([Date.parse('2024-05-06'), Date.parse('2024-05-06T07:08:09Z')])
+    expect(existsSync(join(folder, 'numbers.csv.import-progress'))).toBe(false)
+  })
+
+  test('a row of several numbers makes a link of each, and the name of the id says of what', async () => {
+    const folder = folderWith(
+      'tenant,ShipmentNumber,OrderRefNumber,quote_id,shipment_id,Colour\n' +
+        'acme,W-1,O-1,q-1,,red\nacme,W-2,,,s-2,\nzenith,W-3,W-3,q-3,\n',
+    )
+    const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv'])
+    expect({ code, out, err }).toEqual({ code: 0, out: summary(3, 4), err: 'Columns that are not used: Colour\n' })
+    const quoted = { ...shipment('', 'q-1'), kind: 'quote' }
+    expect(await linksIn(folder)).toEqual([
+      { ...quoted, name: 'O-1' },
+      { ...quoted, name: 'W-1' },
+      shipment('W-2', 's-2'),
+      { ...quoted, tenant: 'zenith', name: 'W-3', id: 'q-3' },
+    ])
+  })
+
+  test('reads NDJSON, from standard input too, in any order of names', async () => {
+    const rows = [
+      '\uFEFF{"uuid":"id-1","ReferenceNumber":12345,"VinNo":"vin 1","kind":"shipment","unknown":{"a":[1]}}',
+      '',
+      '{"at":"2024-05-06T07:08:09.010Z","id":"id-2","name":"line\\u2028end","tenant":"zenith","kind":"quote","vin":"V"}',
+    ]
+    const folder = testFolder()
+    const words = ['xref', 'import', '-', '--format', 'ndjson', '--tenant', 'acme']
+    const { code, out, err } = await transload(folder, words, { input: rows.join('\r\n') })
+    expect({ code, out, err }).toEqual({ code: 0, out: summary(2, 2), err: '' })
+    expect(await linksIn(folder)).toEqual([
+      shipment('12345', 'id-1', 'VIN1'),
+      { tenant: 'zenith', kind: 'quote', name: 'line\u2028end', vin: '', id: 'id-2' },
+    ])
+  })
+
+  test('lists every bad row with its line, writes the others and ends with 1', async () => {
+    const csv = folderWith(
+      'tenant,kind,name,id,at\n' +
+        'acme,,REF-1,id-1,\n' +
+        'acme,,,id-2,\n' +
+        'acme,,"REF\n3",,\n' +
+        'acme,booking,REF-4,id-4,\n' +
+        'acme,,REF-5,id-5,01/02/2024\n' +
+        ',,REF-6,id-6,\n' +
+        'acme,,REF,7,id-7,2024-01-01\n' +
+        'acme,,R\0,id-8,\n' +
+        'acme,quote,REF-9,id-9,2024-01-01\n',
+    )
+    const { code, out, err } = await transload(csv, ['xref', 'import', 'numbers.csv'])
+    expect(err.split('\n')).toEqual([
+      'line 3 has no name',
+      'line 5 has no id',
+      'line 6 has a kind that is neither quote nor shipment',
+      'line 7 has a date that is not ISO 8601',
+      'line 8 has no tenant; add the column or --tenant',
+      'line 9 has more fields than the first line',
+      'line 10 has a name with a character that cannot be stored',
+      '',
+    ])
+    expect({ code, out }).toEqual({ code: 1, out: summary(9, 2, 0, 0, 7) })
+    expect((await linksIn(csv)).map(({ name }) => name)).toEqual(['REF-1', 'REF-9'])
+
+    const ndjson = folderWith(
+      '{"name":"A","id":"1"}\nnot json\n[]\n{"name":"B"}\n{"name":"C","id":"1","uuid":"2"}\n{"name":"\\ud800","id":"3"}\n{"number":12345678901234567890,"id":"4"}',
+      'numbers.jsonl',
+    )
+    const second = await transload(ndjson, ['xref', 'import', 'numbers.jsonl', '--tenant', 'acme'])
+    expect(second.err.split('\n')).toEqual([
+      'line 2 is not JSON',
+      'line 3 is not a JSON object',
+      'line 4 has no id',
+      'line 5 says two things for id',
+      'line 6 has a name with a character that cannot be stored',
+      'line 7 has no name',
+      '',
+    ])
+    expect({ code: second.code, out: second.out }).toEqual({ code: 1, out: summary(7, 1, 0, 0, 6) })
+  })
+
+  test.each([
+    ['columns are missing', 'ReferenceNumber;shipment_id\nA;1\n', 'has no column name and no column id'],
+    ['a column is missing', 'tenant,name\nacme,A\n', 'has no column id;'],
+    ['it is empty', '', 'is empty'],
+    ['it is not UTF-8', Buffer.from('name,id\nM\xfcller,1\n', 'latin1'), 'is not UTF-8'],
+    ['it is UTF-16', Buffer.from('\uFEFFname,id\nA,1\n', 'utf16le'), 'is not UTF-8'],
+    ['a quote is wrong', 'name,id\nA,1\n"B"x,2\nC,3\n', 'line 3'],
+    ['a quote is never closed', `name,id\nA,1\n"B,2\n${'C,3\n'.repeat(50_000)}`, 'is not CSV'],
+  ])('a file is not read any further where %s', async (_, content, reason) => {
+    const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme', at: 0 })
+    const reading = async () => {
+      for await (const row of rows) expect(row).toHaveProperty('line')
+    }
+    const error: unknown = await reading().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(FileUnreadable)
+    expect(String(error)).toContain(reason)
+    expect(String(error)).not.toContain('\n')
+  })
+
+  test('what is wrong with a file is told in one line', async () => {
+    const folder = folderWith('ReferenceNumber,uuid\nA,1\n"B"x,2\n')
+    const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv', '--tenant', 'acme'])
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^transload: numbers\.csv is not CSV: .*line 3.*\n$/)
+  })
+
+  test.each([
+    ['a file that is not there', ['import', 'nowhere.csv', '--tenant', 'a'], 1, 'nowhere.csv cannot be used: ENOENT'],
+    ['a folder', ['import', '.', '--tenant', 'a'], 1, '. cannot be used: EISDIR'],
+    ['a file that cannot be made', ['export', 'nowhere/x.csv'], 1, 'nowhere/x.csv cannot be used: ENOENT'],
+    ['an unknown format', ['import', 'a.csv', '--format', 'xml'], 64, 'the formats are csv and ndjson'],
+    ['nobody’s number', ['get', 'REF-1'], 64, '--tenant'],
+    ['an unknown option', ['import', 'a.csv', '--force'], 64, "Unknown option '--force'"],
+  ])('%s is told in words', async (_, words, expected, reason) => {
+    const folder = testFolder()
+    await fill(folder, [])
+    const { code, out, err } = await transload(folder, ['xref', ...words])
+    expect({ code, out }).toEqual({ code: expected, out: '' })
+    expect(err).toContain(reason)
+    expect(err).not.toMatch(/^ +at /m)
+  })
+
+  test('conflicts are listed and left, unless --replace', async () => {
+    const folder = folderWith(
+      'tenant,name,vin,id\nacme,REF-1,,new\nacme,REF-1,VIN1,same\nacme,REF-2,,first\nacme,REF-2,,second\n',
+    )
+    await fill(folder, [
+      link({ kind: 'shipment', name: 'REF-1', id: 'old' }),
+      link({ kind: 'shipment', name: 'REF-1', vin: 'VIN1', id: 'same' }),
+    ])
+    const left = await transload(folder, ['xref', 'import', 'numbers.csv'])
+    expect({ code: left.code, out: left.out }).toEqual({ code: 1, out: summary(4, 1, 1, 2) })
+    expect(left.err).toBe(
+      'conflict: acme shipment REF-1: old stands, new was asked for\n' +
+        'conflict: acme shipment REF-2: first stands, second was asked for\n',
+    )
+    const standing = [shipment('REF-1', 'old'), shipment('REF-1', 'same', 'VIN1'), shipment('REF-2', 'first')]
+    expect(await linksIn(folder)).toEqual(standing)
+
+    const replaced = await transload(folder, ['xref', 'import', 'numbers.csv', '--replace'])
+    expect({ code: replaced.code, err: replaced.err }).toEqual({ code: 0, err: '' })
+    const now = [shipment('REF-1', 'new'), shipment('REF-1', 'same', 'VIN1'), shipment('REF-2', 'second')]
+    expect(await linksIn(folder)).toEqual(now)
+  })
+
+  test('the numbers resolve at once through a gateway that is running on the same file', async () => {
+    const folder = testFolder()
+    const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
+    const make = async (path: string, body: object) =>
+      (await post(house, path, body, { 'content-type': 'application/json' })).json
+    const trip = await make('/v2/quote', { pickup: '10314', delivery: '33166' })
+    const place = { city: 'Dallas', state: 'TX', zipcode: 75201 }
+    const [one, two] = await Promise.all(
+      ['VIN-ONE', 'VIN-TWO'].map((vin) =>
+        make('/v2/shipments', {
+          customer: { customer_name: 'Pat' },
+          pickup: place,
+          delivery: place,
+          vehicles: [{ vin }],
+        }),
+      ),
+    )
+    const read = (query: Record<string, string>) => get(house, `/getShipment.php?${new URLSearchParams(query)}`)
+    // Asked for before, so that a cache has had its chance to remember that there is nothing.
+    expect((await approve(house, 'OLD-QUOTE')).status).toBe(404)
+    expect((await read({ ReferenceNumber: 'OLD REF' })).status).toBe(404)
+
+    writeFileSync(join(folder, 'quotes.csv'), `ShipmentNumber,quote_id\nOLD-QUOTE,${trip.shipment_id}\n`)
+    const shipments = [one, two].map(({ id, vehicles: [{ vin }] }) => ({
+      ReferenceNumber: 'OLD REF',
+      VinNo: vin,
+      shipment_id: id,
+    }))
+    writeFileSync(join(folder, 'shipments.ndjson'), shipments.map((row) => JSON.stringify(row)).join('\n'))
+    for (const file of ['quotes.csv', 'shipments.ndjson']) {
+      expect(await transload(folder, ['xref', 'import', file, '--tenant', 'demo'])).toMatchObject({ code: 0 })
+    }
+
+    house.sandbox.requests.length = 0
+    expect((await approve(house, 'OLD-QUOTE')).json).toMatchObject({ TransportationBooked: 'Yes' })
+    expect(house.sandbox.quotes.get(trip.shipment_id)?.approved).toBe(true)
+    for (const { id, vehicles } of [one, two]) {
+      const VinNo = String(vehicles[0].vin).toLowerCase()
+      const { status, json } = await read({ ReferenceNumber: 'OLD REF', VinNo })
+      expect({ status, vin: json.VinNo }).toEqual({ status: 200, vin: vehicles[0].vin })
+      expect(house.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${id}`)
+    }
+    expect((await read({ ShipmentNumber: 'OLD REF' })).json.VinNo).toBe('VIN-TWO')
+    const ambiguous = await post(house, '/deleteShipment.php', { ReferenceNumber: 'OLD REF' })
+    expect(ambiguous.status).toBe(409)
+    expect(ambiguous.json.Message).toMatch(/VIN-ONE.*VIN-TWO|VIN-TWO.*VIN-ONE/)
+    await post(house, '/deleteShipment.php', { ReferenceNumber: 'OLD REF', VinNo: 'VIN-ONE' })
+    expect(house.sandbox.shipments.get(one.id)?.status).toBe('canceled')
+    expect(house.sandbox.shipments.get(two.id)?.status).toBe('new')
+  })
+})
+
+describe('an import that is killed', () => {
+  const ROWS = 30_000
+  const COUNTED = ROWS.toLocaleString('en-US')
+  const rows = Array.from({ length: ROWS }, (_, index) => `REF-${index},id-${index}\n`)
+  const IMPORT = ['xref', 'import', 'numbers.csv', '--tenant', 'acme']
+
+  /** A folder in which an import was ended by SIGKILL after its first step. */
+  async function killedImport(): Promise<string> {
+    const folder = folderWith(`name,id\n${rows.join('')}`)
+    // A time that a copy of the folder keeps exactly.
+    utimesSync(join(folder, 'numbers.csv'), 1_700_000_000, 1_700_000_000)
+    const running = startTransload(folder, IMPORT)
+    for await (const { filename } of watch(folder)) {
+      if (filename === 'numbers.csv.import-progress') break
+    }
+    running.signal('SIGKILL')
+    expect((await running.ended).code).toBe('SIGKILL')
+    return folder
+  }
+
+  function copyOf(folder: string): string {
+    const copy = testFolder()
+    cpSync(folder, copy, { recursive: true, preserveTimestamps: true })
+    return copy
+  }
+
+  async function expectAll(folder: string, store = STORE, tenant = 'acme'): Promise<void> {
+    const links = (await linksIn(folder, store)).filter((one) => one.tenant === tenant)
+    expect(links.length).toBe(ROWS)
+    expect(links.filter(({ name, id }) => name.slice(4) !== id.slice(3))).toEqual([])
+  }
+
+  test('goes on where it was, and only in the same file, store and manner', async () => {
+    const killed = await killedImport()
+    const tallied = new RegExp(
+      `^${COUNTED} rows: ([\\d,]+) written, ([\\d,]+) there already, 0 conflicts, 0 mistakes\\.\\n$`,
+    )
+    const isGone = (folder: string) => expect(existsSync(join(folder, 'numbers.csv.import-progress'))).toBe(false)
+
+    const resumed = copyOf(killed)
+    const { code, out, err } = await transload(resumed, IMPORT)
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(tallied) })
+    const [, after = ''] = /^Going on after row ([\d,]+), where the last import ended\.\n$/.exec(err) ?? []
+    expect(Number(after.replace(',', ''))).toSatisfy((row: number) => row > 0 && row < ROWS)
+    await expectAll(resumed)
+    isGone(resumed)
+
+    const changed = copyOf(killed)
+    writeFileSync(join(changed, 'numbers.csv'), `name,id\nREF-NEW,id-NEW\n${rows.slice(1).join('')}`)
+    const anew = await transload(changed, IMPORT)
+    expect({ code: anew.code, err: anew.err }).toEqual({ code: 0, err: '' })
+    expect((await linksIn(changed)).map(({ name }) => name)).toContain('REF-NEW')
+    isGone(changed)
+
+    const gone = copyOf(killed)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(gone, STORE + suffix), { force: true })
+    expect(await transload(gone, IMPORT)).toMatchObject({ code: 0, err: '' })
+    await expectAll(gone)
+
+    const elsewhere = copyOf(killed)
+    expect(await transload(elsewhere, IMPORT, { storeUrl: 'other.db' })).toMatchObject({ code: 0, err: '' })
+    await expectAll(elsewhere, 'other.db')
+    const zenith = await transload(killed, [...IMPORT.slice(0, -1), 'zenith'])
+    expect({ code: zenith.code, err: zenith.err }).toEqual({ code: 0, err: '' })
+    await expectAll(killed, STORE, 'zenith')
+  })
+})
+
+describe('export', () => {
+  /** Any name that a caller could send: blanks around it are cut off on the way in. */
+  const nasty = fc
+    .array(
+      fc.oneof(
+        fc.constantFrom(
+          '"',
+          '""',
+          ',',
+          '\n',
+          '\r',
+          '\r\n',
+          '\t',
+          ' ',
+          "'",
+          ';',
+          '\\',
+          '\\n',
+          '\u2028',
+          '\uFEFF',
+          '=',
+          '☂',
+          '\u0301',
+        ),
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),
+      ),
+      { minLength: 1, maxLength: 6 },
+    )
+    .map((parts) => parts.join('').replaceAll('\0', '').trim())
+    .filter((text) => text !== '')
+  const nastyLinks = fc.uniqueArray(
+    fc.record({
+      tenant: nasty,
+      kind: fc.constantFrom('quote', 'shipment'),
+      name: nasty,
+      id: nasty,
+      at: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+    }),
+    { minLength: 20, maxLength: 300, selector: ({ tenant, name, kind }) => JSON.stringify([tenant, name, kind]) },
+  )
+  const linksOf = (rows: readonly Omit<Link, 'vin'>[]) =>
+    rows.map((row, index) => ({ ...row, vin: row.kind === 'shipment' && index % 2 === 0 ? `VIN${index}` : '' }))
+
+  test.each(['csv', 'ndjson'] as const)('as %s, read back, gives the same links', async (format) => {
+    await fc.assert(
+      fc.asyncProperty(nastyLinks, async (rows) => {
+        const links = linksOf(rows)
+        const text = headerOf(format) + links.map((one) => lineOf(one, format)).join('')
+        const read: unknown[] = []
+        const input = Readable.from([Buffer.from(text)])
+        for await (const row of readRows(input, format, { tenant: undefined, at: 0 })) read.push({ ...row, line: 0 })
+        expect(read).toEqual(links.map((one) => ({ line: 0, links: [one] })))
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test.each(['csv', 'ndjson'])('as %s, imported into an empty store, gives the same', async (format) => {
+    const rows = fc.sample(nastyLinks, 1).flat()
+    const folder = testFolder()
+    await fill(folder, linksOf(rows))
+    const [file, words] = [`all.${format}`, ['--format', format]]
+    const exported = await transload(folder, ['xref', 'export', file, ...words])
+    expect(exported).toEqual({ code: 0, out: '', err: `${rows.length} links exported.\n` })
+    const input = readFileSync(join(folder, file))
+    const imported = await transload(folder, ['xref', 'import', '-', ...words], { storeUrl: 'copy.db', input })
+    expect(imported).toEqual({ code: 0, out: summary(rows.length, rows.length), err: '' })
+    expect(await allIn(folder, 'copy.db')).toEqual(await allIn(folder))
+  })
+
+  test('of one tenant has nothing of another', async () => {
+    const folder = testFolder()
+    await fill(
+      folder,
+      ['acme', 'zenith'].map((tenant) => link({ tenant, at: 0 })),
+    )
+    const { out } = await transload(folder, ['xref', 'export', '--tenant', 'zenith'])
+    expect(out).toBe('tenant,kind,name,vin,id,at\nzenith,quote,Q-1,,id-1,1970-01-01T00:00:00.000Z\n')
+  })
+
+  test.each(['csv', 'ndjson'] as const)(
+    'as %s, cut off anywhere, goes on after its last whole line',
+    async (format) => {
+      const folder = testFolder()
+      const file = join(folder, 'cut')
+      await fc.assert(
+        fc.asyncProperty(nastyLinks, fc.double({ min: 0, max: 1, noNaN: true }), async (rows, share) => {
+          const links = linksOf(rows)
+          const lines = links.map((one) => lineOf(one, format))
+          const whole = Buffer.from(headerOf(format) + lines.join(''))
+          const cut = Math.floor(whole.length * share)
+          writeFileSync(file, whole.subarray(0, cut))
+          const key = await lastKey(file, format)
+          let [bytes, done] = [Buffer.byteLength(headerOf(format)), 0]
+          for (const line of lines) {
+            bytes += Buffer.byteLength(line)
+            if (bytes <= cut) done += 1
+          }
+          const last = links[done - 1]
+          expect(key).toEqual(last && { tenant: last.tenant, kind: last.kind, name: last.name, vin: last.vin })
+          const kept = Buffer.byteLength(headerOf(format) + lines.slice(0, done).join(''))
+          expect(statSync(file).size).toBe(cut < headerOf(format).length ? 0 : kept)
+        }),
+        { numRuns: 60 },
+      )
+    },
+  )
+
+  test('is streamed, and one that is killed goes on with --resume', async () => {
+    const folder = testFolder()
+    const rows = Array.from({ length: 60_000 }, (_, index) =>
+      link({ name: `N "${index}"\n`, id: `${index}`, at: index }),
+    )
+    await fill(folder, rows)
+    const file = join(folder, 'all.csv')
+    const running = startTransload(folder, ['xref', 'export', 'all.csv'])
+    for await (const _ of watch(folder)) {
+      if (existsSync(file) && statSync(file).size > 0) break
+    }
+    running.signal('SIGKILL')
+    expect((await running.ended).code).toBe('SIGKILL')
+    const before = statSync(file).size
+    // In the middle of a name, whatever the kill had left.
+    truncateSync(file, before - 30)
+    const resumed = await transload(folder, ['xref', 'export', 'all.csv', '--resume'])
+    expect(resumed.code).toBe(0)
+    expect(Number(/^([\d,]+) links/.exec(resumed.err)?.[1]?.replace(',', ''))).toBeLessThan(rows.length)
+    const { out } = await transload(folder, ['xref', 'export'])
+    expect(readFileSync(file, 'utf8') === out).toBe(true)
+    const again = await transload(folder, ['xref', 'export', 'all.csv', '--resume'])
+    expect(again).toEqual({ code: 0, out: '', err: '0 links exported.\n' })
+    const wrong = await transload(folder, ['xref', 'export', 'all.csv', '--resume', '--format', 'ndjson'])
+    expect(wrong).toEqual({ code: 1, out: '', err: expect.stringContaining('all.csv does not end as an export does') })
+    expect(readFileSync(file, 'utf8') === out).toBe(true)
+  })
+
+  test('goes on while a gateway writes to the same file', async () => {
+    const folder = testFolder()
+    const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
+    await fill(
+      folder,
+      Array.from({ length: 20_000 }, (_, index) => link({ tenant: 'demo', name: `OLD-${index}` })),
+    )
+    const given = new Map<string, string>()
+    let exporting = true
+    const callers = Array.from({ length: 4 }, async (_, caller) => {
+      for (let count = 0; exporting; count += 1) {
+        const { status, json } = await quote(house, `NEW-${caller}-${count}`)
+        expect(status).toBe(200)
+        given.set(json.ShipmentNumber, json.Cost)
+      }
+    })
+    const [first] = await Promise.all([quote(house, 'NEW-FIRST')])
+    expect(first?.status).toBe(200)
+    const exported = await transload(folder, ['xref', 'export']).finally(() => {
+      exporting = false
+    })
+    await Promise.all(callers)
+    expect(exported.code).toBe(0)
+    const lines = exported.out.trimEnd().split('\n').slice(1)
+    const names = lines.map((line) => line.split(',')[2])
+    expect(names.filter((name) => name?.startsWith('OLD-')).length).toBe(20_000)
+    expect(names).toContain('NEW-FIRST')
+    expect(given.size).toBeGreaterThan(0)
+    const ids = new Set(house.sandbox.quotes.keys())
+    const strangers = lines.filter((line) => line.includes('NEW-') && !ids.has(line.split(',')[4] ?? ''))
+    expect(strangers).toEqual([])
+  })
+})
+
+describe('get', () => {
+  test('shows what a number stands for, and nothing of whose it is', async () => {
+    const folder = testFolder()
+    const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
+    await post(house, '/getShippingQuote.php', quoteExample)
+    await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: quoteExample.ShipmentNumber })
+    const words = ['xref', 'get', quoteExample.ShipmentNumber, '--tenant', 'demo']
+    const { code, out, err } = await transload(folder, words)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const [quoteId] = house.sandbox.quotes.keys()
+    const [shipmentId] = house.sandbox.shipments.keys()
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      {
+        tenant: 'demo',
+        kind: 'shipment',
+        name: quoteExample.ShipmentNumber,
+        vin: bookingExample.VinNo,
+        id: shipmentId,
+      },
+      {
+        kind: 'quote',
+        id: quoteId,
+        own: quoteExample.ShipmentNumber,
+        remembers: expect.arrayContaining(['contact_name']),
+      },
+    ])
+    for (const secret of ['Pat', 'Test Dr', 'Dallas', '75234', '214', 'example.com', basic()])
+      expect(out).not.toContain(secret)
+
+    const other = await transload(folder, ['xref', 'get', quoteExample.ShipmentNumber, '--tenant', 'acme'])
+    expect(other).toEqual({
+      code: 1,
+      out: '',
+      err: `transload: acme has nothing known as ${quoteExample.ShipmentNumber}\n`,
+    })
+  })
+
+  test.each([['get', 'A', '--tenant', 'acme'], ['export']])(
+    '%s makes no store where there is none',
+    async (...words) => {
+      const folder = testFolder()
+      const { code, out, err } = await transload(folder, ['xref', ...words])
+      expect({ code, out }).toEqual({ code: 1, out: '' })
+      expect(err).toBe("transload: there is no store at store.db; see that STORE_URL is the gateway's\n")
+      expect(existsSync(join(folder, STORE))).toBe(false)
+    },
+  )
+
+  test('a store in memory is nobody else’s to look into', async () => {
+    const { code, err } = await transload(testFolder(), ['xref', 'import', 'a.csv'], { storeUrl: 'memory:' })
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('STORE_URL is memory:') })
+  })
+})
+
+const CLEAR_LINE = '\r\u001b[K'
+
+test('300,000 rows go in and out through little memory, and a terminal sees how far they are', async () => {
+  const ROWS = 300_000
+  const rows = Array.from(
+    { length: ROWS },
+    (_, index) => `REF-${index},1HGCM82633A${index},6f1e4c1e-7a55-4b0c-9a3f-${index}\n`,
+  )
+  const folder = folderWith(`ReferenceNumber,VinNo,shipment_id\n${rows.join('')}`)
+  const little = '--max-old-space-size=64'
+  const asTerminal = '--import=data:text/javascript,process.stderr.isTTY=true'
+  const words = ['xref', 'import', 'numbers.csv', '--tenant', 'acme']
+  const imported = await transload(folder, words, { node: [little, asTerminal] })
+  expect({ code: imported.code, out: imported.out }).toEqual({
+    code: 0,
+    out: '300,000 rows: 300,000 written, 0 there already, 0 conflicts, 0 mistakes.\n',
+  })
+  const [before, ...shown] = imported.err.split(CLEAR_LINE)
+  expect({ before, after: shown.pop() }).toEqual({ before: '', after: '' })
+  expect(shown.length).toBeGreaterThan(0)
+  for (const line of shown) expect(line).toMatch(/^[\d,]+ imported, [\d,]+ a second$/)
+  const exported = await transload(folder, ['xref', 'export', 'all.csv'], { node: [little] })
+  expect(exported).toEqual({ code: 0, out: '', err: '300,000 links exported.\n' })
+  expect(readFileSync(join(folder, 'all.csv'), 'utf8').split('\n').length).toBe(ROWS + 2)
+})

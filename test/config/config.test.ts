@@ -1,0 +1,428 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ConfigErrors, readConfig } from '../../src/config/config.ts'
+import { newFolder, ROOT, run } from '../command.ts'
+
+const URL_ALONE = { V2_BASE_URL: 'https://service.example' }
+
+/** Runs the program with this environment and no other. */
+function transload(words: readonly string[], env: Record<string, string>) {
+  return run(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { env, cwd: ROOT })
+}
+
+/** The mistakes of an environment, a line each. */
+function mistakesIn(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigErrors) return error.mistakes
+    throw error
+  }
+  return []
+}
+
+/** A file that is gone after the test. */
+async function fileWith(content: string): Promise<string> {
+  const folder = newFolder('config')
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'file.json')
+  await writeFile(path, content)
+  return path
+}
+
+const WRONG: Record<string, string> = {
+  V2_BASE_URL: 'ftp://service.example',
+  V2_QUOTE_METHOD: 'PUT',
+  V2_SHIPMENT_PATH: '/v2/shipping',
+  V2_CLIENT_ID: 'half a pair',
+  UPSTREAM_TIMEOUT_MS: '15s',
+  UPSTREAM_CONNECTIONS: '0',
+  PORT: '65536',
+  ADMIN_PORT: 'none',
+  MAX_IN_FLIGHT: '-1',
+  SHUTDOWN_GRACE_MS: '1.5',
+  LOG_LEVEL: 'loud',
+  LEGACY_BASE_PATHS: 'quotes',
+  BODY_LIMIT_BYTES: '256 KiB',
+  ERROR_STATUS: '200',
+  SUNSET: 'next year',
+  MIGRATION_GUIDE_URL: 'docs/guide.md',
+  DEFAULT_TRANSPORT_TYPE: 'OPEN AUTO',
+  DEFAULT_VEHICLE_TYPE: 'Box Truck',
+  SHIPMENT_NUMBER: 'mine',
+  SEND_QUOTE_ID: 'yes',
+  LOOKUPS_FILE: '/nowhere/lookups.json',
+  STORE_URL: 'mysql://user:pass-word@db/x',
+  TRUST_PROXY: 'on',
+  QUOTE_MEMORY: '90',
+  DEDUPE_WINDOW: '10 m',
+  BOOKING_REFUSED_STATUSES: '4xx,never',
+}
+
+describe('mistakes', () => {
+  test('are told all at once, each with its name', () => {
+    const mistakes = mistakesIn(WRONG)
+    const names = Object.keys(WRONG).map((name) => (name === 'V2_CLIENT_ID' ? 'V2_CLIENT_SECRET' : name))
+    expect(mistakes.map((mistake) => mistake.split(' ')[0]).sort()).toEqual(names.sort())
+  })
+
+  test.each(Object.entries(WRONG))('%s=%s is one', (name, value) => {
+    const mistakes = mistakesIn({ ...URL_ALONE, [name]: value })
+    expect(mistakes).toHaveLength(1)
+    expect(mistakes[0]).toMatch(/^[A-Z0-9_]+ (must|is required|names)/)
+  })
+
+  test.each([
+    ['V2_BASE_URL', 'https://user:pass-word@service.example'],
+    ['V2_BASE_URL', 'https://service.example/?token=pass-word'],
+    ['V2_BASE_URL', 'https://service.example/#pass-word'],
+    ['STORE_URL', 'mysql://user:pass-word@db/x'],
+    ['STORE_URL', 'postgres://user:pass-word@:x'],
+  ])('%s never repeats a secret', (name, value) => {
+    const mistakes = mistakesIn({ ...URL_ALONE, [name]: value })
+    expect(mistakes).toHaveLength(1)
+    expect(mistakes[0]).not.toContain('pass-word')
+  })
+
+  test('the service has to be named', () => {
+    expect(mistakesIn({})).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
+    expect(mistakesIn({ V2_BASE_URL: '  ' })).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
+  })
+
+  test('half a credential is one, whichever half', () => {
+    expect(mistakesIn({ ...URL_ALONE, V2_CLIENT_SECRET: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_ID /)])
+    expect(mistakesIn({ ...URL_ALONE, V2_CLIENT_ID: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_SECRET /)])
+    expect(mistakesIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
+  })
+
+  test.each([
+    ['what is no JSON', '{'],
+    ['unknown keys', '{"vehicle_types": {}, "colours": {}}'],
+    ['a list', '[]'],
+    ['numbers for types', '{"vehicle_types": {"BOX": 1}}'],
+  ])('LOOKUPS_FILE with %s is one', async (_, content) => {
+    const LOOKUPS_FILE = await fileWith(content)
+    expect(mistakesIn({ ...URL_ALONE, LOOKUPS_FILE })).toEqual([expect.stringMatching(/^LOOKUPS_FILE names a file /)])
+  })
+})
+
+describe('mistakes in files of certificates', () => {
+  const [SERVER, SERVER_KEY, CLIENT, CLIENT_KEY] = ['server.pem', 'server.key', 'client.pem', 'client.key'].map(
+    (name) => join(ROOT, 'test/http/certificates', name),
+  )
+
+  test.each(['TLS', 'V2'])('certificate and key of %s_… are PEM and fit each other', (whose) => {
+    const [certName, keyName] = [`${whose}_CERT_FILE`, `${whose}_KEY_FILE`]
+    const told = (cert: string | undefined, key: string | undefined) =>
+      mistakesIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
+    const noCertificate = expect.stringMatching(
+      `^${certName} names a file that cannot be used as a certificate in PEM: `,
+    )
+    const noKey = expect.stringMatching(`^${keyName} names a file that cannot be used as a key in PEM `)
+    expect(told(SERVER, SERVER_KEY)).toEqual([])
+    expect(told(CLIENT, CLIENT_KEY)).toEqual([])
+    expect(told(SERVER, CLIENT_KEY)).toEqual([
+      `${keyName} names a file whose key does not fit the certificate of ${certName}`,
+    ])
+    expect(told(SERVER_KEY, SERVER_KEY)).toEqual([noCertificate])
+    expect(told(SERVER, SERVER)).toEqual([noKey])
+    expect(told('package.json', '/dev/null')).toEqual([noCertificate, noKey])
+    expect(told('package.json', undefined)).toEqual([`${keyName} is required, for ${certName} is set`, noCertificate])
+    expect(told('test', '/nowhere.key')).toEqual(
+      [certName, keyName].map((name) => `${name} names a file that cannot be read`),
+    )
+  })
+
+  test('a key with a passphrase is one, and is not quoted', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'pass-word' } as const
+    const TLS_KEY_FILE = await fileWith(String(privateKey.export(options)))
+    const [mistake, ...others] = mistakesIn({ ...URL_ALONE, TLS_CERT_FILE: SERVER, TLS_KEY_FILE })
+    expect(mistake).toMatch(
+      /^TLS_KEY_FILE names a file that cannot be used as a key in PEM without a passphrase: [a-z ]+$/,
+    )
+    expect(others).toEqual([])
+  })
+
+  test('a short key is one, but for callers that know no better', () => {
+    const [cert, key] = ['short.pem', 'short.key'].map((name) => join(ROOT, 'test/http/certificates', name))
+    const told = (TLS_MIN_VERSION: string) =>
+      mistakesIn({ ...URL_ALONE, TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_MIN_VERSION })
+    expect(told('1.0')).toEqual([])
+    expect(told('1.2')).toEqual([expect.stringMatching(/^TLS_CERT_FILE names a file .* too small$/)])
+  })
+
+  test('V2_CA_FILE holds certificates, each of them whole', async () => {
+    const good = await readFile(SERVER ?? '', 'utf8')
+    const halves = [
+      '',
+      'no certificate',
+      good.slice(0, -60),
+      `${good}${good.slice(0, 200)}`,
+      good.replace('MII', 'AAA'),
+    ]
+    for (const V2_CA_FILE of await Promise.all(halves.map(fileWith))) {
+      expect(mistakesIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([
+        'V2_CA_FILE names a file that does not hold certificates in PEM, each of them whole',
+      ])
+    }
+    const V2_CA_FILE = await fileWith(`# Ours, and another's\n${good}\n${good.replaceAll('\n', '\r\n')}`)
+    expect(mistakesIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([])
+  })
+
+  test('are told together with all others', async () => {
+    const wrong = { TLS_CERT_FILE: SERVER, TLS_KEY_FILE: CLIENT_KEY, V2_CA_FILE: 'package.json', LOG_LEVEL: 'loud' }
+    const names = mistakesIn(wrong).map((mistake) => mistake.split(' ')[0])
+    expect(names.sort()).toEqual(['LOG_LEVEL', 'TLS_KEY_FILE', 'V2_BASE_URL', 'V2_CA_FILE'])
+  })
+})
+
+describe('PORT and ADMIN_PORT', () => {
+  const told = (env: Record<string, string>) => mistakesIn({ ...URL_ALONE, PORT: '9000', ADMIN_PORT: '9000', ...env })
+
+  test.each([
+    ['0.0.0.0', '127.0.0.1'],
+    ['127.0.0.1', '0.0.0.0'],
+    ['::', '127.0.0.1'],
+    ['0:0::0', '::1'],
+    ['0.0.0.0', '::'],
+    ['::1', '0::1'],
+    ['localhost', 'LOCALHOST'],
+    ['0.0.0.0', 'gateway.example'],
+  ])('are two where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
+    expect(told({ HOST, ADMIN_HOST })).toEqual([
+      'ADMIN_PORT must be another than PORT, for HOST and ADMIN_HOST have port 9000 in common',
+    ])
+  })
+
+  test.each([
+    ['127.0.0.1', '127.0.0.2'],
+    ['0.0.0.0', '::1'],
+    ['::1', '127.0.0.1'],
+    ['10.0.0.1', 'localhost'],
+  ])('may be one where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
+    expect(told({ HOST, ADMIN_HOST })).toEqual([])
+  })
+
+  test('may both be 0, and count with their defaults', () => {
+    expect(told({ PORT: '0', ADMIN_PORT: '0' })).toEqual([])
+    expect(mistakesIn({ ...URL_ALONE, PORT: '9901' })).toEqual([expect.stringMatching(/^ADMIN_PORT must /)])
+    expect(mistakesIn({ ...URL_ALONE, ADMIN_PORT: '8080' })).toEqual([expect.stringMatching(/^ADMIN_PORT must /)])
+  })
+})
+
+describe('what is understood', () => {
+  test('nothing but the address of the service is needed', () => {
+    expect(readConfig(URL_ALONE)).toMatchObject({
+      V2_BASE_URL: { origin: 'https://service.example', prefix: '' },
+      V2_QUOTE_METHOD: 'auto',
+      V2_SHIPMENT_PATH: 'auto',
+      UPSTREAM_TIMEOUT_MS: 15_000,
+      UPSTREAM_CONNECTIONS: 128,
+      HOST: '0.0.0.0',
+      PORT: 8080,
+      ADMIN_HOST: '127.0.0.1',
+      ADMIN_PORT: 9901,
+      MAX_IN_FLIGHT: 1024,
+      SHUTDOWN_GRACE_MS: 30_000,
+      LOG_LEVEL: 'info',
+      LEGACY_BASE_PATHS: ['', '/quotes'],
+      BODY_LIMIT_BYTES: 262_144,
+      ERROR_STATUS: 'as-is',
+      DEFAULT_TRANSPORT_TYPE: 'open',
+      DEFAULT_VEHICLE_TYPE: 'car',
+      SHIPMENT_NUMBER: 'caller',
+      SEND_QUOTE_ID: false,
+      QUOTE_MEMORY: 90 * 86_400_000,
+      DEDUPE_WINDOW: 600_000,
+    })
+  })
+
+  test('the configuration is frozen, and an empty variable is none', () => {
+    const config = readConfig({ ...URL_ALONE, PORT: '', LOG_LEVEL: ' ', V2_CLIENT_ID: '', SUNSET: '' })
+    // As JSON, for two functions are never equal.
+    expect(JSON.stringify(config)).toBe(JSON.stringify(readConfig(URL_ALONE)))
+    expect(Object.isFrozen(config)).toBe(true)
+  })
+
+  test.each([
+    ['500ms', 500],
+    ['15s', 15_000],
+    ['10m', 600_000],
+    ['24h', 86_400_000],
+    ['90d', 7_776_000_000],
+    ['0s', 0],
+  ])('the duration %s', (QUOTE_MEMORY, milliseconds) => {
+    expect(readConfig({ ...URL_ALONE, QUOTE_MEMORY }).QUOTE_MEMORY).toBe(milliseconds)
+  })
+
+  test.each(['', '5', '1.5h', '-1s', '1 s', '1w', 'PT5S', 's', '5S'])('no duration: "%s"', (text) => {
+    const mistakes = mistakesIn({ ...URL_ALONE, QUOTE_MEMORY: text })
+    expect(mistakes).toHaveLength(text === '' ? 0 : 1)
+  })
+
+  test.each([
+    ['http://127.0.0.1:8080', 'http://127.0.0.1:8080', ''],
+    ['https://service.example/', 'https://service.example', ''],
+    ['https://service.example/v2', 'https://service.example', ''],
+    ['https://service.example/v2/', 'https://service.example', ''],
+    ['https://service.example//v2//', 'https://service.example', ''],
+    ['https://service.example/edge/api', 'https://service.example', '/edge/api'],
+    ['https://service.example/edge/api/v2/', 'https://service.example', '/edge/api'],
+    ['https://service.example/v2x', 'https://service.example', '/v2x'],
+    ['HTTPS://Service.Example:443/A', 'https://service.example', '/A'],
+    ['http://[::1]:9', 'http://[::1]:9', ''],
+  ])('the address %s', (V2_BASE_URL, origin, prefix) => {
+    expect(readConfig({ V2_BASE_URL }).V2_BASE_URL).toEqual({ origin, prefix })
+  })
+
+  test.each([
+    'memory:',
+    'postgres://u:p@db/x',
+    'postgresql:///x',
+    'sqlite:./a.db',
+    'file:///a.db',
+    './a.db',
+    '/a/b.db',
+  ])('the store %s', (STORE_URL) => {
+    expect(readConfig({ ...URL_ALONE, STORE_URL }).STORE_URL).toBe(STORE_URL)
+  })
+
+  test.each(['.', 'src', 'sqlite:./src', 'file:///tmp', ' sqlite:src '])('no store, but a folder: %s', (STORE_URL) => {
+    expect(mistakesIn({ ...URL_ALONE, STORE_URL })).toEqual(['STORE_URL names a folder, and must name a file'])
+  })
+
+  test('TRUST_PROXY=off is its default', () => {
+    for (const TRUST_PROXY of ['', 'off', ' off ']) {
+      expect(readConfig({ ...URL_ALONE, TRUST_PROXY }).TRUST_PROXY).toBeUndefined()
+    }
+    expect(readConfig({ ...URL_ALONE, TRUST_PROXY: '10.0.0.0/8, ::1' }).TRUST_PROXY).toEqual(['10.0.0.0/8', '::1'])
+    expect(mistakesIn({ ...URL_ALONE, TRUST_PROXY: 'off,::1' })).toEqual([expect.stringMatching(/^TRUST_PROXY must /)])
+  })
+
+  test('lists, dates and switches', () => {
+    const config = readConfig({
+      ...URL_ALONE,
+      LEGACY_BASE_PATHS: ' /, /old/ ,,/a/b',
+      SUNSET: '2027-06-30T12:00:00Z',
+      SEND_QUOTE_ID: 'true',
+      BOOKING_REFUSED_STATUSES: '400, 5xx',
+    })
+    expect(config.LEGACY_BASE_PATHS).toEqual(['', '/old', '/a/b'])
+    expect(config.SUNSET).toEqual(new Date('2027-06-30T12:00:00Z'))
+    expect(config.SEND_QUOTE_ID).toBe(true)
+    expect([400, 500, 599, 401, 404].map(config.BOOKING_REFUSED_STATUSES)).toEqual([true, true, true, false, false])
+  })
+
+  test.each([
+    ['2028-02-29', '2028-02-29T00:00:00.000Z'],
+    ['2027-06-30T12:00Z', '2027-06-30T12:00:00.000Z'],
+    ['2027-06-30T12:00:00+02:00', '2027-06-30T10:00:00.000Z'],
+  ])('the date %s', (SUNSET, at) => {
+    expect(readConfig({ ...URL_ALONE, SUNSET }).SUNSET?.toISOString()).toBe(at)
+  })
+
+  test.each([
+    ...[
+      '2026-02-31',
+      '2026-02-29',
+      '2026-04-31T00:00:00Z',
+      '2026-13-01',
+      '2026-00-10',
+      '2026-01-00',
+      '2026-12-31T25:00Z',
+    ],
+    ...['2026-12-31 or so', '2026-12-31T12:00', '31.12.2026', '2026-1-1', '20261231'],
+  ])('no date: %s', (SUNSET) => {
+    expect(mistakesIn({ ...URL_ALONE, SUNSET })).toEqual(['SUNSET must be an ISO 8601 date such as 2026-12-31'])
+  })
+
+  test('LOOKUPS_FILE adds types and action names', async () => {
+    const LOOKUPS_FILE = await fileWith(
+      '{"vehicle_types": {"HEARSE": "van"}, "actions": {"Refresh Rate": "quote.update"}}',
+    )
+    expect(readConfig({ ...URL_ALONE, LOOKUPS_FILE }).LOOKUPS_FILE).toEqual({
+      vehicle_types: { HEARSE: 'van' },
+      actions: { 'Refresh Rate': 'quote.update' },
+    })
+  })
+})
+
+describe('the program', () => {
+  test.each([
+    ['check', ['check']],
+    ['serve', ['serve']],
+    ['no command', []],
+  ])('ends with 78 and every mistake over %s', async (_, words) => {
+    const { code, out, err } = await transload(words, WRONG)
+    expect(code).toBe(78)
+    expect(out).toBe('')
+    for (const name of Object.keys(WRONG)) expect(err).toContain(name)
+    expect(err).not.toContain('    at ')
+    expect(err).not.toContain('pass-word')
+  })
+
+  test('checks a good configuration without starting', async () => {
+    const { code, out, err } = await transload(['check'], { ...URL_ALONE, STORE_URL: '/nowhere/at/all.db', PORT: '1' })
+    expect(err).toBe('')
+    expect(out).toMatch(/good/)
+    expect(code).toBe(0)
+  })
+
+  test('checks the mappings as well', async () => {
+    const LOOKUPS_FILE = await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}')
+    const { code, err } = await transload(['check'], { ...URL_ALONE, LOOKUPS_FILE })
+    expect(code).toBe(78)
+    expect(err).toContain('quote.refresh')
+  })
+
+  test.each(['check', 'serve'])('tells the mistakes of all files at once over %s', async (command) => {
+    const tenants = [{ name: 'acme', networks: ['nowhere'], actions: { Foo: 'own.action' }, v2: { client_id: 'x' } }]
+    const files = {
+      LOOKUPS_FILE: await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}'),
+      TENANTS_FILE: await fileWith(JSON.stringify({ tenants })),
+    }
+    const told = async (env: Record<string, string>) => {
+      const { code, err } = await transload([command], { ...files, ...env })
+      expect(code).toBe(78)
+      return err
+    }
+    const [all, lookupsToo, folderToo] = await Promise.all([
+      told({ PORT: 'web' }),
+      told({ ...URL_ALONE, LOOKUPS_FILE: '/nowhere.json' }),
+      told({ MAPPINGS_DIR: '/nowhere' }),
+    ])
+    for (const said of [/PORT must/, /V2_BASE_URL is required/, /means quote\.refresh/, /must be a network/]) {
+      expect(all).toMatch(said)
+    }
+    // An action that nothing could be known of is no mistake yet.
+    expect(all).not.toMatch(/own\.action/)
+    for (const said of [/LOOKUPS_FILE names/, /must be a network/, /means own\.action/])
+      expect(lookupsToo).toMatch(said)
+    for (const said of [/V2_BASE_URL is/, /MAPPINGS_DIR cannot/, /must be a network/]) expect(folderToo).toMatch(said)
+  })
+
+  test.each([
+    [['serve', '--foo'], /^transload: .*--foo.*\n$/],
+    [['serve', '-p', '1'], /^transload: .*-p.*\n$/],
+    [['serve', 'now'], /^transload: .*now.*\n$/],
+    [['check', '--strict'], /^transload: .*--strict.*\n$/],
+    [['check', 'tenants.json'], /^transload: .*tenants\.json.*\n$/],
+    [['healthcheck', 'http://127.0.0.1'], /^transload: .*127\.0\.0\.1.*\n$/],
+    [['demo', '--port=1'], /^transload: .*--port.*\n$/],
+  ])('ends with 64 over a word that means nothing: %j', async (words, said) => {
+    const { code, out, err } = await transload(words, WRONG)
+    expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringMatching(said) })
+  })
+
+  test('knows its commands', async () => {
+    const unknown = await transload(['fly'], URL_ALONE)
+    expect(unknown.code).toBe(64)
+    expect(unknown.err).toMatch(/fly[\s\S]*serve[\s\S]*check/)
+    const help = await transload(['--help'], {})
+    expect(help.code).toBe(0)
+    expect(help.out).toMatch(/serve[\s\S]*check/)
+  })
+})

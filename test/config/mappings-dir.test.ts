@@ -1,0 +1,244 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { MappingErrors } from '../../src/mapping/catalog.ts'
+import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { get, openHouse, post } from '../gateway.ts'
+
+/** A folder with these files; it goes with the test. */
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = newFolder('mappings')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
+  return folder
+}
+
+/** A file of lookups. */
+const lookupsFile = (content: object | string): string => {
+  const text = typeof content === 'string' ? content : JSON.stringify(content)
+  return join(folderWith({ 'lookups.json': text }), 'lookups.json')
+}
+
+/** What is wrong with a folder, each mistake without the folder's own path. */
+async function mistakesOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const folder = folderWith(files)
+  try {
+    await loadMappings(folder)
+    return []
+  } catch (error) {
+    if (!(error instanceof MappingErrors)) throw error
+    return error.mistakes.map((mistake) => mistake.replace(folder, ''))
+  }
+}
+
+const MORE_PATHS = `export default ({ actions }) => {
+  const shipped = actions['quote.get']
+  return { ...shipped, legacy: { ...shipped.legacy, paths: [...shipped.legacy.paths, '/getRate.php'] } }
+}`
+
+const STATE = `import type { Toolbox } from 'nowhere'
+
+interface Words { readonly [status: string]: string }
+const words: Words = { new: 'BOOKED', delivered: 'DONE' }
+
+export default ({ vocabulary, codecs, codec, actions }: Toolbox) => {
+  const { action, choose, move, ref, v1Only, v2Only } = vocabulary
+  const shouted = codec(codecs.text.schema.out, {
+    name: 'shouted', summary: 'In capitals.', decode: (text: string) => text, encode: (text: string) => text.toUpperCase(),
+  })
+  return [action({
+    name: 'shipment.state',
+    summary: 'Tell where a shipment stands.',
+    family: 'shipment',
+    legacy: { method: 'POST', paths: ['/getState.php'], actionNames: 'any' },
+    service: { method: 'GET', path: '/v2/shipments/{shipment_id}' },
+    finds: { kind: 'shipment', by: ['RefNo.'] },
+    request: [ref('RefNo.', 'names the shipment'), ...v1Only(['Lang'], 'there is one language')],
+    reply: [
+      move('Id', 'id', codecs.text),
+      move('Customer', 'customer.customer_name', shouted),
+      choose('State', 'status', words, 'ON THE ROAD'),
+      ...v2Only(['number', 'price', 'pickup', 'delivery', 'vehicles', 'distance'], 'nobody asked'),
+    ],
+    example: { request: { 'RefNo.': 'REF-1' }, reply: actions['shipment.get'].example.reply },
+  })]
+}`
+
+describe('modules of an operator', () => {
+  test('a module of a shipped action’s name replaces it', async () => {
+    const house = await openHouse({ env: { MAPPINGS_DIR: folderWith({ 'more-paths.js': MORE_PATHS }) } })
+    const { json } = await post(house, '/quotes/getrate.PHP', quoteExample)
+    expect(json).toEqual({ Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: quoteExample.ShipmentNumber })
+    expect((await post(house, '/getShippingQuote.php', quoteExample)).status).toBe(200)
+    expect((await get(house, '/openapi.json')).json.paths).toHaveProperty(['/dry-run/getRate.php'])
+  })
+
+  test('a module of another name adds an action, with its own paths, codecs and dry run', async () => {
+    const house = await openHouse({ env: { MAPPINGS_DIR: folderWith({ 'state.ts': STATE }) } })
+    const booking = {
+      ReferenceNumber: 'REF-1',
+      PickupZip: '10314',
+      DeliveryZip: '33166',
+      BillToName: 'Pat',
+      VinNo: 'V1',
+    }
+    await post(house, '/createShipment.php', booking)
+    const [id] = house.sandbox.shipments.keys()
+    const { json } = await post(house, '/getState.php', 'RefNo_=REF-1&Lang=en')
+    expect(json).toEqual({ Id: id, Customer: 'PAT', State: 'BOOKED' })
+    const dry = await post(house, '/dry-run/getState.php', { 'refno.': 'REF-1', Lang: 'en', Foo: 1 })
+    expect(dry.json).toMatchObject({ action: 'shipment.state', ok: true, unknown: ['Foo'] })
+    const unnamed = await post(house, '/getState.php', { Lang: 'en' })
+    expect(unnamed.json).toEqual({ Message: expect.stringContaining('RefNo.'), TransportationBooked: 'No' })
+  })
+
+  test('what is no module is left alone', async () => {
+    const folder = folderWith({ 'readme.md': '# no module', 'types.d.ts': 'nonsense', 'notes.json': '{}' })
+    mkdirSync(join(folder, 'drafts'))
+    expect([...(await loadMappings(folder)).actions.keys()]).toEqual([...(await loadMappings()).actions.keys()])
+  })
+
+  test.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
+    [
+      'no default export',
+      { 'a.js': 'export const action = {}' },
+      ['/a.js: the default export is neither an action, nor a list of actions, nor a function that gives one'],
+    ],
+    [
+      'a function that fails',
+      { 'a.js': `export default () => { throw new Error('no\\nluck') }` },
+      ['/a.js: cannot be loaded: no luck'],
+    ],
+    [
+      'an action that lacks half of itself',
+      {
+        'a.mjs': `export default ({ actions }) => ({ ...actions['quote.get'], family: 'quotes', example: undefined })`,
+      },
+      [
+        '/a.mjs: quote.get: family: must be quote or shipment',
+        '/a.mjs: quote.get: example: must hold a request and a reply',
+      ],
+    ],
+    [
+      'a row that breaks a rule',
+      {
+        'a.js': `export default ({ actions, vocabulary, codecs }) => {
+          const shipped = actions['quote.get']
+          return { ...shipped, request: [...shipped.request, vocabulary.move('CSR.', 'pickup.agent', codecs.text)] }
+        }`,
+      },
+      [
+        'quote.get: request row "move CSR. → pickup.agent": CSR. is claimed twice (already as CSR)',
+        'quote.get: request row "move CSR. → pickup.agent": pickup.agent is nested with pickup',
+      ],
+    ],
+    [
+      'two modules for one action',
+      { 'a.js': MORE_PATHS, 'b.js': MORE_PATHS },
+      ['quote.get: two actions have this name'],
+    ],
+  ])('%s is a mistake', async (_what, files, mistakes) => {
+    expect(await mistakesOf(files)).toEqual(mistakes)
+  })
+
+  test('mistakes of several modules are listed at once', async () => {
+    const mistakes = await mistakesOf({ 'a.js': 'export default 5', 'b.js': 'export default [', 'c.js': MORE_PATHS })
+    expect(mistakes).toHaveLength(2)
+    expect(mistakes[0]).toMatch(/^\/a\.js: the default export/)
+    expect(mistakes[1]).toMatch(/^\/b\.js: cannot be loaded: ./)
+  })
+
+  test('a folder that is not there is a mistake', async () => {
+    await expect(loadMappings(join(newFolder('gone'), 'no-such-folder'))).rejects.toThrow(/MAPPINGS_DIR cannot be read/)
+  })
+})
+
+describe('lookups of an operator', () => {
+  test('a vehicle type is added, and one that ships is overruled', async () => {
+    const lookups = { vehicle_types: { 'FLAT BED RIG': 'truck_ext', SUV: 'van' } }
+    const house = await openHouse({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
+    const type = async (fields: object) => {
+      const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
+      return (await post(house, '/dry-run/getShippingQuote.php', { ...trip, ...fields })).json.request.body.vehicle_type
+    }
+    expect(await type({ PickupCommodityCode: 'flat_bed rig' })).toBe('truck_ext')
+    expect(await type({ LoadReference: 'one Flat Bed Rig, red' })).toBe('truck_ext')
+    expect(await type({ PickupCommodityCode: 'SUV' })).toBe('van')
+    expect(await type({ PickupCommodityCode: 'SEDAN' })).toBe('car')
+  })
+
+  test('an ActionName is added to an action, at its own paths', async () => {
+    const lookups = { actions: { 'Refresh Rate': 'quote.get', 'Book It': 'shipment.create' } }
+    const house = await openHouse({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
+    const action = async (path: string, ActionName: string) =>
+      (await post(house, `/dry-run${path}`, { ActionName })).json.action
+    expect(await action('/getShippingQuote.php', 'refresh_rate')).toBe('quote.get')
+    expect(await action('/getShippingQuote.php', 'Update Rate')).toBe('quote.update')
+    expect(await action('/ConfirmBooking', 'BOOK IT')).toBe('shipment.create')
+    const refused = await post(house, '/getShippingQuote.php', { ActionName: 'Book It' })
+    expect(refused.status).toBe(422)
+    expect(refused.json.Message).toContain('Refresh Rate')
+    expect(refused.json.Message).not.toContain('Book It')
+  })
+
+  test.each([
+    [
+      { actions: { 'Refresh Rate': 'quote.refresh' } },
+      'the ActionName Refresh Rate means quote.refresh, which is no action',
+    ],
+    [
+      { actions: { 'Get Rate': 'quote.approve' } },
+      '/getShippingQuote.php: the ActionName Get Rate means both quote.get and quote.approve',
+    ],
+    [{ vehicle_types: { '---': 'car' } }, 'table vehicle_types: a phrase of a lookup table has no words'],
+  ])('%j is a mistake', async (lookups, mistake) => {
+    await expect(loadMappings(undefined, lookups)).rejects.toMatchObject({
+      mistakes: expect.arrayContaining([mistake]),
+    })
+  })
+})
+
+describe('transload check', () => {
+  const check = (env: NodeJS.ProcessEnv) =>
+    run(process.execPath, [join(ROOT, 'src/main.ts'), 'check'], {
+      env: cleanEnv({ V2_BASE_URL: 'https://service.example.com', ...env }),
+    })
+
+  test('accepts modules in TypeScript and JavaScript', async () => {
+    const folder = folderWith({ 'more-paths.js': MORE_PATHS, 'state.ts': STATE })
+    const { code, out, err } = await check({ MAPPINGS_DIR: folder })
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toContain('8 actions at 9 legacy paths')
+  })
+
+  test('ends with 78 and a line for each mistake of the modules', async () => {
+    const folder = folderWith({
+      'a.js': `export default ({ actions }) => ({ ...actions['quote.get'], request: [{ kind: 'mvoe' }] })`,
+      'b.ts': 'export default function (: string',
+      'c.js': 'export default () => { throw new Error("no luck") }',
+    })
+    const { code, out, err } = await check({ MAPPINGS_DIR: folder })
+    expect({ code, out }).toEqual({ code: 78, out: '' })
+    expect(err.split('\n')).toEqual([
+      'transload: 3 to mend before it can start',
+      `  ${folder}/a.js: quote.get: request[0].kind: is no row: use the constructors`,
+      expect.stringContaining(`  ${folder}/b.ts: cannot be loaded: `),
+      `  ${folder}/c.js: cannot be loaded: no luck`,
+      '',
+    ])
+  })
+
+  test('ends with 78 and says what is wrong with the file of lookups', async () => {
+    const unread = await check({ LOOKUPS_FILE: lookupsFile('{') })
+    expect(unread).toMatchObject({
+      code: 78,
+      err: expect.stringContaining('LOOKUPS_FILE names a file that cannot be read'),
+    })
+    const unknown = await check({ LOOKUPS_FILE: lookupsFile({ vehicles: {} }) })
+    expect(unknown).toMatchObject({ code: 78, err: expect.stringContaining('vehicles') })
+    const noAction = await check({ LOOKUPS_FILE: lookupsFile({ actions: { Refresh: 'quote.refresh' } }) })
+    expect(noAction).toMatchObject({ code: 78, err: expect.stringContaining('quote.refresh, which is no action') })
+  })
+})

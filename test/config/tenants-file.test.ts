@@ -1,0 +1,365 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { readTenants, TenantsFileErrors } from '../../src/config/tenants-file.ts'
+import { serve, transload } from '../callers/commands.ts'
+import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
+import { ROOT } from '../command.ts'
+import { basic, openHouse } from '../gateway.ts'
+
+const ACTIONS = new Set(['quote.update'])
+const WHOLE = {
+  name: 'acme',
+  credentials: [{ id: 'acme-legacy', secret_hash: cheapHash('x') }],
+  networks: ['192.0.2.0/24'],
+  v2: {
+    client_id: 'acme-v2',
+    client_secret: { env: 'ACME_V2_SECRET' },
+    base_url: 'https://example.com/v2',
+    token: 'auto',
+  },
+  webhook_secret: { env: 'ACME_HOOK' },
+  callback_url: 'https://example.com/hook',
+  defaults: { transport_type: 'open', vehicle_type: 'car' },
+  error_status: 'ok',
+  shipment_number: 'service',
+  actions: { 'Refresh Rate': 'quote.update' },
+  limits: { per_second: 50, concurrent: 20 },
+}
+const ENV = { ACME_V2_SECRET: 's3cret', ACME_HOOK: 'hook' }
+const LEAST = {
+  name: 'least',
+  networks: ['10.0.0.1'],
+  v2: { client_id: 'x', client_secret: { env: 'ACME_V2_SECRET' } },
+}
+
+function mistakesIn(content: unknown, env: NodeJS.ProcessEnv = ENV): readonly string[] {
+  const path = join(folder(), 'tenants.json')
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  try {
+    readTenants(path, ACTIONS, env)
+    return []
+  } catch (error) {
+    if (!(error instanceof TenantsFileErrors)) throw error
+    return error.mistakes.map((mistake) => mistake.replace(`${path}: `, ''))
+  }
+}
+
+test('the whole of a tenant, and the least of one, are good', () => {
+  expect(mistakesIn({ tenants: [WHOLE, LEAST] })).toEqual([])
+})
+
+const wrong: [name: string, change: object, said: RegExp][] = [
+  ['an unknown key', { colour: 'red' }, /tenants\[0\]: .*"colour"/],
+  ['an unknown key further in', { limits: { per_minute: 5 } }, /tenants\[0\]\.limits: .*"per_minute"/],
+  ['no name', { name: undefined }, /tenants\[0\]\.name: /],
+  ['a name with blanks', { name: 'ac me' }, /tenants\[0\]\.name: must be 1 to 64/],
+  [
+    'a secret instead of its hash',
+    { credentials: [{ id: 'a', secret_hash: 's3cret' }] },
+    /credentials\[0\]\.secret_hash: must be a hash/,
+  ],
+  [
+    'a hash that costs too much',
+    { credentials: [{ id: 'a', secret_hash: cheapHash('x').replace('ln=4', 'ln=25') }] },
+    /must be a hash/,
+  ],
+  [
+    'an id with a colon',
+    { credentials: [{ id: 'a:b', secret_hash: cheapHash('x') }] },
+    /credentials\[0\]\.id: .*colon/,
+  ],
+  [
+    'an id with a line break',
+    { credentials: [{ id: 'a\nb', secret_hash: cheapHash('x') }] },
+    /credentials\[0\]\.id: .*control/,
+  ],
+  ['no network', { networks: ['10.0.0.0/33'] }, /networks\[0\]: must be a network/],
+  ['nobody at all', { credentials: [], networks: [] }, /acme: has neither credentials nor networks/],
+  ['a secret in the open', { v2: { ...WHOLE.v2, client_secret: 's3cret' } }, /v2\.client_secret: must say where/],
+  [
+    'a secret in two places',
+    { v2: { ...WHOLE.v2, client_secret: { env: 'A', file: 'b' } } },
+    /v2\.client_secret: must say where/,
+  ],
+  ['no service', { v2: undefined }, /tenants\[0\]\.v2: /],
+  [
+    'a secret that is not set',
+    { v2: { ...WHOLE.v2, client_secret: { env: 'MISSING' } } },
+    /acme: the secret of the service is not where/,
+  ],
+  [
+    'a file that is not there',
+    { v2: { ...WHOLE.v2, client_secret: { file: '/nowhere/at/all' } } },
+    /acme: the secret of the service/,
+  ],
+  ['a webhook secret that is not set', { webhook_secret: { env: 'MISSING' } }, /acme: the secret of the webhooks/],
+  [
+    'an address with a password',
+    { v2: { ...WHOLE.v2, base_url: 'https://a:b@example.com' } },
+    /v2\.base_url: must be an address without/,
+  ],
+  ['an address that is none', { callback_url: 'ftp://example.com' }, /callback_url: must be an http/],
+  ['an unknown scheme', { v2: { ...WHOLE.v2, token: 'jwt' } }, /v2\.token: /],
+  [
+    'an action that does not exist',
+    { actions: { Foo: 'quote.forget' } },
+    /acme: the ActionName Foo means quote\.forget, which is no action/,
+  ],
+  ['no limit', { limits: { per_second: 0, concurrent: 1.5 } }, /limits\.per_second: .*|limits\.concurrent: /],
+  ['a word that is none', { defaults: { vehicle_type: 'Big Truck' } }, /defaults\.vehicle_type: must be a value/],
+]
+test.each(wrong)('%s is a mistake', (_, change, said) => {
+  expect(mistakesIn({ tenants: [{ ...WHOLE, ...change }] })).toEqual(
+    expect.arrayContaining([expect.stringMatching(said)]),
+  )
+})
+
+test.each([
+  ['no JSON', '{ "tenants": [ oops ] }', /^is no JSON/],
+  ['no object', '[]', /expected object/],
+  ['no tenants', '{}', /^tenants: /],
+  ['an empty list', '{"tenants":[]}', /^tenants: must have at least one/],
+  ['more than tenants', '{"tenants":[], "more": 1}', /"more"/],
+])('a file with %s is a mistake', (_, content, said) => {
+  expect(mistakesIn(content)).toEqual(expect.arrayContaining([expect.stringMatching(said)]))
+})
+
+test('a file that is not there is a mistake', () => {
+  expect(() => readTenants('/nowhere/tenants.json', ACTIONS, {})).toThrow(TenantsFileErrors)
+})
+
+test('a parser that quotes what it stumbles over is not quoted', () => {
+  const content = '{"tenants":[{"name":"acme","v2":{"client_secret": CANARY-SECRET-1}}]}'
+  expect(mistakesIn(content).join('\n')).not.toContain('CANARY')
+  expect(mistakesIn(content.replace('CANARY', '"CANARY" ')).join('\n')).toMatch(/^is no JSON \(line 1 column \d+\)$/)
+})
+
+const TWO_SHARED = { tenants: [WHOLE, { ...WHOLE, name: 'acme-2' }, { ...LEAST, name: 'acme-2' }] }
+
+test('what two tenants share is a mistake', () => {
+  expect(mistakesIn(TWO_SHARED)).toEqual([
+    'acme-2: two tenants have this name',
+    'two credentials have the same hash',
+    'two tenants accept the credential acme-legacy',
+    'two tenants have the network 192.0.2.0/24',
+  ])
+})
+
+test('every mistake is told at once, whatever its kind, and none of them hides another', () => {
+  const all = Object.assign({}, ...wrong.map(([, change]) => change))
+  const tenants = wrong.map(([, change], i) => ({ ...WHOLE, name: `tenant-${i}`, ...change }))
+  const mistakes = mistakesIn({ tenants: [...tenants, all, ...TWO_SHARED.tenants], extra: true })
+  // A tenant without a name is told by where it stands.
+  for (const [, , said] of wrong) {
+    const pattern = new RegExp(
+      said.source.replace('tenants\\[0\\]', 'tenants\\[\\d+\\]').replace(/^acme: /, 'tenant-\\d+: '),
+    )
+    expect(mistakes).toEqual(expect.arrayContaining([expect.stringMatching(pattern)]))
+  }
+  expect(mistakes).toEqual(
+    expect.arrayContaining([expect.stringMatching(/"extra"/), 'acme-2: two tenants have this name']),
+  )
+  expect(mistakes.length).toBeGreaterThan(wrong.length + 4)
+})
+
+test.each(['serve', 'check'])('%s tells every mistake and ends with 78', async (command) => {
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  const broken = [
+    { ...WHOLE, colour: 'red', credentials: [{ id: 'a', secret_hash: 'CANARY' }] },
+    { ...LEAST, v2: { client_id: 'x', client_secret: { env: 'MISSING' } }, actions: { Foo: 'quote.forget' } },
+  ]
+  writeTenants(path, ...broken)
+  const env = { V2_BASE_URL: 'http://127.0.0.1:9', TENANTS_FILE: path, PORT: '0', ...ENV }
+  const { code, out, err } = await transload([command], place, env)
+  expect(code).toBe(78)
+  expect(err).toMatch(/4 to mend/)
+  for (const said of [/"colour"/, /secret_hash: must be a hash/, /least: the secret of the service/, /quote\.forget/])
+    expect(err).toMatch(said)
+  expect(out + err).not.toContain('CANARY')
+})
+
+test('the schema file says what the gateway says of a file', () => {
+  const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
+  const { items } = file.properties.tenants
+  expect(items.anyOf).toEqual([{ required: ['credentials'] }, { required: ['networks'] }])
+  // The reader at hand would look at nothing else beside it.
+  delete items.anyOf
+  const schema = z.fromJSONSchema(file)
+  expect(schema.safeParse({ tenants: [WHOLE, LEAST] }).success).toBe(true)
+  // What only the gateway can know: other tenants, the environment, hashes, networks and addresses.
+  const beyond = /hash|network|nobody|line break|not set|not there|address|does not exist/
+  for (const [name, change] of wrong.filter(([name]) => !beyond.test(name))) {
+    const changed = JSON.parse(JSON.stringify({ tenants: [{ ...WHOLE, ...change }] }))
+    expect(schema.safeParse(changed).success, name).toBe(false)
+  }
+})
+
+test('transload tenants hash makes a hash of what comes on standard input, and of nothing else', async () => {
+  const place = folder()
+  const [made, windows, argued, empty] = await Promise.all([
+    transload(['tenants', 'hash'], place, {}, 's3cret\n'),
+    transload(['tenants', 'hash'], place, {}, 's3cret\r\n'),
+    transload(['tenants', 'hash', 's3cret'], place, {}, 'other\n'),
+    transload(['tenants', 'hash'], place, {}, '\n'),
+  ])
+  expect(made).toMatchObject({ code: 0, err: '' })
+  expect(empty).toMatchObject({ code: 1, out: '' })
+  for (const { out } of [made, windows, argued]) expect(out).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$\S+\$\S+\n$/)
+  for (const { out, err } of [made, windows, argued]) expect(out + err).not.toContain('s3cret')
+  const edge = await openEdge((at) =>
+    [made, windows, argued].map(({ out }, i) =>
+      tenant(at, `t${i}`, { credentials: [{ id: `t${i}`, secret_hash: out.trim() }] }),
+    ),
+  )
+  const status = async (id: string, secret: string) => (await quote(edge, { authorization: basic(id, secret) })).status
+  expect([await status('t0', 's3cret'), await status('t1', 's3cret')]).toEqual([200, 200])
+  expect([await status('t2', 's3cret'), await status('t2', 'other')]).toEqual([401, 200])
+})
+
+test('transload tenants check and list tell of the file, and never a secret', async () => {
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  writeTenants(
+    path,
+    tenant(place, 'acme', { v2: { base_url: 'https://stage.example.com/v2' } }),
+    tenant(place, 'beta', { credentials: [], networks: ['10.0.0.0/8'] }),
+  )
+  const [check, list, named, missing, usage] = await Promise.all([
+    transload(['tenants', 'check', path], place),
+    transload(['tenants', 'list', path], place),
+    transload(['tenants', 'list'], place, { TENANTS_FILE: path }),
+    transload(['tenants', 'check'], place),
+    transload(['tenants', 'forget'], place),
+  ])
+  expect(check).toEqual({ code: 0, out: 'The tenants file is good: 2 tenants.\n', err: '' })
+  expect(list.out.split('\n')).toEqual([
+    'acme  credentials: acme-legacy  networks: -  service: acme-v2 at https://stage.example.com',
+    'beta  credentials: -  networks: 10.0.0.0/8  service: beta-v2 at (V2_BASE_URL)',
+    '',
+  ])
+  expect(named.out).toBe(list.out)
+  expect(missing.code).toBe(78)
+  expect(missing.err).toMatch(/TENANTS_FILE is not set/)
+  expect(usage.code).toBe(64)
+  for (const { out, err } of [check, list, named]) expect(out + err).not.toMatch(/secret|\$scrypt/)
+  writeTenants(path, { name: 'acme', oops: true })
+  expect((await transload(['tenants', 'list', path], place)).code).toBe(78)
+})
+
+test('transload auth rehearse tries both schemes for every tenant, and changes nothing', async () => {
+  const [both, basicOnly, bearerOnly] = await Promise.all(
+    (['both', 'basic', 'bearer'] as const).map((auth) =>
+      openHouse({ sandbox: { auth, credentials: known('a', 'longer-name') } }),
+    ),
+  )
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  const { url = '' } = both?.sandbox ?? {}
+  writeTenants(
+    path,
+    tenant(place, 'a'),
+    tenant(place, 'longer-name', { v2: { base_url: basicOnly?.sandbox.url } }),
+    { ...tenant(place, 'b', { v2: { client_id: 'a-v2', base_url: bearerOnly?.sandbox.url } }) },
+    { ...tenant(place, 'c'), credentials: [{ id: 'c', secret_hash: cheapHash('c') }] },
+  )
+  writeFileSync(join(place, 'b.secret'), 'a-v2-secret')
+  const all = await transload(['auth', 'rehearse'], place, { V2_BASE_URL: url, TENANTS_FILE: path })
+  expect(all.out.split('\n')).toEqual([
+    'tenant       basic                 oauth2',
+    'a            accepted              accepted',
+    'longer-name  accepted              no token (502)',
+    'b            refused (401)         accepted',
+    'c            refused (401)         no token (401)',
+    '',
+  ])
+  expect(all.code).toBe(1)
+  const fixed = await transload(['auth', 'rehearse'], place, {
+    V2_BASE_URL: url,
+    V2_CLIENT_ID: 'a-v2',
+    V2_CLIENT_SECRET: 'a-v2-secret',
+  })
+  expect(fixed).toMatchObject({
+    code: 0,
+    out: 'tenant  basic                 oauth2\na-v2    accepted              accepted\n',
+  })
+  const nobody = await transload(['auth', 'rehearse'], place, { V2_BASE_URL: url })
+  expect([nobody.code, nobody.out]).toEqual([64, ''])
+  const gone = await transload(['auth', 'rehearse'], place, {
+    V2_BASE_URL: 'http://127.0.0.1:9',
+    V2_CLIENT_ID: 'a-v2',
+    V2_CLIENT_SECRET: 'a-v2-secret',
+  })
+  expect(gone.code).toBe(1)
+  expect(gone.out).toMatch(/no reply \(unsent\) +no token \(502\)/)
+  for (const { out, err } of [all, fixed, gone]) expect(out + err).not.toMatch(/a-v2-secret|Basic |Bearer /)
+  for (const house of [both, basicOnly, bearerOnly]) {
+    expect(
+      new Set(house?.sandbox.requests.map(({ method, path: at }) => `${method} ${at.replace(/[0-9a-f-]{36}/, 'ID')}`)),
+    ).toEqual(new Set(['GET /v2/shipments/ID', 'POST /oauth2/token']))
+    expect([house?.sandbox.shipments.size, house?.sandbox.quotes.size]).toEqual([0, 0])
+  }
+})
+
+test('a running gateway takes a new file on SIGHUP and when it changes, and refuses a bad one', async () => {
+  const { sandbox } = await openHouse({ sandbox: { credentials: known('acme', 'beta', 'gamma') } })
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  writeTenants(path, tenant(place, 'acme'))
+  const gateway = await serve(place, { V2_BASE_URL: sandbox.url, TENANTS_FILE: path, STORE_URL: 'memory:' })
+  const status = async (name: string) => (await quote(gateway, as(name))).status
+  expect([await status('acme'), await status('beta')]).toEqual([200, 401])
+
+  writeTenants(path, tenant(place, 'acme'), tenant(place, 'beta'))
+  gateway.signal('SIGHUP')
+  await gateway.says(/"tenants":2,.*read again/)
+  expect([await status('acme'), await status('beta')]).toEqual([200, 200])
+
+  writeFileSync(path, '{ "tenants": [ { "name": "acme", "client_secret": "CANARY')
+  gateway.signal('SIGHUP')
+  await gateway.says(/is no JSON.*refused; the old one goes on/)
+  expect([await status('acme'), await status('beta')]).toEqual([200, 200])
+  writeTenants(path, { ...tenant(place, 'acme'), colour: 'red' }, tenant(place, 'acme'))
+  gateway.signal('SIGHUP')
+  const log = await gateway.says(/colour.*two tenants have this name.*refused; the old one goes on/)
+  expect([await status('acme'), await status('beta')]).toEqual([200, 200])
+  expect(log).not.toContain('CANARY')
+
+  // As an editor, or whatever mounts files, puts a new one in its place; nobody says so.
+  writeTenants(
+    join(place, 'new.json'),
+    tenant(place, 'gamma'),
+    tenant(place, 'beta'),
+    tenant(place, 'acme', { error_status: 'ok' }),
+  )
+  renameSync(join(place, 'new.json'), path)
+  await gateway.says(/"tenants":3,.*read again/)
+  expect([await status('acme'), await status('beta'), await status('gamma')]).toEqual([200, 200, 200])
+  expect((await quote(gateway, as('acme'), { TempShipToPostalCode: '' })).status).toBe(200)
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).toBe(0)
+})
+
+test('tenants that stay as they are keep their tokens and limits; those that change do not keep the old credential', async () => {
+  const edge = await openEdge(
+    (place) => [tenant(place, 'acme', { limits: { per_second: 0.01 } }), tenant(place, 'beta'), tenant(place, 'gone')],
+    { env: { V2_TOKEN: 'oauth2' } },
+  )
+  for (const name of ['acme', 'beta', 'gone']) expect((await quote(edge, as(name))).status).toBe(200)
+  edge.sandbox.set({ credentials: { ...known('acme'), 'beta-v2': 'renewed' } })
+  writeTenants(edge.path, tenant(edge.place, 'acme', { limits: { per_second: 0.01 } }), tenant(edge.place, 'beta'))
+  writeFileSync(join(edge.place, 'beta.secret'), 'renewed')
+  process.emit('SIGHUP')
+  expect((await quote(edge, as('acme'))).status).toBe(429)
+  expect((await quote(edge, as('beta'))).status).toBe(200)
+  expect((await quote(edge, as('gone'))).status).toBe(401)
+  const tokens = edge.sandbox.requests.filter(({ path }) => path === '/oauth2/token')
+  expect(tokens.map(({ headers }) => headers.authorization)).toEqual([
+    basic('acme-v2', 'acme-v2-secret'),
+    basic('beta-v2', 'beta-v2-secret'),
+    basic('gone-v2', 'gone-v2-secret'),
+    basic('beta-v2', 'renewed'),
+  ])
+})

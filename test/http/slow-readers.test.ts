@@ -1,0 +1,110 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { basic, get, openHouse, post } from '../gateway.ts'
+import { openService } from './service.ts'
+import { dial } from './wire.ts'
+
+const FREED_MS = 40_000
+const MOST = 4
+const EACH = 2 * MOST
+/** More than the system takes for a reader that takes nothing. */
+const REPLY_BYTES = 32 * 1024 * 1024
+const ENOUGH_BYTES = 12 * 1024 * 1024
+/** More than a reader may take. */
+const SLOW_MS = 16_000
+const REPLIES = 2_000
+const MOST_TRIES = 500
+const CALM = 20
+const KNOCK_MS = 100
+const OK = 'HTTP/1.1 200'
+
+const HEAD = `HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`
+const BOOKING = JSON.stringify(bookingExample)
+const EXPLAINED = `POST /dry-run/createShipment.php ${HEAD}Content-Length: ${BOOKING.length}\r\n\r\n${BOOKING}`
+
+/** Asks until it is let in, and then reads no more than the first few bytes of what comes back. */
+async function askAndIgnore({ url }: { readonly url: string }, bytes: string): Promise<Socket> {
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => {}).write(bytes)
+    await once(socket, 'readable')
+    if (String(socket.read(OK.length)) === OK) return socket
+    socket.destroy()
+  }
+  throw new Error('readers keep each other out')
+}
+
+test('callers that do not read are let go, and keep nobody from being answered meanwhile', {
+  timeout: 60_000,
+}, async () => {
+  const open = new Set<object>()
+  const ended = Promise.withResolvers<void>()
+  const service = await openService((incoming, outgoing) => {
+    if (incoming.url === '/v2/small') return void outgoing.end('small')
+    if (incoming.url === '/v2/slow') {
+      // The service takes longer than a reader may, which is not the reader's fault.
+      outgoing.write('slow')
+      return void ended.promise.then(() => outgoing.end('ly'))
+    }
+    open.add(outgoing)
+    outgoing.once('close', () => {
+      open.delete(outgoing)
+      if (open.size === 0) ended.resolve()
+    })
+    const block = Buffer.alloc(65_536, 'x')
+    Readable.from(Array.from({ length: REPLY_BYTES / block.length }, () => block)).pipe(outgoing)
+  })
+  const house = await openHouse({ serviceUrl: service.url, env: { MAX_IN_FLIGHT: String(MOST) } })
+  const startedAt = performance.now()
+  const own = await openHouse()
+  const answer = await post(own, '/dry-run/createShipment.php', bookingExample)
+  expect(REPLIES * answer.text.length).toBeGreaterThan(ENOUGH_BYTES)
+  const pipelining = await askAndIgnore(own, EXPLAINED.repeat(REPLIES))
+  const readers: Socket[] = []
+  while (readers.length < EACH) readers.push(await askAndIgnore(house, `GET /v2/big ${HEAD}\r\n`))
+
+  // As soon as the buffers are full, the readers are all that is waited for.
+  let calm = 0
+  for (let tries = 0; calm < CALM && tries < MOST_TRIES; tries += 1) {
+    calm = (await get(house, '/v2/small')).status === 200 ? calm + 1 : 0
+  }
+  expect(calm).toBe(CALM)
+  const patient = await dial(house)
+  patient.write(`GET /v2/slow ${HEAD}Connection: close\r\n\r\n`)
+  await patient.until(/slow/)
+  for (let i = 0; i < CALM; i += 1) {
+    expect((await get(house, '/v2/small')).status).toBe(200)
+    expect((await post(house, '/dry-run/createShipment.php', bookingExample)).status).toBe(200)
+  }
+
+  // The service is rid of them as well.
+  await ended.promise
+  expect(await patient.closed()).toMatch(/slow[\s\S]*ly/)
+  // Who does not read hears of no end, until what it still sends is refused.
+  await Promise.all(
+    [pipelining, ...readers].map((socket) => {
+      const knocking = setInterval(() => socket.write('\r\n'), KNOCK_MS)
+      return new Promise<void>((resolve) => socket.once('close', resolve)).finally(() => clearInterval(knocking))
+    }),
+  )
+  expect(performance.now() - startedAt).toBeLessThan(FREED_MS)
+})
+
+test('an answer that waits behind a slow one on its connection comes whole', { timeout: 60_000 }, async () => {
+  const service = await openService((incoming, outgoing) => {
+    if (incoming.url === '/v2/big') return void outgoing.end(Buffer.alloc(ENOUGH_BYTES, 'x'))
+    outgoing.write('slow')
+    setTimeout(() => outgoing.end('ly'), SLOW_MS)
+  })
+  const house = await openHouse({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '30000' } })
+  const caller = await dial(house)
+  caller.write(`GET /v2/slow ${HEAD}\r\nGET /v2/big ${HEAD}\r\nGET /healthz ${HEAD}Connection: close\r\n\r\n`)
+  const said = await caller.closed()
+  expect(said).toMatch(/slow[\s\S]*ly/)
+  expect(said.split('x').length).toBeGreaterThan(ENOUGH_BYTES)
+  expect(said).toMatch(/alive/)
+})

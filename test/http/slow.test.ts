@@ -1,0 +1,80 @@
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { type Line, openLine } from './line.ts'
+
+const EACH = 200
+const FREED_MS = 20_000
+const TRICKLE_MS = 1_000
+
+const HEAD = `POST /createShipment.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`
+
+/** What a slow caller begins with, what it goes on with for ever, and what it is told in the end. */
+const MANNERS = {
+  'says nothing': ['', '', [408]],
+  'never ends its headers': [HEAD, 'X: y\r\n', [408]],
+  'never ends a header': [`${HEAD}X: `, 'y', [408]],
+  'never ends its body': [`${HEAD}Content-Length: 100000\r\n\r\n`, 'a', [408]],
+  'never ends its chunks': [`${HEAD}Transfer-Encoding: chunked\r\n\r\n`, '1\r\na\r\n', [408]],
+  'never comes back': ['GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', '', [200]],
+  'never ends its second call': [`GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n${HEAD}`, 'X: y\r\n', [200, 408]],
+} as const
+
+/** Calls as an honest caller does, until it is told that it is enough. */
+async function probe(house: House, over: () => boolean): Promise<number[]> {
+  const statuses: number[] = []
+  for (let i = 0; !over(); i += 1) {
+    statuses.push((await get(house, '/healthz')).status)
+    statuses.push((await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })).status)
+    await pause(50)
+  }
+  return statuses
+}
+
+/** Resolves when those who begin to speak TLS and then fall silent have been let go. */
+async function silentInTls(): Promise<void> {
+  const certificates = join(import.meta.dirname, 'certificates')
+  const env = { TLS_CERT_FILE: join(certificates, 'server.pem'), TLS_KEY_FILE: join(certificates, 'server.key') }
+  const house = await openHouse({ env })
+  const closed = ['', '\x16\x03\x01\x02\x00'].map((bytes) => {
+    const socket = connect(Number(new URL(house.url).port), '127.0.0.1', () => socket.write(bytes, 'latin1'))
+    return new Promise((resolve) =>
+      socket
+        .resume()
+        .on('error', () => {})
+        .once('close', resolve),
+    )
+  })
+  await Promise.all(closed)
+}
+
+test('slow callers, hundreds of each kind, are told so and let go, and others notice nothing', async () => {
+  const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
+  let over = false
+  const probing = probe(house, () => over)
+  const silent = silentInTls()
+  const outcomes = await Promise.all(
+    Object.entries(MANNERS).map(async ([what, [begin, more, statuses]]) => {
+      const lines = await Promise.all(Array.from({ length: EACH }, () => openLine(house)))
+      const startedAt = performance.now()
+      for (const line of lines) line.write(begin)
+      const trickle = setInterval(() => {
+        if (more !== '') for (const line of lines) line.write(more)
+      }, TRICKLE_MS)
+      const told = await Promise.all(lines.map((line: Line) => line.closed()))
+      clearInterval(trickle)
+      const right = told.filter((replies) => String(replies.map(({ status }) => status)) === String(statuses)).length
+      return { what, right, inTime: performance.now() - startedAt < FREED_MS }
+    }),
+  )
+  await silent
+  over = true
+  const statuses = await probing
+  expect(outcomes).toEqual(Object.keys(MANNERS).map((what) => ({ what, right: EACH, inTime: true })))
+  expect(statuses.filter((status) => status !== 200)).toEqual([])
+  expect(statuses.length).toBeGreaterThan(20)
+  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
+})

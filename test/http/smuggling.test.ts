@@ -1,0 +1,265 @@
+import { expect, test } from 'vitest'
+import { basic, type House, openHouse } from '../gateway.ts'
+import { notJson, openLine } from './line.ts'
+
+/** A request whose length is told in a way that two servers may read differently. */
+interface Variant {
+  readonly what: string
+  /** Header lines with their ends, and the body. */
+  readonly headers: string
+  readonly body: string
+  /** Between the header lines. @default '\r\n' */
+  readonly newline?: string
+  readonly version?: string
+}
+
+/** Stands in a body, and must never be taken for a request. */
+const HIDDEN = 'GET /v2/hidden HTTP/1.1\r\nHost: x\r\nX-Request-Id: hidden\r\n\r\n'
+const FORM = `TempShipFromPostalCode=10314&TempShipToPostalCode=33166&x=${HIDDEN}`
+
+const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`
+const LAST = '0\r\n\r\n'
+
+/** The hidden request behind what would be the end for a reader of chunks, and within for a reader of lengths. */
+const behind = (encoding: string): Variant => {
+  const body = LAST + HIDDEN
+  return { what: `behind: ${encoding}`, headers: `Content-Length: ${body.length}\r\n${encoding}\r\n`, body }
+}
+/** The same with the headers the other way round. */
+const behindToo = (encoding: string): Variant => {
+  const body = LAST + HIDDEN
+  return { what: `behind, first: ${encoding}`, headers: `${encoding}\r\nContent-Length: ${body.length}\r\n`, body }
+}
+/** Within a chunk, where a reader of lengths would have ended before. */
+const within = (encoding: string): Variant => {
+  const body = chunk(FORM) + LAST
+  return { what: `within: ${encoding}`, headers: `Content-Length: 4\r\n${encoding}\r\n`, body }
+}
+/** Within a chunk, with no length at all. */
+const alone = (encoding: string): Variant => {
+  return { what: `alone: ${encoding}`, headers: `${encoding}\r\n`, body: chunk(FORM) + LAST }
+}
+
+const ENCODING_NAMES = [
+  'Transfer-Encoding',
+  'transfer-encoding',
+  'TRANSFER-ENCODING',
+  'Transfer_Encoding',
+  'Transfer-Encoding ',
+  'Transfer-Encoding\t',
+  ' Transfer-Encoding',
+  '\tTransfer-Encoding',
+  'Transfer-Encoding\0',
+  'Transfer-Encoding\x0b',
+  'X-Transfer-Encoding',
+  'Transfer-Encodin\xe7',
+  'X: y\nTransfer-Encoding',
+  'X: y\rTransfer-Encoding',
+  'X: y\r\n Transfer-Encoding',
+]
+const ENCODING_VALUES = [
+  'chunked',
+  ' chunked',
+  '\tchunked',
+  ' chunked ',
+  ' chunked\t',
+  ' Chunked',
+  ' CHUNKED',
+  ' xchunked',
+  ' chunkedx',
+  ' "chunked"',
+  " 'chunked'",
+  ' chunked, identity',
+  ' identity, chunked',
+  ' gzip, chunked',
+  ' chunked;q=1',
+  ' chunked\0',
+  ' \0chunked',
+  ' \x0bchunked',
+  ' chunked\x0b',
+  ' \x0cchunked',
+  ' ch\xc3\xbcnked',
+  ' \xa0chunked',
+  ' cow',
+  '',
+  ' chunked,',
+  ' ,chunked',
+  ' chunked, chunked',
+  ' chun ked',
+  '\r\n chunked',
+  '\n chunked',
+  ' chunked\r',
+  ' chunked\r\nTransfer-Encoding: chunked',
+  ' chunked\r\nTransfer-Encoding: cow',
+  ' cow\r\nTransfer-Encoding: chunked',
+  ' identity\r\nTransfer-Encoding: chunked',
+]
+
+const LENGTH_NAMES = [
+  'Content-Length',
+  'content-length',
+  'Content_Length',
+  'Content-Length ',
+  'Content-Length\t',
+  ' Content-Length',
+  'Content-Length\0',
+  'X-Content-Length',
+  'X: y\nContent-Length',
+  'X: y\rContent-Length',
+  'X: y\r\n Content-Length',
+]
+const lengthValues = (length: number) => [
+  ' 0',
+  ' 4',
+  ` ${length}`,
+  ` 0${length}`,
+  ` +${length}`,
+  ` -${length}`,
+  ` ${length}.0`,
+  ` 0x${length.toString(16)}`,
+  ` ${length}, ${length}`,
+  ` ${length},0`,
+  ` 0, ${length}`,
+  ` ${length} 0`,
+  ` ${length};0`,
+  ` "${length}"`,
+  ` ${length}e0`,
+  ` ${length}\0`,
+  ` \x0b${length}`,
+  ` ${length}\x0b`,
+  ' 18446744073709551616',
+  '',
+  ' NaN',
+  `\r\n ${length}`,
+]
+
+const SIZES = [
+  (size: string) => `0x${size}`,
+  (size: string) => `+${size}`,
+  (size: string) => `-${size}`,
+  (size: string) => ` ${size}`,
+  (size: string) => `\t${size}`,
+  (size: string) => `${size} `,
+  (size: string) => `${size}\t`,
+  (size: string) => `0${size}`,
+  (size: string) => `00000000000000000000${size}`,
+  (size: string) => `1${'0'.repeat(16)}${size}`,
+  (size: string) => size.toUpperCase(),
+  (size: string) => `${size};`,
+  (size: string) => `${size};a`,
+  (size: string) => `${size};a=b`,
+  (size: string) => `${size};a="b"`,
+  (size: string) => `${size};a="b\r\n0\r\n\r\n"`,
+  (size: string) => `${size};\n`,
+  (size: string) => `${size};a\n0`,
+  (size: string) => `${size};\r0`,
+  (size: string) => `${size} ;a=b`,
+  (size: string) => `${size},1`,
+  (size: string) => `${size}.0`,
+  (size: string) => `${size}\0`,
+  (size: string) => `${size}g`,
+  (size: string) => `${size}\x0b`,
+  () => '',
+  () => '0',
+  () => '00',
+  () => '-0',
+  () => 'zz',
+  () => '1',
+]
+const CHUNK_NEWLINES = ['\r\n', '\n', '\r', '\n\r', '\r\r\n', '\r\n\r\n', '']
+
+/** Every way to tell a length that there is a table for, in every combination that makes sense. */
+function* variants(): Generator<Variant> {
+  for (const name of ENCODING_NAMES) {
+    for (const value of ENCODING_VALUES) {
+      for (const place of [behind, behindToo, within, alone]) yield place(`${name}:${value}`)
+    }
+  }
+  for (const name of LENGTH_NAMES) {
+    for (const value of lengthValues(FORM.length)) {
+      const odd = `${name}:${value}\r\n`
+      const right = `Content-Length: ${FORM.length}\r\n`
+      yield { what: `length, then right: ${odd}`, headers: odd + right, body: FORM }
+      yield { what: `length, after right: ${odd}`, headers: right + odd, body: FORM }
+    }
+  }
+  const headers = 'Transfer-Encoding: chunked\r\n'
+  for (const size of SIZES) {
+    for (const newline of CHUNK_NEWLINES) {
+      const written = size(FORM.length.toString(16))
+      yield { what: `size ${written}`, headers, body: `${written}${newline}${FORM}\r\n${LAST}` }
+      yield { what: `last size ${size('0')}`, headers, body: `${chunk(FORM)}${size('0')}${newline}${newline}` }
+      yield { what: `end of chunk, ${written}`, headers, body: `${written}\r\n${FORM}${newline}${LAST}` }
+    }
+  }
+  for (const newline of ['\n', '\r', '\r\r\n', '\n\r', '\0\r\n', ' \r\n', '\r\n\t']) {
+    for (const place of [behind, behindToo, within, alone]) yield { ...place('Transfer-Encoding: chunked'), newline }
+  }
+  for (const version of ['HTTP/1.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/2.0', '']) {
+    for (const place of [behind, behindToo, within, alone]) yield { ...place('Transfer-Encoding: chunked'), version }
+  }
+  for (const trailer of ['Content-Length: 0', 'Transfer-Encoding: chunked', 'Host: evil', ' x', 'X: y\n\n', 'X\r: y']) {
+    yield { what: `trailer ${trailer}`, headers, body: `${chunk(FORM)}0\r\n${trailer}\r\n\r\n` }
+  }
+}
+
+const PROBE = `GET /v2/probe HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\nX-Request-Id: probe-`
+
+/** Sends a variant, a probe behind it, and what ends any connection; says what is wrong with the outcome. */
+async function attempt(house: House, variant: Variant, number: number, toService: boolean): Promise<string[]> {
+  const { headers, body, newline = '\r\n', version = 'HTTP/1.1' } = variant
+  const line = await openLine(house)
+  const path = toService ? `/v2/outer-${number}` : '/getShippingQuote.php'
+  const id = `outer-${number}`
+  const first = [`POST ${path} ${version}`, 'Host: x', `Authorization: ${basic()}`, `X-Request-Id: ${id}`].join(newline)
+  const bytes = `${first}${newline}${newline === '\r\n' ? headers : headers.replaceAll('\r\n', newline)}${newline}${body}`
+  const cut = number % bytes.length
+  // Sent in two pieces, for a border between them means nothing.
+  line.write(bytes.slice(0, cut))
+  line.write(`${bytes.slice(cut)}${PROBE}${number}\r\n\r\n\0\0\0\0\r\n\r\n`)
+  const replies = await line.closed()
+  line.hangUp()
+
+  const reached = house.sandbox.requests.filter(({ headers: { 'x-request-id': sent } }) => sent === id).length
+  const probed = house.sandbox.requests.filter(({ path: at, headers: { 'x-request-id': sent } }) => {
+    return at === '/v2/probe' && sent === `probe-${number}`
+  }).length
+  const [own] = replies
+  const wrong: string[] = []
+  if (own === undefined || replies.length > 2) wrong.push(`${replies.length} replies`)
+  if (reached > 1 || probed > 1) wrong.push(`${reached} and ${probed} requests`)
+  if (reached === 1 && toService && !own?.headers.has('sandbox')) wrong.push('the reply is not that of the service')
+  const refused = own !== undefined && own.status >= 400 && !own.headers.has('sandbox')
+  if (refused && own.headers.get('connection') === 'close' && reached + probed > 0) wrong.push('refused, and sent')
+  if (own && own.status < 400 && reached === 0) wrong.push(`answered ${own.status}, and not sent`)
+  if (replies.length === 2 && probed === 0) wrong.push('a reply to nothing')
+  if (notJson(replies.filter((reply) => !reply.headers.has('sandbox'))).length > 0)
+    wrong.push('a refusal that is not JSON')
+  return wrong.map(
+    (mistake) => `${JSON.stringify(variant.what)} ${toService ? 'to the service' : 'to a form'}: ${mistake}`,
+  )
+}
+
+const AT_ONCE = 32
+
+test.each([
+  ['what passes through', true],
+  ['what is translated', false],
+] as const)('no request in disguise gets through with %s', async (_, toService) => {
+  const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
+  const all = [...variants()]
+  expect(all.length).toBeGreaterThanOrEqual(1_500)
+  const wrong: string[] = []
+  const queue = all.entries()
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const [number, variant] of queue) wrong.push(...(await attempt(house, variant, number, toService)))
+    }),
+  )
+  expect(wrong).toEqual([])
+  expect(
+    house.sandbox.requests.filter(({ path, headers }) => `${path}${headers['x-request-id']}`.includes('hidden')),
+  ).toEqual([])
+  // The harness sees what is sent: some variants are good requests, and so are the probes behind them.
+  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/probe').length).toBeGreaterThan(100)
+})

@@ -1,0 +1,408 @@
+import { describe, expect, test } from 'vitest'
+import { text, zipcode } from '../../mappings/codecs.ts'
+import { actions as shipped } from '../../mappings/index.ts'
+import { compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
+import {
+  type Action,
+  code,
+  fact,
+  fields,
+  fixed,
+  has,
+  join,
+  lookup,
+  move,
+  need,
+  ownNumber,
+  type Row,
+  recall,
+  ref,
+  remembered,
+  say,
+  serverSets,
+  several,
+  split,
+  v1Only,
+  v2Only,
+} from '../../src/mapping/declare.ts'
+import { compileLookup } from '../../src/mapping/lookup.ts'
+import { isAction, outlineMistakes } from '../../src/mapping/outline.ts'
+
+const tables = new Map([['vehicle_types', compileLookup({ SUV: 'suv' })]])
+const parts = { ...text, name: 'parts' } as unknown as Parameters<typeof split>[2]
+const joint = { name: 'lines', summary: 'Lines.', join: (lines: readonly string[]) => lines.join(), part: () => [] }
+
+/** A sound declaration; each test spoils one thing. */
+const sound: Action = {
+  name: 'rate.get',
+  summary: 'Price a trip.',
+  family: 'quote',
+  legacy: { method: 'POST', paths: ['/getRate.php'], actionNames: ['Get Rate'], byDefault: true },
+  service: { method: 'POST', path: '/v2/quote' },
+  request: [move('From', 'pickup', text), ref('Number', 'names it'), ...v1Only(['CSR'], 'nobody asks')],
+  reply: [move('Cost', 'price', text)],
+  example: { request: { From: '10314' }, reply: { price: 1 } },
+}
+
+const withRows = (...rows: readonly Row[]): Action => ({ ...sound, request: [...sound.request, ...rows] })
+
+/** What is wrong, as an operator reads it. */
+function mistakesOf(actions: readonly Action[], synonyms: Readonly<Record<string, string>> = {}): readonly string[] {
+  try {
+    compileCatalog(actions, { tables, synonyms })
+    return []
+  } catch (error) {
+    if (error instanceof MappingErrors) return error.mistakes
+    throw error
+  }
+}
+
+test('the sound declaration, and the shipped ones, have no mistake', () => {
+  expect(mistakesOf([sound])).toEqual([])
+  expect(mistakesOf(shipped)).toEqual([])
+})
+
+describe('a row that breaks a rule is refused, by module and row', () => {
+  test.each<[string, Action, string]>([
+    [
+      'a field that is claimed twice',
+      withRows(move('CSR', 'agent', text)),
+      'rate.get: request row "move CSR → agent": CSR is claimed twice (already as CSR)',
+    ],
+    [
+      'a field that is claimed again without its period',
+      withRows(move('PickupPhNo.', 'phone', text), move('PickupPhNo', 'other', text)),
+      'rate.get: request row "move PickupPhNo → other": PickupPhNo is claimed twice (already as PickupPhNo.)',
+    ],
+    [
+      'a field that is claimed again as PHP writes it, in another case',
+      withRows(ref('PickupPhNo.', 'a'), join(['Street', 'pickupphno_'], 'address', joint)),
+      'rate.get: request row "join Street + pickupphno_ → address": pickupphno_ is claimed twice (already as PickupPhNo.)',
+    ],
+    [
+      'a field that one row claims twice',
+      withRows(lookup([code('Kind'), code('kind')], 'type', 'vehicle_types', [])),
+      'rate.get: request row "lookup Kind + kind → type": kind is claimed twice (already as Kind)',
+    ],
+    [
+      'a field that is claimed by the request and to be remembered',
+      { ...sound, remember: [move('From', 'origin', text)] },
+      'rate.get: request row "move From → origin": From is claimed twice (already as From)',
+    ],
+    [
+      'a field of a reply that is told twice',
+      { ...sound, reply: [...sound.reply, fixed('cost', '0')] },
+      'rate.get: reply row "fixed cost": cost is claimed twice (already as Cost)',
+    ],
+    [
+      'a place that is written twice',
+      withRows(recall('pickup', 'quote_id')),
+      'rate.get: request row "recall pickup": pickup is written twice',
+    ],
+    [
+      'a place inside another one',
+      withRows(move('City', 'pickup.city', text)),
+      'rate.get: request row "move City → pickup.city": pickup.city is nested with pickup',
+    ],
+    [
+      'a place around another one',
+      withRows(move('City', 'delivery.city', text), split('To', { all: 'delivery' }, parts)),
+      'rate.get: request row "split To → delivery": delivery is nested with delivery.city',
+    ],
+    [
+      'a place inside a list that is only the service’s',
+      withRows(...serverSets(['photos'], 'the service takes them'), move('Photo', 'photos[0].url', text)),
+      'rate.get: request row "move Photo → photos[0].url": photos[0].url is nested with photos',
+    ],
+    [
+      'the same place in every entry of a list',
+      withRows(move('One', 'vehicles[0].vin', text), move('Two', 'vehicles[1].vin', text)),
+      'rate.get: request row "move Two → vehicles[1].vin": vehicles[1].vin is nested with vehicles[0].vin',
+    ],
+    [
+      'a fact that is remembered twice',
+      { ...sound, remember: [move('A', 'city', text), move('B', 'city', text)] },
+      'rate.get: remember row "move B → city": city is written twice',
+    ],
+    [
+      'a field without its why',
+      withRows(...v1Only(['Fax'], ' ')),
+      'rate.get: request row "v1Only Fax": the why is missing',
+    ],
+    [
+      'a reference without its why',
+      withRows(ref('OrderRef', '')),
+      'rate.get: request row "ref OrderRef": the why is missing',
+    ],
+    [
+      'a place of a reply without its why',
+      { ...sound, reply: [...sound.reply, ...v2Only(['id'], '')] },
+      'rate.get: reply row "v2Only id": the why is missing',
+    ],
+    [
+      'a place that is none',
+      withRows(move('City', 'delivery..city', text)),
+      'rate.get: request row "move City → delivery..city": delivery..city is not a place such as pickup.zipcode or vehicles[0].year',
+    ],
+    [
+      'a place of a reply that is none',
+      { ...sound, reply: [...sound.reply, ownNumber('Number', '[0].id')] },
+      'rate.get: reply row "ownNumber Number → [0].id": [0].id is not a place such as pickup.zipcode or vehicles[0].year',
+    ],
+    [
+      'a sentence about a place that is none',
+      { ...sound, reply: [...sound.reply, say('Message', [several('vehicles[]', 'Several.')])] },
+      'rate.get: reply row "say Message": vehicles[] is not a place such as pickup.zipcode or vehicles[0].year',
+    ],
+    [
+      'a sentence that quotes a place that is none',
+      { ...sound, reply: [...sound.reply, say('Message', [has('number', 'It is {the number}.')])] },
+      'rate.get: reply row "say Message": the number is not a place such as pickup.zipcode or vehicles[0].year',
+    ],
+    [
+      'a table that nobody has',
+      withRows(lookup([code('Kind')], 'type', 'body_types', [])),
+      'rate.get: request row "lookup Kind → type": there is no table body_types',
+    ],
+    [
+      'a fact that nobody remembers',
+      withRows(recall('color', 'paint')),
+      'rate.get: no action remembers the fact paint',
+    ],
+    [
+      'a fallback to a fact that nobody remembers',
+      withRows(move('To', 'delivery', zipcode, { otherwise: [remembered('quote_id', 'goal')] })),
+      'rate.get: no action remembers the fact goal',
+    ],
+    [
+      'a row of a reply in a request',
+      withRows(fixed('Booked', 'Yes')),
+      'rate.get: request row "fixed Booked": a fixed row has no place in a request',
+    ],
+    [
+      'a row of a request in a reply',
+      { ...sound, reply: [...sound.reply, ref('Number', 'names it')] },
+      'rate.get: reply row "ref Number": a ref row has no place in a reply',
+    ],
+    [
+      'a lookup that is to be remembered',
+      { ...sound, remember: [lookup([code('Kind')], 'type', 'vehicle_types', [])] },
+      'rate.get: remember row "lookup Kind → type": a lookup row has no place in a remember',
+    ],
+  ])('%s', (_what, action, mistake) => {
+    expect(mistakesOf([action])).toEqual([mistake])
+  })
+})
+
+describe('a declaration that contradicts itself is refused', () => {
+  const unclaimed = (field: string) => [`rate.get: no request row claims ${field}, which the declaration uses`]
+  const found = { ...sound, service: { method: 'PUT', path: '/v2/quote/{quote_id}' } } as const
+
+  test.each<[string, Action, readonly string[]]>([
+    ['a name to find it by', { ...found, finds: { kind: 'quote', by: ['Number', 'Nick'] } }, unclaimed('Nick')],
+    [
+      'a field that chooses among several',
+      { ...found, finds: { kind: 'quote', by: ['Number'], disambiguateBy: 'Vin' } },
+      unclaimed('Vin'),
+    ],
+    ['a name to recall by', { ...sound, recalls: ['number'] }, unclaimed('number')],
+    ['a name to keep it under', { ...sound, keeps: { kind: 'quote', names: ['Nick'], id: 'id' } }, unclaimed('Nick')],
+    [
+      'a field that tells several apart',
+      { ...sound, keeps: { kind: 'quote', names: ['Number'], disambiguateBy: 'Vin', id: 'id' } },
+      unclaimed('Vin'),
+    ],
+    ['a field that is needed', { ...sound, needs: [need(fields('From'), fields('Via', 'CSR'))] }, unclaimed('Via')],
+  ])('%s that no row claims', (_what, action, mistakes) => {
+    expect(mistakesOf([action])).toEqual(mistakes)
+  })
+
+  test.each<[string, Action, string]>([
+    [
+      'a needed fact that nobody remembers',
+      { ...sound, needs: [need(fact('credit'))] },
+      'rate.get: no action remembers the fact credit',
+    ],
+    [
+      'a path without the id of what is found',
+      { ...sound, finds: { kind: 'shipment', by: ['Number'] } },
+      'rate.get: the service path has {}, but the call finds shipment_id',
+    ],
+    [
+      'a path with the id of something else',
+      { ...found, finds: { kind: 'shipment', by: ['Number'] } },
+      'rate.get: the service path has {quote_id}, but the call finds shipment_id',
+    ],
+    [
+      'a path with an id that nothing finds',
+      found,
+      'rate.get: the service path has {quote_id}, but the call finds nothing',
+    ],
+    [
+      'a path of another generation',
+      { ...sound, service: { method: 'POST', path: '/quote' } },
+      'rate.get: the service path /quote does not begin with /v2/',
+    ],
+    ['no legacy path', { ...sound, legacy: { ...sound.legacy, paths: [] } }, 'rate.get: no legacy path'],
+    [
+      'a legacy path without its slash',
+      { ...sound, legacy: { ...sound.legacy, paths: ['getRate.php'] } },
+      'rate.get: the legacy path getRate.php is not one such as /getRate.php',
+    ],
+    [
+      'a legacy path that no call could match',
+      { ...sound, legacy: { ...sound.legacy, paths: ['/rates/'] } },
+      'rate.get: the legacy path /rates/ is not one such as /getRate.php',
+    ],
+  ])('%s', (_what, action, mistake) => {
+    expect(mistakesOf([action])).toEqual([mistake])
+  })
+})
+
+describe('actions that clash are refused', () => {
+  const other = (legacy: Partial<Action['legacy']>, more: Partial<Action> = {}): Action => ({
+    ...sound,
+    name: 'rate.change',
+    legacy: { method: 'POST', paths: ['/getRate.php'], actionNames: ['Change Rate'], ...legacy },
+    ...more,
+  })
+
+  test.each<[string, Action, string]>([
+    [
+      'one ActionName for two of them, in any spelling',
+      other({ actionNames: ['get_RATE'] }),
+      '/getRate.php: the ActionName get_RATE means both rate.get and rate.change',
+    ],
+    [
+      'an absent ActionName for two of them',
+      other({ byDefault: true }),
+      '/getRate.php: an absent ActionName means two of rate.get and rate.change',
+    ],
+    [
+      'any ActionName beside a default',
+      other({ actionNames: 'any' }),
+      '/getRate.php: an absent ActionName means two of rate.get and rate.change',
+    ],
+    ['two methods', other({ method: 'GET' }), '/getRate.php: rate.get and rate.change differ in their method'],
+    [
+      'two shapes of errors',
+      other({}, { family: 'shipment' }),
+      '/getRate.php: rate.get and rate.change differ in their family',
+    ],
+    [
+      'at one path that is written in two ways',
+      other({ paths: ['/GETRATE.php'], actionNames: ['Get Rate'] }),
+      '/getRate.php: the ActionName Get Rate means both rate.get and rate.change',
+    ],
+    ['two of one name', other({}, { name: 'rate.get' }), 'rate.get: two actions have this name'],
+  ])('%s', (_what, action, mistake) => {
+    expect(mistakesOf([sound, action])).toEqual([mistake])
+  })
+
+  test('two at different paths may share their ActionNames', () => {
+    expect(mistakesOf([sound, other({ paths: ['/other.php'], actionNames: ['Get Rate'], byDefault: true })])).toEqual(
+      [],
+    )
+  })
+
+  test('both serve a path that they write in two ways', () => {
+    const catalog = compileCatalog([sound, other({ paths: ['/GETRATE.php'] })], { tables })
+    expect([...catalog.endpoints.keys()]).toEqual(['/getrate.php'])
+    expect(catalog.endpoints.get('/getrate.php')?.choose('change rate')?.action.name).toBe('rate.change')
+    expect(catalog.endpoints.get('/getrate.php')?.choose('get rate')?.action.name).toBe('rate.get')
+  })
+
+  test('a synonym for no action', () => {
+    expect(mistakesOf([sound], { 'Refresh Rate': 'rate.refresh' })).toEqual([
+      'the ActionName Refresh Rate means rate.refresh, which is no action',
+    ])
+  })
+
+  test('a synonym that means another action already', () => {
+    expect(mistakesOf([sound, other({})], { 'get rate': 'rate.change' })).toEqual([
+      '/getRate.php: the ActionName get rate means both rate.get and rate.change',
+    ])
+    expect(mistakesOf([sound, other({})], { Refresh: 'rate.get', REFRESH: 'rate.change' })).toEqual([
+      '/getRate.php: the ActionName REFRESH means both rate.get and rate.change',
+    ])
+  })
+
+  test('a synonym that repeats what is known is none', () => {
+    expect(mistakesOf([sound], { get_rate: 'rate.get' })).toEqual([])
+  })
+})
+
+test('every mistake is listed at once, of all modules', () => {
+  const first = withRows(move('CSR', 'agent', text), ...v1Only(['Fax'], ''), recall('color', 'paint'))
+  const second: Action = { ...sound, name: 'rate.change', service: { method: 'POST', path: '/quote' } }
+  const mistakes = mistakesOf([first, second], { Refresh: 'rate.refresh' })
+  expect(mistakes).toEqual([
+    'rate.get: request row "v1Only Fax": the why is missing',
+    'rate.get: request row "move CSR → agent": CSR is claimed twice (already as CSR)',
+    'rate.get: no action remembers the fact paint',
+    'rate.change: the service path /quote does not begin with /v2/',
+    'the ActionName Refresh means rate.refresh, which is no action',
+    '/getRate.php: the ActionName Get Rate means both rate.get and rate.change',
+    '/getRate.php: an absent ActionName means two of rate.get and rate.change',
+  ])
+  expect(new MappingErrors(mistakes).message).toBe(`the mappings have 7 mistakes:\n${mistakes.join('\n')}`)
+})
+
+describe('the outline of a module that no compiler has seen', () => {
+  test('every shipped action has it', () => {
+    for (const action of shipped) expect(outlineMistakes(action)).toEqual([])
+    expect(isAction(sound)).toBe(true)
+  })
+
+  test.each<[string, object, string]>([
+    ['without a family', { family: undefined }, 'rate.get: family: must be quote or shipment'],
+    ['without legacy paths', { legacy: {} }, 'rate.get: legacy.paths: must be a list of texts'],
+    ['with nothing where an object belongs', { service: null }, 'rate.get: service: must be an object'],
+    [
+      'with a method that nobody speaks',
+      { service: { method: 'POTS', path: '/v2/quote' } },
+      'rate.get: service.method: must be GET or POST or PUT or DELETE',
+    ],
+    ['with rows that are no list', { request: {} }, 'rate.get: request: must be a list of rows'],
+    [
+      'with a row of no kind',
+      { reply: [{ kind: 'mvoe' }] },
+      'rate.get: reply[0].kind: is no row: use the constructors',
+    ],
+    [
+      'with a list of rows among rows',
+      { request: [v1Only(['A'], 'b')] },
+      'rate.get: request[0]: is a list; spread it with ...',
+    ],
+    [
+      'with a row without its codec',
+      { request: [{ ...move('A', 'a', text), codec: undefined }] },
+      'rate.get: request[0].codec: must be a codec',
+    ],
+    [
+      'with a codec that is a plain function',
+      { request: [{ ...move('A', 'a', text), codec: { ...text, schema: String } }] },
+      'rate.get: request[0].codec.schema: must be a zod codec',
+    ],
+    [
+      'with a row without its field',
+      { reply: [{ kind: 'fixed', value: 'x' }] },
+      'rate.get: reply[0].v1: must be a text',
+    ],
+    [
+      'with a fallback of its own making',
+      { request: [{ ...move('A', 'a', text), otherwise: ['open'] }] },
+      'rate.get: request[0].otherwise[0]: must be remembered(…) or setting(…)',
+    ],
+    ['with a key that means nothing', { requests: [] }, 'rate.get: Unrecognized key: "requests"'],
+    ['without an example', { example: undefined }, 'rate.get: example: must hold a request and a reply'],
+  ])('%s', (_what, spoiled, mistake) => {
+    expect(outlineMistakes({ ...sound, ...spoiled })).toContain(mistake)
+  })
+
+  test.each([[undefined], [null], [5], ['quote.get'], [[]]])('is not that of %j', (value) => {
+    expect(outlineMistakes(value)).toEqual([
+      'the default export is neither an action, nor a list of actions, nor a function that gives one',
+    ])
+  })
+})

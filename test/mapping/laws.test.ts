@@ -1,0 +1,521 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { knownStates } from '../../mappings/us-states.ts'
+import { version1 } from '../../src/calls/read-request.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { settingsOf } from '../../src/gateway.ts'
+import { accountForReply, accountForRequest } from '../../src/mapping/account.ts'
+import type { CompiledAction } from '../../src/mapping/compile.ts'
+import { type Entry, NOT_FLAT, spelling } from '../../src/mapping/fields.ts'
+import { entryWith } from '../../src/mapping/overlay.ts'
+import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
+import type { KnownFacts } from '../../src/mapping/request.ts'
+import type { House } from '../gateway.ts'
+import { CLIENT, openHouse, post } from '../gateway.ts'
+
+const RUNS = 400
+/** Each run makes several calls over HTTP. */
+const HTTP_RUNS = 60
+
+const catalog = await loadMappings()
+const actions = [...catalog.actions.values()]
+const byName = actions.map((compiled) => [compiled.action.name, compiled] as const)
+const settings = settingsOf(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
+
+/** What callers write in a field, right and wrong; a body holds it trimmed. */
+const written = fc.oneof(
+  fc.constantFrom(
+    '10314',
+    '2134',
+    '02134-1234',
+    'K1A 0B1',
+    'OPEN AUTO',
+    'enclosed auto',
+    'FLATBED',
+    'BOX TRUCK',
+    'SUV',
+  ),
+  fc.constantFrom('(214) 555-0000 x1', '+1 214 555 0000', 'none', 'TX', 'new york', 'ZZ', 'Nowhere', '2023', '1885'),
+  fc.constantFrom(
+    '1FDXE4FN9PDD32477',
+    'S1047B',
+    'Pat~2145550000~~~pat@example.com',
+    "it's",
+    '2019 Toyota Tacoma',
+    '$&',
+  ),
+  fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.trim() || 'x'),
+)
+const value = fc.oneof(
+  { weight: 8, arbitrary: written },
+  { weight: 2, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.constant<typeof NOT_FLAT>(NOT_FLAT) },
+)
+
+const respelled = (name: string) =>
+  fc.constantFrom(name, name.toLowerCase(), name.toUpperCase(), name.replace(/\.$/, ''), name.replace(/\.$/, '_'))
+
+/** Fields of an action in every spelling, some of them twice, and names that it does not know. */
+const entriesOf = ({ fields }: CompiledAction): fc.Arbitrary<Entry[]> => {
+  const known = fc.constantFrom(...fields.names).chain(respelled)
+  const unknown = fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toString', 'Foo', 'PickupPhNo..'), fc.string())
+  const name = fc.oneof({ weight: 9, arbitrary: known }, { weight: 1, arbitrary: unknown })
+  return fc.array(fc.tuple(name, value), { maxLength: 40 })
+}
+
+const someFacts: fc.Arbitrary<KnownFacts | undefined> = fc.option(
+  fc.record(
+    {
+      pickup: fc.constant('10314'),
+      delivery: fc.constant('33166'),
+      transport_type: fc.constantFrom('open', 'enclosed'),
+      vehicle_type: fc.constantFrom('car', 'van'),
+      customer_name: fc.constant('Example Motors'),
+      contact_name: fc.constant('Pat Example'),
+      address: fc.constant('1 Test Dr, Suite 2'),
+      zipcode: fc.constant(2134),
+      quote_id: fc.uuid(),
+    },
+    { requiredKeys: [] },
+  ),
+  { nil: undefined },
+)
+
+const sorted = (names: Iterable<string>) => [...names].sort()
+
+describe.each(byName)('laws of %s', (_name, compiled) => {
+  const intake = (entries: readonly Entry[]) => version1(compiled, { entries, format: 'json', text: '' })
+
+  test('each field that is sent is accounted for exactly once', () => {
+    const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
+      const account = accountForRequest(compiled, intake(entries).fields, settings, facts)
+      const documented = new Map(compiled.fields.names.map((name) => [spelling(name), name]))
+      const sent = new Set(entries.map(([name]) => documented.get(spelling(name)) ?? name))
+      const told = [
+        ...new Set(account.fields.flatMap(({ from }) => from)),
+        ...account.unused.map(({ field }) => field),
+        ...account.unknown,
+      ]
+      expect(sorted(told)).toEqual(sorted(sent))
+      for (const { why } of account.unused) expect(why).not.toBe('')
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('a field that was sent blank is told to be', () => {
+    const law = fc.property(fc.constantFrom(...compiled.fields.names).chain(respelled), (name) => {
+      const account = accountForRequest(compiled, intake([[name, null]]).fields, settings, undefined)
+      expect(account.unused).toEqual([{ field: expect.any(String), why: expect.stringContaining('blank') }])
+    })
+    fc.assert(law, { numRuns: 50 })
+  })
+
+  test('each leaf of the body has exactly one explanation, and it is true', () => {
+    const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
+      const { body, fields } = accountForRequest(compiled, intake(entries).fields, settings, facts)
+      expect(sorted(fields.map(({ to }) => to))).toEqual(sorted([...leaves(body)].map(([path]) => path)))
+      for (const { to, after } of fields) expect(valueAt(body, parsePlace(to) ?? [])).toBe(after)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('an explained run makes the body and the problems of a plain one', () => {
+    const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
+      const { fields } = intake(entries)
+      const { body, problems } = accountForRequest(compiled, fields, settings, facts)
+      const plain = compiled.request(fields, { settings, facts })
+      expect(JSON.stringify(body)).toBe(JSON.stringify(plain.body))
+      expect(problems).toEqual(plain.problems)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('the order of the fields makes no difference to the body', () => {
+    const permuted = entriesOf(compiled).chain((entries) =>
+      fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length })),
+    )
+    const law = fc.property(permuted, someFacts, ([entries, other], facts) => {
+      const [one, two] = [entries, other].map((order) => compiled.request(intake(order).fields, { settings, facts }))
+      expect(JSON.stringify(two?.body)).toBe(JSON.stringify(one?.body))
+      expect(sorted(two?.problems.map(({ field }) => field) ?? [])).toEqual(
+        sorted(one?.problems.map(({ field }) => field) ?? []),
+      )
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('each problem names a documented field and begins with it', () => {
+    const law = fc.property(entriesOf(compiled), (entries) => {
+      const { fields } = intake(entries)
+      const { problems } = compiled.request(fields, { settings, facts: undefined })
+      for (const { field, message } of problems) {
+        expect(compiled.fields.names).toContain(field)
+        expect(message.startsWith(field)).toBe(true)
+      }
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('each leaf of a reply is told once: used, unused or unknown', () => {
+    const law = fc.property(fc.oneof(shipment, fc.jsonValue()), (body) => {
+      const { reply, fields, unused, unknown } = accountForReply(compiled, body, settings, undefined)
+      const used = new Set(fields.flatMap(({ from }) => from))
+      const told = [...[...leaves(body)].map(([path]) => path).filter((path) => used.has(path))]
+      expect(sorted([...told, ...unused.map(({ field }) => field), ...unknown])).toEqual(
+        sorted([...leaves(body)].map(([path]) => path)),
+      )
+      expect(sorted(fields.map(({ to }) => to))).toEqual(sorted(Object.keys(reply)))
+      for (const text of Object.values(reply)) expect(text).toBeTypeOf('string')
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+})
+
+const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((raw) => raw.trim() || 'x')
+const digits = fc.stringMatching(/^[2-9][0-9]{9}$/)
+const zip = fc.integer({ min: 1, max: 99_999 })
+const state = fc.constantFrom(...knownStates)
+
+const location = fc
+  .record(
+    {
+      address: text,
+      city: text,
+      state,
+      zipcode: zip,
+      name: text,
+      contact_phone: digits,
+      contact_email: text,
+      notes: text,
+    },
+    { requiredKeys: [] },
+  )
+  .map(({ name, ...rest }) => ({ ...rest, ...(name !== undefined && { location_name: name, contact_name: name }) }))
+
+/** The places that a booking has fields for; a part without any is not there. */
+const booking = fc
+  .record({
+    external_id: fc.option(text, { nil: undefined }),
+    customer: fc.record({ customer_name: text, phone: digits, email: text }, { requiredKeys: [] }),
+    pickup: location,
+    delivery: location,
+    vehicle: fc.record(
+      {
+        vin: fc.stringMatching(/^[A-HJ-NPR-Z0-9]{1,17}$/),
+        year: fc.integer({ min: 1886, max: 2026 }),
+        make: text,
+        model: text,
+      },
+      { requiredKeys: [] },
+    ),
+  })
+  .map(({ external_id, vehicle, ...parts }) => ({
+    ...(external_id !== undefined && { external_id }),
+    ...Object.fromEntries(Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0)),
+    ...(Object.keys(vehicle).length > 0 && { vehicles: [vehicle] }),
+  }))
+
+const extras = fc.dictionary(fc.constantFrom('trim', 'location_type', 'broker', 'floor'), fc.oneof(text, fc.boolean()))
+
+/** A shipment as the service has it: ids wherever it likes, and places of its own. */
+const shipment = fc
+  .record({
+    id: fc.uuid(),
+    number: fc.constant('TL-100001'),
+    status: fc.constantFrom('new', 'canceled', 'on_hold'),
+    price: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    distance: fc.integer(),
+    distance_meters: fc.integer(),
+    documents: fc.array(fc.record({ id: fc.uuid(), type: fc.constant('bol') }), { maxLength: 2 }),
+    transport_type: fc.constantFrom('open', 'enclosed'),
+    external_id: text,
+    customer: fc
+      .tuple(extras, fc.record({ id: fc.uuid(), customer_name: text }))
+      .map(([more, own]) => ({ ...more, ...own })),
+    pickup: fc
+      .tuple(extras, location, fc.record({ id: fc.uuid() }))
+      .map(([more, own, id]) => ({ ...more, ...own, ...id })),
+    delivery: location,
+    vehicles: fc.array(
+      fc
+        .tuple(extras, fc.record({ id: fc.uuid(), vin: fc.stringMatching(/^[A-HJ-NPR-Z0-9]{17}$/), make: text }))
+        .map(([more, own]) => ({
+          ...more,
+          ...own,
+          weight: 8200,
+          height: 98,
+          width: 84,
+          length: 264,
+          photos: [{ id: 'p' }],
+        })),
+      { minLength: 1, maxLength: 3 },
+    ),
+  })
+  .map((whole): Draft => whole)
+
+const actionNamed = (name: string): CompiledAction => {
+  const compiled = catalog.actions.get(name)
+  if (!compiled) throw new Error(`there is no action ${name}`)
+  return compiled
+}
+
+describe('there and back', () => {
+  const reading = actionNamed('shipment.get')
+  const updating = actionNamed('shipment.update')
+
+  test('what a reading shows, sent back as an update, is what the service had', () => {
+    const law = fc.property(booking, (theirs) => {
+      const { reply } = reading.reply(theirs, { settings, own: undefined })
+      const entries = Object.entries(reply).map(([name, shown]): Entry => [name, shown.trim() || null])
+      const { body, problems } = updating.request(version1(updating, { entries, format: 'json', text: '' }).fields, {
+        settings,
+        facts: undefined,
+      })
+      expect(problems).toEqual([])
+      expect(body).toEqual(theirs)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('the price of a quote reads back to the same text', () => {
+    const quote = actionNamed('quote.get')
+    const cost = (price: unknown) =>
+      quote.reply({ shipment_id: 'q', price }, { settings, own: undefined }).reply['Cost']
+    const law = fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (price) => {
+      expect(cost(price)).toMatch(/^\d+\.\d\d$/)
+      expect(cost(cost(price))).toBe(cost(price))
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+})
+
+describe('laying an update over a shipment', () => {
+  const updating = actionNamed('shipment.update')
+  const change = fc.tuple(entriesOf(updating), fc.nat({ max: 4 })).map(([entries, entry]) => ({
+    sent: updating.request(version1(updating, { entries, format: 'json', text: '' }).fields, {
+      settings,
+      facts: undefined,
+    }).body,
+    entry,
+  }))
+  const isServers = (path: string) =>
+    /^(id|number|status|price|distance|distance_meters)$|^documents|^vehicles\[\d\]\.(weight|height|width|length|photos)/.test(
+      path,
+    )
+  const isSent = (sent: Draft, entry: number, path: string) =>
+    valueAt(sent, parsePlace(path.replace(`vehicles[${entry}]`, 'vehicles[0]')) ?? []) !== undefined &&
+    (!path.startsWith('vehicles') || path.startsWith(`vehicles[${entry}]`))
+
+  test('every id of a part stays, and every place that only the service sets goes', () => {
+    const law = fc.property(shipment, change, (current, { sent, entry: wanted }) => {
+      const list = current['vehicles']
+      const entry = Array.isArray(list) ? Math.min(wanted, list.length - 1) : 0
+      const after = new Map(leaves(updating.overlay(current, sent, entry)))
+      for (const [path, before] of leaves(current)) {
+        if (isServers(path)) expect(after.has(path)).toBe(false)
+        else if (!isSent(sent, entry, path)) expect(after.get(path)).toEqual(before)
+        if (/\.id$/.test(path) && !isServers(path)) expect(after.get(path)).toBe(before)
+      }
+      for (const [path, said] of leaves(sent)) {
+        expect(after.get(path.replace('vehicles[0]', `vehicles[${entry}]`))).toBe(said)
+      }
+      expect([...after.keys()].filter(isServers)).toEqual([])
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('neither the shipment nor what was sent is changed by it', () => {
+    const law = fc.property(fc.oneof(shipment, fc.jsonValue()), change, (current, { sent, entry }) => {
+      const before = JSON.stringify([current, sent])
+      const whole = updating.overlay(current, sent, entry)
+      for (const part of Object.values(whole))
+        if (typeof part === 'object' && part !== null) Object.assign(part, { x: 1 })
+      expect(JSON.stringify([current, sent])).toBe(before)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('the vehicle of a VIN is found in any case and with blanks, else the first', () => {
+    const law = fc.property(shipment, fc.nat({ max: 2 }), (current, index) => {
+      const vin = valueAt(current, ['vehicles', index, 'vin'])
+      const first = (current['vehicles'] as readonly { readonly vin: string }[]).findIndex((one) => one.vin === vin)
+      expect(
+        entryWith(
+          current['vehicles'],
+          'vin',
+          typeof vin === 'string' ? ` ${vin.toLowerCase().replace(/^..../, '$& ')}` : 'none',
+        ),
+      ).toBe(Math.max(0, first))
+    })
+    fc.assert(law, { numRuns: 100 })
+  })
+
+  test('a place can be put and found again', () => {
+    const step = fc.oneof(fc.stringMatching(/^[a-z_]{1,5}$/), fc.nat({ max: 2 }))
+    const law = fc.property(fc.stringMatching(/^[a-z]{1,5}$/), fc.array(step, { maxLength: 4 }), (first, rest) => {
+      const body: Draft = {}
+      putAt(body, [first, ...rest], 'here')
+      expect(valueAt(body, [first, ...rest])).toBe('here')
+      const path = rest.reduce<string>(
+        (all, part) => all + (typeof part === 'number' ? `[${part}]` : `.${part}`),
+        first,
+      )
+      expect(parsePlace(path)).toEqual([first, ...rest])
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+})
+
+/** A legacy call, as JSON or as a form. */
+interface Sent {
+  readonly path: string
+  readonly name: string
+  readonly body: string
+}
+
+describe('what a dry run shows is what the service gets', () => {
+  const quoteFields = [
+    'EquipmentType',
+    'PickupCommodityCode',
+    'LoadReference',
+    'TempShipFromPostalCode',
+    'TempShipToPostalCode',
+    'BillToContact',
+    'BillToStreet1',
+    'BillToState',
+    'CSR',
+    'Foo',
+  ]
+  const bookingFields = actionNamed('shipment.create').fields.names.filter(
+    (name) => name !== 'ActionName' && name !== 'ReferenceNumber',
+  )
+  const some = (names: readonly string[]) =>
+    fc.dictionary(fc.constantFrom(...names), fc.oneof(written, fc.constant(' '), fc.nat()), { maxKeys: 5 })
+  const encoded = (fields: Readonly<Record<string, unknown>>, asForm: boolean) =>
+    asForm
+      ? new URLSearchParams(
+          Object.entries(fields).map(([name, said]): [string, string] => [name, String(said)]),
+        ).toString()
+      : JSON.stringify(fields)
+
+  /** Calls of every kind about one quote, most of them translatable. */
+  const calls = fc.record({
+    trip: some(quoteFields).map((more) => ({
+      TempShipFromPostalCode: '10314',
+      TempShipToPostalCode: '33166',
+      ...more,
+    })),
+    change: some(quoteFields),
+    booking: some(bookingFields).map((more) => ({
+      PickupZip: '10314',
+      DeliveryCity: 'Miami',
+      BillToName: 'Pat',
+      VinNo: '1FDXE4FN9PDD32477',
+      ...more,
+    })),
+    update: some(bookingFields.filter((name) => name !== 'VinNo')),
+    asForm: fc.boolean(),
+  })
+  let number = 0
+
+  const told = async (house: House, { path, name, body }: Sent) => {
+    const rehearsal = await post(house, `/dry-run${path}`, body)
+    expect(rehearsal.status).toBe(200)
+    expect(rehearsal.json.action).toBe(name)
+    const before = house.sandbox.requests.length
+    const answer = await post(house, path, body)
+    const received = house.sandbox.requests.slice(before)
+    return { dry: rehearsal.json, answer, received }
+  }
+
+  async function agrees(house: House, sent: Sent): Promise<boolean> {
+    const { dry, answer, received } = await told(house, sent)
+    if (!dry.ok) {
+      expect(answer.status).toBe(422)
+      expect(received).toEqual([])
+      return false
+    }
+    // What follows a refusal, such as a look at what cannot be canceled, is no part of the translation.
+    const [first] = received
+    expect(first?.method).toBe(dry.request.method)
+    expect(first?.body).toBe(dry.request.body === undefined ? '' : JSON.stringify(dry.request.body))
+    const { authorization: _, ...headers } = dry.request.headers
+    expect(first?.headers).toMatchObject(headers)
+    if (!dry.request.url.includes('{')) expect(house.sandbox.url + first?.path).toBe(dry.request.url)
+    return true
+  }
+
+  test('in client mode, for calls that need nothing remembered', async () => {
+    const house = await openHouse()
+    let sent = 0
+    const law = fc.asyncProperty(calls, async ({ trip, booking, asForm }) => {
+      number += 1
+      const quote = { ...trip, ShipmentNumber: `Q-${number}` }
+      const book = { ...booking, ReferenceNumber: `B-${number}` }
+      for (const one of [
+        { path: '/getShippingQuote.php', name: 'quote.get', body: encoded(quote, asForm) },
+        { path: '/createShipment.php', name: 'shipment.create', body: encoded(book, asForm) },
+        {
+          path: '/getShippingQuote.php',
+          name: 'quote.approve',
+          body: encoded({ ActionName: 'Accept Rate', ShipmentNumber: crypto.randomUUID() }, asForm),
+        },
+        { path: '/deleteShipment.php', name: 'shipment.cancel', body: encoded({ id: crypto.randomUUID() }, asForm) },
+      ]) {
+        if (await agrees(house, one)) sent += 1
+      }
+    })
+    await fc.assert(law, { numRuns: HTTP_RUNS })
+    expect(sent).toBeGreaterThan(HTTP_RUNS)
+  })
+
+  test('in fixed mode, with the quotes and bookings that are remembered', async () => {
+    const house = await openHouse({
+      env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret, SEND_QUOTE_ID: 'true' },
+    })
+    let sent = 0
+    const law = fc.asyncProperty(calls, async ({ trip, change, booking, update, asForm }) => {
+      number += 1
+      const own = { ShipmentNumber: `Q-${number}` }
+      const reference = { ReferenceNumber: `Q-${number}` }
+      for (const one of [
+        { path: '/getShippingQuote.php', name: 'quote.get', body: encoded({ ...trip, ...own }, asForm) },
+        {
+          path: '/quotes/getShippingQuoteWTS.php',
+          name: 'quote.update',
+          body: encoded({ ...change, ...own, ActionName: 'Update Rate' }, asForm),
+        },
+        { path: '/createShipment.php', name: 'shipment.create', body: encoded({ ...booking, ...reference }, asForm) },
+      ]) {
+        const known = (await house.store.links(CLIENT.id, own.ShipmentNumber)).length > 0
+        if (one.name === 'quote.update' && !known) continue
+        if (await agrees(house, one)) sent += 1
+      }
+      const booked = (await house.store.links(CLIENT.id, reference.ReferenceNumber)).some(
+        ({ kind }) => kind === 'shipment',
+      )
+      if (!booked) return
+      await agreesLaidOver(house, {
+        path: '/updateShipment.php',
+        name: 'shipment.update',
+        body: encoded({ ...update, ...reference }, asForm),
+      })
+      const body = encoded(reference, asForm)
+      if (await agrees(house, { path: '/deleteShipment.php', name: 'shipment.cancel', body })) sent += 1
+    })
+    await fc.assert(law, { numRuns: HTTP_RUNS })
+    expect(sent).toBeGreaterThan(HTTP_RUNS)
+  })
+
+  /** A dry run reads nothing, so that an update shows what it would lay over the shipment. */
+  async function agreesLaidOver(house: House, sent: Sent): Promise<void> {
+    const { dry, received } = await told(house, sent)
+    if (!dry.ok) return expect(received).toEqual([])
+    const [read, last] = [received[0], received.at(-1)]
+    expect(`${read?.method} ${house.sandbox.url}${read?.path}`).toBe(dry.request.over)
+    expect(`${last?.method} ${house.sandbox.url}${last?.path}`).toBe(`PUT ${dry.request.url}`)
+    const put = new Map(leaves(JSON.parse(last?.body ?? '{}')))
+    for (const [path, said] of leaves(dry.request.body)) expect(put.get(path)).toEqual(said)
+  }
+})

@@ -1,0 +1,133 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { actions } from '../../mappings/index.ts'
+import { claims } from '../../src/mapping/check.ts'
+import { get, openHouse, post } from '../gateway.ts'
+
+interface Operation {
+  readonly operationId: string
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: Property }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: { readonly anyOf: Body[] } }>> }
+  readonly responses: Readonly<
+    Record<string, { readonly content: Readonly<Record<string, { schema: { anyOf: Body[] } }>> }>
+  >
+}
+interface Body {
+  readonly title: string
+  readonly properties: Readonly<Record<string, Property>>
+  readonly required?: readonly string[]
+}
+interface Property {
+  readonly type?: string
+  readonly enum?: readonly string[]
+  readonly description?: string
+}
+interface Document extends Readonly<Record<string, unknown>> {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Parameters<typeof z.fromJSONSchema>[0]>> }
+}
+
+async function readDocument(env: Readonly<Record<string, string>> = {}): Promise<Document> {
+  const { status, headers, json } = await get(await openHouse({ env }), '/openapi.json')
+  expect(status).toBe(200)
+  expect(headers.get('content-type')).toContain('application/json')
+  return json
+}
+
+/** What a validator of other people says of it. */
+async function validate(document: Readonly<Record<string, unknown>>) {
+  const { valid, errors } = await new Validator().validate(structuredClone(document))
+  return { valid, errors }
+}
+
+describe('/openapi.json', () => {
+  test('is OpenAPI 3.1, and the validator would notice if it were not', async () => {
+    const document = await readDocument()
+    expect(document.openapi).toMatch(/^3\.1\.\d$/)
+    expect(await validate(document)).toEqual({ valid: true, errors: undefined })
+    expect(await validate({ ...document, paths: { '/x': { get: { responses: 5 } } } })).toMatchObject({ valid: false })
+  })
+
+  test('names each operation once', async () => {
+    const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/,/quotes,/get' })
+    const ids = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z][A-Za-z0-9-]*$/)
+  })
+
+  test('points at nothing that is not there', async () => {
+    const document = await readDocument()
+    const references = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
+      ([, name]) => name,
+    )
+    expect(new Set(references)).toEqual(new Set(Object.keys(document.components.schemas)))
+  })
+
+  test('has every legacy and dry-run path, with the methods that they take', async () => {
+    const { paths } = await readDocument()
+    const methods = Object.fromEntries(Object.entries(paths).map(([path, item]) => [path, Object.keys(item).sort()]))
+    const expected = ['', '/quotes'].flatMap((base) =>
+      actions.flatMap(({ legacy }) =>
+        legacy.paths.flatMap((path) => [
+          [base + path, [legacy.method.toLowerCase()]],
+          [`/dry-run${base}${path}`, legacy.method === 'GET' ? ['get', 'post'] : ['post']],
+        ]),
+      ),
+    )
+    expect(methods).toEqual({ ...Object.fromEntries(expected), '/dry-run/reply/{action}': ['post'] })
+  })
+
+  test('has the paths of the base paths that the operator chose alone', async () => {
+    const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/api/v1' })
+    for (const path of Object.keys(paths)) expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/reply\//)
+    expect(paths).toHaveProperty(['/api/v1/createShipment.php'])
+  })
+
+  test.each(actions.map((action) => [action.name, action] as const))('has every field of %s', async (name, action) => {
+    const { paths } = await readDocument()
+    const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(claims))
+    for (const path of action.legacy.paths) {
+      const operation = paths[path]?.[action.legacy.method.toLowerCase()]
+      const bodies = operation?.requestBody?.content['application/json']?.schema.anyOf
+      const properties = bodies
+        ? bodies.find(({ title }) => title === name)?.properties
+        : Object.fromEntries((operation?.parameters ?? []).map((parameter) => [parameter.name, parameter.schema]))
+      expect(new Set(Object.keys(properties ?? {}))).toEqual(fields)
+      for (const property of Object.values(properties ?? {})) {
+        expect(property).toMatchObject({ type: 'string', description: expect.stringMatching(/./) })
+      }
+      const names = action.legacy.actionNames
+      expect(properties?.['ActionName']?.enum).toEqual(names === 'any' ? undefined : names)
+      const replies = operation?.responses['200']?.content['application/json']?.schema.anyOf
+      const reply = replies?.find(({ title }) => title === `${name} reply`)
+      expect(Object.keys(reply?.properties ?? {})).toEqual(action.reply.flatMap(claims))
+    }
+  })
+
+  test('says which fields a quote cannot do without', async () => {
+    const { paths } = await readDocument()
+    const bodies = paths['/getShippingQuote.php']?.['post']?.requestBody?.content['application/json']?.schema.anyOf
+    expect(bodies?.map(({ title, required }) => [title, required])).toEqual([
+      ['quote.get', ['TempShipFromPostalCode', 'TempShipToPostalCode']],
+      ['quote.update', undefined],
+      ['quote.approve', undefined],
+    ])
+  })
+
+  test.each([
+    ['DryRun', '/dry-run/createShipment.php', { PickupZip: '02134-1234', Year: '1', Foo: '1' }],
+    ['DryRun', '/dry-run/updateShipment.php', { id: 'REF-1', PickupState: 'ZZ' }],
+    ['ReplyDryRun', '/dry-run/reply/quote.get', { price: 'none', more: 1 }],
+    ['ProblemDetails', '/dry-run/createShipment.php', '[]'],
+    ['QuoteError', '/getShippingQuote.php', { ShipmentNumber: 'WTS-1' }],
+    ['ShipmentError', '/createShipment.php', {}],
+  ])('describes as %s what %s answers', async (name, path, body) => {
+    const house = await openHouse()
+    const { components } = (await get(house, '/openapi.json')).json as Document
+    const schema = z.fromJSONSchema(components.schemas[name] ?? {})
+    expect(schema.safeParse((await post(house, path, body)).json)).toMatchObject({ success: true })
+    expect(schema.safeParse({}).success).toBe(false)
+  })
+})

@@ -1,0 +1,268 @@
+import { expect, test } from 'vitest'
+import {
+  as,
+  atOnce,
+  atService,
+  book,
+  clocks,
+  counted,
+  exchanges,
+  openEdge,
+  quote,
+  read,
+  tenant,
+} from '../callers/edge.ts'
+import { basic, get, type House, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { bytesOf, openService } from '../http/service.ts'
+
+const CALLER = { authorization: basic() }
+const schemes = ({ sandbox }: House, from = 0) =>
+  sandbox.requests
+    .slice(from)
+    .filter(({ path }) => path.startsWith('/v2/'))
+    .map(({ headers }) => headers.authorization?.split(' ')[0])
+
+const openAuto = ({ env, ...options }: HouseOptions = {}) =>
+  openHouse({ ...options, env: { V2_TOKEN: 'auto', ...env } })
+
+test('a call that Basic no longer gets through is made with a token, and the next one begins with it', async () => {
+  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Bearer'])
+  expect(exchanges(house)).toHaveLength(1)
+})
+
+test('while Basic is good, no token is asked for', async () => {
+  const house = await openAuto({ sandbox: { auth: 'both' } })
+  await atOnce(10, () => quote(house, CALLER))
+  expect(exchanges(house)).toEqual([])
+})
+
+test('with basic, and with a refusal that names no Bearer, nothing is exchanged', async () => {
+  const plain = await openHouse({ sandbox: { auth: 'bearer' } })
+  expect((await quote(plain, CALLER)).status).toBe(401)
+  expect(exchanges(plain)).toEqual([])
+  const house = await openAuto()
+  for (const challenge of ['Basic realm="Bearer, bearer , x"', 'Basic realm="a", charset="bearer"', 'BearerLike']) {
+    house.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
+    expect((await quote(house, CALLER)).status).toBe(401)
+  }
+  expect(exchanges(house)).toEqual([])
+})
+
+test.each([
+  'Bearer',
+  'bearer realm="x"',
+  'Basic realm="a, b", Bearer realm="x", error="invalid_token"',
+  'Negotiate abc==, BEARER',
+])('a challenge is understood however it is written: %s', async (challenge) => {
+  const house = await openAuto()
+  house.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect(exchanges(house)).toHaveLength(1)
+})
+
+test('a booking is repeated with a token, for a 401 proves that nothing was done', async () => {
+  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect(schemes(house)).toEqual(['Basic', 'Bearer'])
+  expect(house.sandbox.shipments.size).toBe(1)
+})
+
+test('a booking that finds neither scheme taken is told so, and may be sent again', async () => {
+  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  house.sandbox.fail({ kind: 'status', on: { path: '/oauth2/token' }, times: 'always', status: 500 })
+  const refused = await book(house, 'R-1', CALLER)
+  expect([refused.status, refused.json.TransportationBooked]).toEqual([502, 'No'])
+  house.sandbox.clearFaults()
+  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect(house.sandbox.shipments.size).toBe(1)
+})
+
+test('what the service wants is remembered for each credential by itself', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')], { env: { V2_TOKEN: 'auto' } })
+  const only = (name: string) =>
+    edge.sandbox.requests
+      .filter(({ headers, path }) => path.startsWith('/v2/') && headers.authorization !== atService(name))
+      .map(({ headers }) => headers.authorization?.split(' ')[0])
+  edge.sandbox.set({ auth: 'bearer' })
+  await quote(edge, as('acme'))
+  edge.sandbox.set({ auth: 'both' })
+  await quote(edge, as('acme'))
+  await quote(edge, as('beta'))
+  expect(only('acme')).toEqual(['Bearer', 'Bearer', 'Basic'])
+  expect(edge.sandbox.requests.at(-1)?.headers.authorization).toBe(atService('beta'))
+  expect(counted(exchanges(edge).map(({ headers }) => headers.authorization))).toEqual({ [atService('acme')]: 1 })
+})
+
+test('Basic is tried again after a while, and if it is still refused, nobody notices', async () => {
+  const { pass, clock } = clocks()
+  const house = await openAuto({ sandbox: { auth: 'bearer', clock, tokenExpiresIn: 100_000 } })
+  await quote(house, CALLER)
+  pass(3_500_000)
+  await quote(house, CALLER)
+  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Bearer'])
+  pass(200_000)
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect(schemes(house, 5)).toEqual(['Bearer', 'Bearer'])
+  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Bearer', 'Basic', 'Bearer', 'Bearer'])
+  expect(exchanges(house)).toHaveLength(1)
+  pass(3_700_000)
+  house.sandbox.set({ auth: 'both' })
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect(schemes(house).slice(-2)).toEqual(['Basic', 'Basic'])
+})
+
+test('a service that goes back to Basic, and takes its token endpoint away, is followed at once', async () => {
+  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  await quote(house, CALLER)
+  house.sandbox.set({ auth: 'basic' })
+  const from = house.sandbox.requests.length
+  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect((await quote(house, CALLER)).status).toBe(200)
+  expect(schemes(house, from)).toEqual(['Bearer', 'Basic', 'Basic'])
+  expect(house.sandbox.shipments.size).toBe(1)
+})
+
+test('the day of the switch, there and back and there again, costs no call, and no booking is made twice', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')], {
+    env: { V2_TOKEN: 'auto' },
+    sandbox: { auth: 'basic' },
+  })
+  const failed: unknown[] = []
+  let calls = 0
+  let over = false
+  const works = async (what: string, call: () => Promise<{ status: number; text: string }>) => {
+    const { status, text } = await call()
+    calls += 1
+    if (status !== 200) failed.push([what, status, text])
+  }
+  const traffic = async (caller: number) => {
+    const headers = as(caller % 2 ? 'acme' : 'beta')
+    for (let round = 0; !over; round += 1) {
+      const reference = `R-${caller}-${round}`
+      await works('quote', () => quote(edge, headers, { ShipmentNumber: `Q-${reference}` }))
+      await works('book', () => book(edge, reference, headers))
+      await works('read', () => read(edge, reference, headers))
+      await works('update', () =>
+        post(edge, '/updateShipment.php', { ReferenceNumber: reference, PickupName: 'Sam' }, headers),
+      )
+      await works('pass', () =>
+        get(edge, `/v2/shipments/${edge.sandbox.shipments.keys().next().value}`, headers).then(known),
+      )
+    }
+  }
+  // The first shipment is one tenant's alone, so that the other may not see it; neither may be told to log in.
+  const known = (answer: { status: number; text: string }) =>
+    answer.status === 404 ? { ...answer, status: 200 } : answer
+
+  const all = Promise.all(Array.from({ length: 12 }, (_, caller) => traffic(caller)))
+  for (const auth of ['bearer', 'basic', 'bearer', 'both', 'bearer', 'basic'] as const) {
+    const enough = calls + 100
+    while (calls < enough) await edge.sandbox.next()
+    edge.sandbox.set({ auth })
+  }
+  const enough = calls + 100
+  while (calls < enough) await edge.sandbox.next()
+  over = true
+  await all
+
+  expect(failed).toEqual([])
+  expect(calls).toBeGreaterThan(700)
+  const booked = counted([...edge.sandbox.shipments.values()].map(({ external_id }) => external_id))
+  expect(Object.values(booked).every((count) => count === 1)).toBe(true)
+  expect(Object.keys(booked).length).toBeGreaterThan(100)
+  expect(new Set(schemes(edge))).toEqual(new Set(['Basic', 'Bearer']))
+})
+
+test('tokens that are revoked under traffic cost no call', async () => {
+  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  const statuses: number[] = []
+  const all = atOnce(10, async () => {
+    for (let i = 0; i < 30; i += 1) statuses.push((await quote(house, CALLER)).status)
+  })
+  for (let i = 0; i < 3; i += 1) {
+    const enough = statuses.length + 50
+    while (statuses.length < enough) await house.sandbox.next(({ path }) => path === '/v2/quote')
+    house.sandbox.revokeTokens()
+  }
+  await all
+  expect(counted(statuses)).toEqual({ 200: 300 })
+  expect(exchanges(house)).toHaveLength(4)
+})
+
+const FIXED = { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
+const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
+
+test('a small call that is passed through is sent again without its caller noticing, with all of its body', async () => {
+  const house = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
+  const answer = await post(house, '/v2/quote', TRIP, { authorization: '' })
+  expect(answer.status).toBe(200)
+  expect(schemes(house)).toEqual(['Basic', 'Bearer'])
+  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/quote').map(({ body }) => body)).toEqual([
+    JSON.stringify(TRIP),
+    JSON.stringify(TRIP),
+  ])
+  house.sandbox.set({ auth: 'basic' })
+  expect((await post(house, '/v2/quote', TRIP, { authorization: '' })).status).toBe(200)
+  expect((await get(house, '/v2/shipments/none', { authorization: '' })).status).toBe(404)
+  expect(schemes(house).slice(-3)).toEqual(['Bearer', 'Basic', 'Basic'])
+})
+
+/** A service that takes one scheme alone, and may keep its token endpoint all the same. */
+async function serviceWith(settings: { auth: 'basic' | 'bearer'; tokens: boolean }) {
+  const seen: string[] = []
+  const service = await openService(async (incoming, outgoing) => {
+    const { length } = await bytesOf(incoming)
+    const { authorization = '' } = incoming.headers
+    if (incoming.url === '/oauth2/token') {
+      seen.push('token')
+      const body = settings.tokens ? { access_token: 'abc', expires_in: 3600 } : {}
+      outgoing.writeHead(settings.tokens ? 200 : 404).end(JSON.stringify(body))
+      return
+    }
+    seen.push(`${authorization.split(' ')[0]} ${length}`)
+    const good = authorization.toLowerCase().startsWith(settings.auth)
+    const challenge = settings.auth === 'basic' ? 'Basic' : 'Bearer'
+    outgoing.writeHead(good ? 200 : 401, good ? {} : { 'www-authenticate': challenge }).end()
+  })
+  const house = await openAuto({ env: FIXED, serviceUrl: service.url })
+  const big = 'x'.repeat(200_000)
+  const send = async () => (await post(house, '/v2/documents', big, { authorization: '' })).status
+  return { seen, send }
+}
+
+test('streams that cannot be sent twice follow the service there and back', async () => {
+  const settings: Parameters<typeof serviceWith>[0] = { auth: 'basic', tokens: true }
+  const { seen, send } = await serviceWith(settings)
+  expect(await send()).toBe(200)
+  settings.auth = 'bearer'
+  expect([await send(), await send()]).toEqual([401, 200])
+  settings.auth = 'basic'
+  expect([await send(), await send()]).toEqual([401, 200])
+  expect(seen).toEqual(['Basic 200000', 'Basic 200000', 'token', 'Bearer 200000', 'Bearer 200000', 'Basic 200000'])
+})
+
+test('streams follow a service whose token endpoint is gone when the token has expired', async () => {
+  const { pass } = clocks()
+  const settings: Parameters<typeof serviceWith>[0] = { auth: 'bearer', tokens: true }
+  const { send } = await serviceWith(settings)
+  expect([await send(), await send()]).toEqual([401, 200])
+  pass(3_599_000)
+  Object.assign(settings, { auth: 'basic', tokens: false })
+  expect([await send(), await send()]).toEqual([200, 200])
+})
+
+test('a service that has gone back to Basic is asked for no more tokens', async () => {
+  const { pass, clock } = clocks()
+  const house = await openAuto({ sandbox: { auth: 'bearer', tokenExpiresIn: 100, clock } })
+  await quote(house, CALLER)
+  pass(200_000)
+  house.sandbox.set({ auth: 'basic' })
+  for (let i = 0; i < 3; i += 1) expect((await quote(house, CALLER)).status).toBe(200)
+  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Basic', 'Basic', 'Basic'])
+  expect(exchanges(house)).toHaveLength(2)
+})

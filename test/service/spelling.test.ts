@@ -1,0 +1,214 @@
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { get, type House, openHouse, post } from '../gateway.ts'
+
+const UNKNOWN_ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+const QUERY = '/v2/quote?pickup=10314&delivery=33166&vehicle_type=truck_ext&transport_type=open'
+
+/** What the service was sent since the last look, one line a request. */
+function sent(house: House): string[] {
+  return house.sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
+}
+
+const quote = (house: House) => post(house, '/getShippingQuote.php', quoteExample)
+const readId = (house: House, id: string) => get(house, `/getShipment.php?id=${id}`)
+
+let bookings = 0
+/** Books under a new reference each time; gives the service's id. */
+async function book(house: House) {
+  bookings += 1
+  const { status, headers } = await post(house, '/createShipment.php', {
+    ...bookingExample,
+    ReferenceNumber: `REF-${bookings}`,
+  })
+  return { status, reference: `REF-${bookings}`, id: headers.get('transload-shipment-id') ?? '' }
+}
+
+describe('V2_QUOTE_METHOD', () => {
+  const rows: [asked: string, spoken: 'POST' | 'GET' | 'both', first: string[], then: string[]][] = [
+    ['auto', 'both', ['POST /v2/quote'], ['POST /v2/quote']],
+    ['auto', 'POST', ['POST /v2/quote'], ['POST /v2/quote']],
+    ['auto', 'GET', ['POST /v2/quote', `GET ${QUERY}`], [`GET ${QUERY}`]],
+    ['POST', 'both', ['POST /v2/quote'], ['POST /v2/quote']],
+    ['GET', 'both', [`GET ${QUERY}`], [`GET ${QUERY}`]],
+    ['GET', 'GET', [`GET ${QUERY}`], [`GET ${QUERY}`]],
+  ]
+  test.each(rows)(
+    '%s gets a price from a service that speaks %s',
+    async (V2_QUOTE_METHOD, quoteMethod, first, then) => {
+      const house = await openHouse({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
+      for (const requests of [first, then, then]) {
+        const { status, json } = await quote(house)
+        expect(status).toBe(200)
+        expect(json.Cost).toMatch(/^\d+\.\d\d$/)
+        expect(sent(house)).toEqual(requests)
+      }
+    },
+  )
+
+  test.each([
+    ['POST', 'GET'],
+    ['GET', 'POST'],
+  ] as const)('%s stays what it is where the service speaks %s alone', async (V2_QUOTE_METHOD, quoteMethod) => {
+    const house = await openHouse({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
+    expect((await quote(house)).status).toBe(405)
+    expect(sent(house)).toHaveLength(1)
+  })
+
+  test('a quote by query has no body and says the same', async () => {
+    const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
+    await post(house, '/getShippingQuote.php', { ...quoteExample, TempShipFromPostalCode: 'K1A 0B1 & more' })
+    const [request] = house.sandbox.requests
+    expect(request?.body).toBe('')
+    expect(request?.headers['content-type']).toBeUndefined()
+    expect(new URLSearchParams(request?.path.split('?')[1]).get('pickup')).toBe('K1A 0B1 & more')
+  })
+
+  test('auto changes over again when the service does', async () => {
+    const house = await openHouse({ sandbox: { quoteMethod: 'GET' } })
+    await quote(house)
+    house.sandbox.set({ quoteMethod: 'POST' })
+    sent(house)
+    expect((await quote(house)).status).toBe(200)
+    expect(sent(house)).toEqual([`GET ${QUERY}`, 'POST /v2/quote'])
+    expect((await quote(house)).status).toBe(200)
+    expect(sent(house)).toEqual(['POST /v2/quote'])
+  })
+
+  test('auto stays where it was when the service knows neither', async () => {
+    const house = await openHouse()
+    house.sandbox.fail({ kind: 'status', status: 404, times: 2 })
+    expect((await quote(house)).status).toBe(404)
+    expect(sent(house)).toEqual(['POST /v2/quote', `GET ${QUERY}`])
+    await quote(house)
+    expect(sent(house)).toEqual(['POST /v2/quote'])
+  })
+
+  test('updating and approving a quote have one spelling', async () => {
+    const house = await openHouse()
+    await quote(house)
+    sent(house)
+    for (const ActionName of ['Update Rate', 'Accept Rate']) {
+      house.sandbox.fail({ kind: 'status', status: 404 })
+      const named = { ActionName, ShipmentNumber: quoteExample.ShipmentNumber }
+      expect((await post(house, '/getShippingQuote.php', named)).status).toBe(404)
+      expect(sent(house)).toHaveLength(1)
+    }
+  })
+})
+
+describe('V2_SHIPMENT_PATH', () => {
+  test.each([
+    ['auto', 'both', '/v2/shipments', 0],
+    ['auto', 'plural', '/v2/shipments', 0],
+    ['auto', 'singular', '/v2/shipment', 1],
+    ['/v2/shipments', 'both', '/v2/shipments', 0],
+    ['/v2/shipment', 'both', '/v2/shipment', 0],
+    ['/v2/shipment', 'singular', '/v2/shipment', 0],
+  ] as const)(
+    '%s takes a shipment through its life at a service that speaks %s',
+    async (V2_SHIPMENT_PATH, shipmentPath, spelling, tries) => {
+      const house = await openHouse({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
+      const { id, reference, status } = await book(house)
+      expect(status).toBe(200)
+      const missed = Array.from({ length: tries }, () => 'POST /v2/shipments')
+      expect(sent(house)).toEqual([...missed, `POST ${spelling}`])
+
+      const named = { ReferenceNumber: reference }
+      expect((await get(house, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
+      expect((await post(house, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
+      expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
+      const one = `${spelling}/${id}`
+      expect(sent(house)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`])
+    },
+  )
+
+  test.each([
+    ['/v2/shipments', 'singular'],
+    ['/v2/shipment', 'plural'],
+  ] as const)('%s stays what it is where the service speaks %s alone', async (V2_SHIPMENT_PATH, shipmentPath) => {
+    const house = await openHouse({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
+    expect((await book(house)).status).toBe(404)
+    expect(sent(house)).toEqual([`POST ${V2_SHIPMENT_PATH}`])
+  })
+})
+
+describe('a 404 to a request that names an id', () => {
+  test('means the id once a spelling is confirmed', async () => {
+    for (const shipmentPath of ['plural', 'singular', 'both'] as const) {
+      const house = await openHouse({ sandbox: { shipmentPath } })
+      await book(house)
+      sent(house)
+      const spelling = shipmentPath === 'singular' ? '/v2/shipment' : '/v2/shipments'
+      for (const _ of [1, 2]) {
+        expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
+        expect(sent(house)).toEqual([`GET ${spelling}/${UNKNOWN_ID}`])
+      }
+    }
+  })
+
+  test('has the other spelling tried, once a request, while none is confirmed', async () => {
+    const house = await openHouse({ sandbox: { shipmentPath: 'singular' } })
+    for (const _ of [1, 2]) {
+      expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
+      expect(sent(house)).toEqual([`GET /v2/shipments/${UNKNOWN_ID}`, `GET /v2/shipment/${UNKNOWN_ID}`])
+    }
+  })
+
+  test('confirms the other spelling when that one knows the id', async () => {
+    const house = await openHouse({ env: { V2_SHIPMENT_PATH: 'auto' }, sandbox: { shipmentPath: 'singular' } })
+    const made = await post(house, '/v2/shipment', {
+      customer: { customer_name: 'Pat' },
+      pickup: {},
+      vehicles: [{ vin: 'X' }],
+    })
+    sent(house)
+    expect((await readId(house, made.json.id)).status).toBe(200)
+    expect(sent(house)).toEqual([`GET /v2/shipments/${made.json.id}`, `GET /v2/shipment/${made.json.id}`])
+    expect((await readId(house, made.json.id)).status).toBe(200)
+    expect(sent(house)).toEqual([`GET /v2/shipment/${made.json.id}`])
+  })
+
+  test('is not undone by a 404 to a new shipment', async () => {
+    const house = await openHouse({ sandbox: { shipmentPath: 'plural' } })
+    const { id } = await book(house)
+    house.sandbox.set({ shipmentPath: 'singular' })
+    sent(house)
+    expect((await readId(house, id)).status).toBe(404)
+    expect(sent(house)).toEqual([`GET /v2/shipments/${id}`])
+    expect((await book(house)).status).toBe(200)
+    expect(sent(house)).toEqual(['POST /v2/shipments', 'POST /v2/shipment'])
+    expect((await readId(house, id)).status).toBe(200)
+    expect(sent(house)).toEqual([`GET /v2/shipment/${id}`])
+  })
+})
+
+test.each([401, 403, 429, 500, 503])('an answer %i confirms no spelling', async (status) => {
+  const house = await openHouse({ sandbox: { shipmentPath: 'singular' } })
+  house.sandbox.fail({ kind: 'status', status, times: 'always', on: { path: '/v2/shipments*' } })
+  expect((await readId(house, UNKNOWN_ID)).status).not.toBe(404)
+  house.sandbox.clearFaults()
+  sent(house)
+  expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
+  expect(sent(house)).toHaveLength(2)
+})
+
+test.each([400, 409, 422])('an answer %i confirms the spelling that got it', async (status) => {
+  const house = await openHouse()
+  house.sandbox.fail({ kind: 'status', status, on: { method: 'POST' } })
+  await book(house)
+  sent(house)
+  expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
+  expect(sent(house)).toEqual([`GET /v2/shipments/${UNKNOWN_ID}`])
+})
+
+test('one spelling is found for all callers and shared by the actions', async () => {
+  const house = await openHouse({ sandbox: { shipmentPath: 'singular' } })
+  const booked = await Promise.all([1, 2, 3, 4].map(() => book(house)))
+  expect(booked.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  sent(house)
+  await book(house)
+  await readId(house, booked[0]?.id ?? '')
+  expect(sent(house)).toEqual(['POST /v2/shipment', `GET /v2/shipment/${booked[0]?.id}`])
+})

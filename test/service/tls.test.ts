@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type ServerOptions } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { get, type House, openHouse, post } from '../gateway.ts'
+
+const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
+const TRUSTED = { V2_CA_FILE: file('authority.pem') }
+const SHOWN = { V2_CERT_FILE: file('client.pem'), V2_KEY_FILE: file('client.key') }
+
+/** A service behind TLS that says yes to everything, and who it was that called. */
+async function openTlsService(options: ServerOptions = {}) {
+  const calls: { readonly path: string; readonly protocol: string | null; readonly client: unknown }[] = []
+  const keys = { cert: readFileSync(file('server.pem')), key: readFileSync(file('server.key')) }
+  const server = createServer({ ...keys, ...options }, (incoming, outgoing) => {
+    incoming.resume()
+    // A server of HTTPS has sockets of TLS.
+    const socket = incoming.socket as TLSSocket
+    const client = socket.getPeerCertificate().subject?.CN
+    calls.push({ path: incoming.url ?? '', protocol: socket.getProtocol(), client })
+    const reply = { id: 's-1', number: 'TL-1', shipment_id: 'q-1', price: 7 }
+    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  })
+  // A server that listens on a port has an address with a port.
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, calls }
+}
+
+const book = (house: House) => post(house, '/createShipment.php', bookingExample)
+const quote = (house: House) => post(house, '/getShippingQuote.php', quoteExample)
+
+test('a service whose certificate V2_CA_FILE vouches for is called, by every way', async () => {
+  const service = await openTlsService()
+  const house = await openHouse({ env: TRUSTED, serviceUrl: service.url })
+  expect((await quote(house)).json.Cost).toBe('7.00')
+  expect((await book(house)).json.TransportationBooked).toBe('Yes')
+  expect((await get(house, '/v2/shipments/s-1')).status).toBe(200)
+  expect(service.calls).toEqual(
+    ['/v2/quote', '/v2/shipments', '/v2/shipments/s-1'].map((path) => ({
+      path,
+      protocol: 'TLSv1.3',
+      client: undefined,
+    })),
+  )
+})
+
+test('a service that asks for a certificate is shown the one of V2_CERT_FILE', async () => {
+  const service = await openTlsService({
+    requestCert: true,
+    rejectUnauthorized: true,
+    ca: readFileSync(file('authority.pem')),
+  })
+  const house = await openHouse({ env: { ...TRUSTED, ...SHOWN }, serviceUrl: service.url })
+  expect((await quote(house)).status).toBe(200)
+  expect((await book(house)).status).toBe(200)
+  expect((await get(house, '/v2/x')).status).toBe(200)
+  expect(service.calls.map(({ client }) => client)).toEqual(Array.from({ length: 3 }, () => 'gateway.example'))
+})
+
+test.each([
+  ['that nobody vouches for', {}, 'localhost'],
+  ['that another authority would have to vouch for', { V2_CA_FILE: file('stranger.pem') }, 'localhost'],
+  ['of another name', TRUSTED, '127.0.0.2'],
+])('a certificate %s is 502, and nothing was booked', async (_, env, hostname) => {
+  const service = await openTlsService()
+  const store = createMemoryStore()
+  const serviceUrl = service.url.replace('localhost', hostname)
+  const wary = await openHouse({ env, serviceUrl, store })
+  expect((await quote(wary)).status).toBe(502)
+  expect((await get(wary, '/v2/x')).status).toBe(502)
+  const refused = await book(wary)
+  expect(refused.status).toBe(502)
+  expect(refused.json).toEqual({ Message: expect.stringMatching(/nothing was sent/), TransportationBooked: 'No' })
+  expect(service.calls).toEqual([])
+
+  // The claim is free: once the certificate is right, the booking is made.
+  const mended = await openHouse({ env: TRUSTED, serviceUrl: service.url, store })
+  expect((await book(mended)).json.TransportationBooked).toBe('Yes')
+  expect(service.calls.map(({ path }) => path)).toEqual(['/v2/shipments'])
+})
+
+test('a service that speaks no TLS is 502, and nothing was booked', async () => {
+  const house = await openHouse()
+  const wary = await openHouse({ serviceUrl: house.sandbox.url.replace('http:', 'https:') })
+  expect((await quote(wary)).status).toBe(502)
+  expect((await book(wary)).json).toEqual({
+    Message: expect.stringMatching(/nothing was sent/),
+    TransportationBooked: 'No',
+  })
+  expect(house.sandbox.requests).toEqual([])
+})

@@ -1,0 +1,365 @@
+import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'undici'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { basic, get, post } from '../gateway.ts'
+import { openHoldingService } from '../http/service.ts'
+
+interface Line {
+  readonly msg: string
+  readonly time: number
+  readonly pid?: number
+  readonly url?: string
+  readonly admin?: string
+}
+
+const SERVE = [join(ROOT, 'src/main.ts'), 'serve']
+const envOf = (V2_BASE_URL: string, more: Readonly<Record<string, string>>) => {
+  const folder = newFolder('workers')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const files = { STORE_URL: join(folder, 'test.db'), EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') }
+  return cleanEnv({ V2_BASE_URL, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...files, ...more })
+}
+
+const linesOf = (out: string): Line[] =>
+  out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+
+/** So many lines that say that somebody listens. */
+const listening = (times: number) => new RegExp(`("msg":"listening"[\\s\\S]*?){${times}}`)
+
+const pidsIn = (lines: readonly Line[]) => lines.map(({ pid }) => pid).filter((pid) => pid !== undefined)
+
+/** A port that nobody listened on a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** Starts the program as it is started in earnest, with so many workers, and waits until all of them listen. */
+async function serve(service: { readonly url: string }, workers: number, more: Readonly<Record<string, string>> = {}) {
+  const env = envOf(service.url, { WORKERS: String(workers), ...more })
+  const program = start(process.execPath, SERVE, { cwd: ROOT, env })
+  const out = await program.says(listening(workers))
+  const listeners = linesOf(out).filter(({ msg }) => msg === 'listening')
+  return { ...program, url: listeners[0]?.url ?? '', admin: listeners[0]?.admin ?? '', pids: pidsIn(listeners) }
+}
+
+describe.each([1, 2])('with %i workers', (workers) => {
+  test('SIGTERM to every process at once, under load, loses no call', async () => {
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const gateway = await serve(sandbox, workers)
+    // Slow enough for calls to be under way at any time.
+    sandbox.fail({ kind: 'delay', ms: 40, times: 'always' })
+    let answered = 0
+    let over = false
+    const odd: unknown[] = []
+    const caller = async (name: number) => {
+      for (let i = 0; !over; i += 1) {
+        try {
+          const { status, json } = await post(gateway, '/createShipment.php', {
+            ...bookingExample,
+            ReferenceNumber: `R-${name}-${i}`,
+          })
+          // A caller that comes late is told so; everybody else is answered.
+          if (status === 200) answered += 1
+          else if (!/shutting down/.test(json.Message)) odd.push([status, json])
+        } catch {
+          // Nobody listens any more.
+          over = true
+        }
+      }
+    }
+    const callers = Array.from({ length: 16 }, (_, name) => caller(name))
+    while (answered < 100) await sandbox.next()
+    gateway.signal('SIGTERM')
+    const { code, err } = await gateway.ended
+    await Promise.all(callers)
+    expect(odd).toEqual([])
+    expect(err).toBe('')
+    expect(code).toBe(0)
+    // Whatever the service has done, the caller has been told.
+    expect(sandbox.requests).toHaveLength(answered)
+  })
+
+  test('a second SIGTERM ends it at once', async () => {
+    const service = await openHoldingService()
+    const gateway = await serve(service, workers)
+    const lost = post(gateway, '/getShippingQuote.php', quoteExample).catch((error: unknown) => error)
+    await service.arrived(1)
+    gateway.signal('SIGTERM')
+    await gateway.says(/"msg":"draining"/)
+    gateway.signal('SIGTERM')
+    expect((await gateway.ended).code).not.toBe(0)
+    expect(await lost).toBeInstanceOf(Error)
+  })
+
+  test('mistakes in the configuration end it with 78, also those that only a worker can see', async () => {
+    const obvious = await run(process.execPath, SERVE, {
+      cwd: ROOT,
+      env: envOf('http://127.0.0.1:1', { WORKERS: String(workers), PORT: 'x' }),
+    })
+    expect([obvious.code, obvious.err]).toEqual([78, expect.stringMatching(/PORT must/)])
+    const hidden = await run(process.execPath, SERVE, {
+      cwd: ROOT,
+      env: envOf('http://127.0.0.1:1', { WORKERS: String(workers), STORE_URL: join(ROOT, 'package.json') }),
+    })
+    expect([hidden.code, hidden.err]).toEqual([78, expect.stringMatching(/STORE_URL/)])
+  })
+})
+
+test('a second SIGTERM to the first process alone ends all of them at once', async () => {
+  const service = await openHoldingService()
+  const gateway = await serve(service, 2)
+  const lost = post(gateway, '/getShippingQuote.php', quoteExample).catch((error: unknown) => error)
+  await service.arrived(1)
+  process.kill(gateway.pid, 'SIGTERM')
+  await gateway.says(/"msg":"draining"/)
+  process.kill(gateway.pid, 'SIGTERM')
+  expect((await gateway.ended).code).toBe(1)
+  expect(await lost).toBeInstanceOf(Error)
+  for (const pid of gateway.pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/)
+})
+
+test('a store in memory is refused, for workers would not share it', async () => {
+  const env = { WORKERS: '2', STORE_URL: 'memory:' }
+  const refused = await run(process.execPath, SERVE, { cwd: ROOT, env: envOf('http://127.0.0.1:1', env) })
+  expect([refused.code, refused.err]).toEqual([78, expect.stringMatching(/^ {2}STORE_URL .*WORKERS/m)])
+})
+
+test.each(['PORT', 'ADMIN_PORT'])('a %s that is taken ends all of them with 1', async (name) => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  await once(holder, 'listening')
+  onTestFinished(() => void holder.close())
+  const address = holder.address()
+  const failed = await run(process.execPath, SERVE, {
+    cwd: ROOT,
+    env: envOf('http://127.0.0.1:1', {
+      WORKERS: '2',
+      [name]: String(typeof address === 'object' && address?.port),
+    }),
+  })
+  expect([failed.code, failed.err]).toEqual([1, expect.stringMatching(/EADDRINUSE/)])
+})
+
+test('whichever is asked, the metrics are those of all workers together', async () => {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(sandbox, 2, { ADMIN_PORT: String(await freePort()) })
+  const scrape = async () => {
+    // A connection of its own for each, which go to the workers in turns.
+    const response = await fetch(`${gateway.admin}/metrics`, { headers: { connection: 'close' } })
+    return (await response.text()).split('\n')
+  }
+  for (let i = 0; i < 20; i += 1) {
+    const sent = { ...quoteExample, ShipmentNumber: `N-${i}` }
+    expect((await post(gateway, '/getShippingQuote.php', sent, { connection: 'close' })).status).toBe(200)
+  }
+  const count = 'transload_call_seconds_count{action="quote.get"} 20'
+  const all = await Promise.all(Array.from({ length: 8 }, scrape))
+  for (const lines of all) expect(lines).toContain(count)
+  // One that is gone is not waited for, nor is one that does not answer waited for long.
+  const [stopped = 0] = gateway.pids
+  process.kill(stopped, 'SIGSTOP')
+  const left = await Promise.all(Array.from({ length: 2 }, () => Promise.race([scrape(), scrape()])))
+  for (const lines of left) expect(lines.join('\n')).toMatch(/transload_call_seconds_count\{action="quote.get"\} \d+/)
+  process.kill(stopped, 'SIGCONT')
+})
+
+test('SIGHUP to the first process makes every worker read the tenants file again, and ends none', async () => {
+  const folder = newFolder('hangup')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const TENANTS_FILE = join(folder, 'tenants.json')
+  const write = (name: string) => {
+    const v2 = { client_id: 'demo', client_secret: { env: 'SECRET' } }
+    writeFileSync(TENANTS_FILE, JSON.stringify({ tenants: [{ name, networks: ['127.0.0.0/8'], v2 }] }))
+  }
+  write('first')
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(sandbox, 2, { TENANTS_FILE, SECRET: 'demo-secret' })
+  process.kill(gateway.pid, 'SIGHUP')
+  // Nothing has changed, so that it is the signal alone that makes them read.
+  const out = await gateway.says(/("msg":"the tenants file was read again"[\s\S]*?){2}/)
+  expect(out).not.toMatch(/a worker ended/)
+  expect((await get(gateway, '/readyz')).status).toBe(200)
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).toBe(0)
+})
+
+test.each([1, 2])('SIGHUP to every process of %i ends none of them, without a tenants file too', async (workers) => {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(sandbox, workers)
+  gateway.signal('SIGHUP')
+  expect((await post(gateway, '/getShippingQuote.php', quoteExample)).status).toBe(200)
+  gateway.signal('SIGTERM')
+  expect(await gateway.ended).toMatchObject({ code: 0, err: '', out: expect.not.stringMatching(/a worker ended/) })
+})
+
+test('a worker that dies soon after its start is started anew only after a pause', async () => {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(sandbox, 2)
+  const [victim = 0] = gateway.pids
+  process.kill(victim, 'SIGKILL')
+  const lines = linesOf(await gateway.says(listening(3)))
+  const died = lines.find(({ msg }) => /is replaced/.test(msg))?.time ?? Number.NaN
+  const back = lines.filter(({ msg }) => msg === 'listening').at(-1)?.time ?? Number.NaN
+  expect(back - died).toBeGreaterThanOrEqual(1_000)
+})
+
+test('a worker that dies is replaced, and the others go on meanwhile', async () => {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(sandbox, 2)
+  const [pid = 0] = gateway.pids
+  process.kill(pid, 'SIGKILL')
+  await gateway.says(/a worker ended and is replaced/)
+  expect((await get(gateway, '/readyz')).status).toBe(200)
+  await gateway.says(listening(3))
+  for (let i = 0; i < 20; i += 1) {
+    const answer = await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })
+    expect(answer.status).toBe(200)
+  }
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).toBe(0)
+})
+
+describe('updates of one shipment', () => {
+  const CHANGES = ['PickupName', 'PickupCity', 'DeliveryName', 'DeliveryCity', 'BillToName', 'Model'] as const
+  const QUEUED_BY_NOW_MS = 200
+
+  /** A gateway with a shipment, before a service without ETags. */
+  async function booked(workers: number) {
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const gateway = await serve(sandbox, workers)
+    const { status, headers } = await post(gateway, '/createShipment.php', bookingExample)
+    expect(status).toBe(200)
+    const id = headers.get('transload-shipment-id') ?? ''
+    sandbox.requests.length = 0
+    return {
+      gateway,
+      sandbox,
+      shipment: () => sandbox.shipments.get(id),
+      /** What was done to the shipment, in order. */
+      done: () => sandbox.requests.filter(({ path }) => path.endsWith(id)).map(({ method }) => method),
+    }
+  }
+
+  const changeOf = (change: object) => ({ ReferenceNumber: bookingExample.ReferenceNumber, ...change })
+
+  /** Updates over a connection that is there already; gives the status. */
+  async function update(connection: Client, change: object): Promise<number> {
+    const { statusCode, body } = await connection.request({
+      method: 'POST',
+      path: '/updateShipment.php',
+      headers: { authorization: basic() },
+      body: JSON.stringify(changeOf(change)),
+    })
+    await body.dump()
+    return statusCode
+  }
+
+  /** A connection to each worker, in the order of their ids. */
+  async function connectionsTo({ url, pids }: { readonly url: string; readonly pids: readonly number[] }) {
+    const all = pids.map(() => new Client(url))
+    onTestFinished(async () => void (await Promise.all(all.map((connection) => connection.destroy()))))
+    const ask = async (connection: Client) => {
+      await (await connection.request({ method: 'GET', path: '/readyz' })).body.dump()
+      return connection
+    }
+    // One after the other, so that each gets a worker of its own.
+    for (const connection of all) await ask(connection)
+    const found: Client[] = []
+    for (const pid of pids) {
+      const others = pids.filter((other) => other !== pid)
+      for (const other of others) process.kill(other, 'SIGSTOP')
+      const asked = all.map(ask)
+      // Only one of the workers is able to answer.
+      found.push(await Promise.any(asked))
+      for (const other of others) process.kill(other, 'SIGCONT')
+      await Promise.all(asked)
+    }
+    expect(new Set(found).size).toBe(pids.length)
+    return found
+  }
+
+  test.each([2, 4])('over connections of their own to %i workers are done one after the other', async (workers) => {
+    const { gateway, sandbox, shipment, done } = await booked(workers)
+    sandbox.fail({ kind: 'delay', ms: 50, times: 'always' })
+    for (let round = 1; round <= 4; round += 1) {
+      const answers = await Promise.all(
+        CHANGES.map((field) =>
+          post(gateway, '/updateShipment.php', changeOf({ [field]: `${field} ${round}` }), { connection: 'close' }),
+        ),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(CHANGES.map(() => 200))
+      expect(shipment()).toMatchObject({
+        pickup: { contact_name: `PickupName ${round}`, city: `PickupCity ${round}` },
+        delivery: { contact_name: `DeliveryName ${round}`, city: `DeliveryCity ${round}` },
+        customer: { customer_name: `BillToName ${round}` },
+        vehicles: [{ model: `Model ${round}` }],
+      })
+      expect(done()).toEqual(Array.from({ length: round }, () => CHANGES.flatMap(() => ['GET', 'PUT'])).flat())
+    }
+  })
+
+  test('go on when the worker whose turn it is dies, and one that waits', async () => {
+    const { gateway, sandbox, shipment, done } = await booked(3)
+    const [holder, waiter, other] = await connectionsTo(gateway)
+    if (!holder || !waiter || !other) throw new Error('there is a connection to each')
+    sandbox.fail({ kind: 'timeout-unprocessed', on: { method: 'PUT' } })
+    const stuck = sandbox.next(({ method }) => method === 'PUT')
+    const lost = [update(holder, { PickupName: 'Lost' }).catch((error: unknown) => error)]
+    await stuck
+    lost.push(update(waiter, { PickupCity: 'Lost' }).catch((error: unknown) => error))
+    await pause(QUEUED_BY_NOW_MS)
+    const kept = update(other, { DeliveryName: 'Kept' })
+    await pause(QUEUED_BY_NOW_MS)
+    expect(done()).toEqual(['GET', 'PUT'])
+    for (const pid of gateway.pids.slice(0, 2).reverse()) process.kill(pid, 'SIGKILL')
+    expect(await kept).toBe(200)
+    for (const error of await Promise.all(lost)) expect(error).toBeInstanceOf(Error)
+    expect(await update(other, { DeliveryCity: 'After' })).toBe(200)
+    expect(shipment()).toMatchObject({
+      pickup: { contact_name: bookingExample.PickupName, city: bookingExample.PickupCity },
+      delivery: { contact_name: 'Kept', city: 'After' },
+    })
+    expect(done()).toEqual(['GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
+  })
+
+  test('are done without the first process when it does not answer, and with it again when it does', async () => {
+    const { gateway, shipment, done } = await booked(2)
+    const connections = await connectionsTo(gateway)
+    process.kill(gateway.pid, 'SIGSTOP')
+    for (const [i, connection] of connections.entries()) {
+      const changes = [{ PickupName: `P${i}` }, { DeliveryName: `D${i}` }]
+      for (const change of changes) expect(await update(connection, change)).toBe(200)
+    }
+    process.kill(gateway.pid, 'SIGCONT')
+    const changes = [{ PickupCity: 'P' }, { DeliveryCity: 'D' }]
+    const answers = connections.map((connection, i) => update(connection, changes[i] ?? {}))
+    expect(await Promise.all(answers)).toEqual([200, 200])
+    expect(done()).toEqual(Array.from({ length: 6 }, () => ['GET', 'PUT']).flat())
+    expect(shipment()).toMatchObject({
+      pickup: { contact_name: 'P1', city: 'P' },
+      delivery: { contact_name: 'D1', city: 'D' },
+    })
+  })
+})
