@@ -30,7 +30,7 @@ export async function settle(claim: Claim, settlement: Settlement, deps: Settlem
   // The numbers first: once the claim says booked, a caller may ask for them.
   const names = [claim.reference, number ?? ''].filter((name) => name !== '')
   const xref = createXref(store, 0, now)
-  await xref.keep(claim.tenant, {
+  await xref.write(claim.tenant, {
     kind: 'shipment',
     id: shipment,
     names,

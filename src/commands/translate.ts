@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { readBody } from '../body/read.ts'
-import { type DryRun, explain, unresolved } from '../calls/dry-run.ts'
+import { planFromNames } from '../calls/dry-run.ts'
+import { type DryRun, explainPlan } from '../calls/explain.ts'
 import { version1 } from '../calls/read-request.ts'
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
@@ -34,10 +35,9 @@ export async function translate(words: readonly string[]): Promise<number> {
     return EXIT_PROBLEMS
   }
   const upstream = createUpstream({ connections: 1, timeoutMs: 1 })
-  const intake = version1(compiled, body)
-  const run = explain(intake, unresolved(intake), settingsOf(config), createService(config, upstream), {
-    ...config.V2_BASE_URL,
-    scheme: config.V2_TOKEN,
+  const run = explainPlan(planFromNames(version1(compiled, body), settingsOf(config)), {
+    service: createService(config, upstream),
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
   })
   process.stdout.write(json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
   return run.ok ? 0 : EXIT_PROBLEMS
