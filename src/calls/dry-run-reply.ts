@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { accountForReply, type ReplyAccount } from '../mapping/account.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Problem } from '../mapping/fields.ts'
-import type { LegacyCallDeps } from './legacy-call.ts'
+import type { DryRunDeps } from './dry-run.ts'
 
 /** A reply's translation, explained. */
 export interface ReplyDryRun extends Pick<ReplyAccount, 'fields' | 'unused' | 'unknown'> {
@@ -18,7 +18,7 @@ export interface ReplyDryRun extends Pick<ReplyAccount, 'fields' | 'unused' | 'u
 export async function dryRunReply(
   incoming: IncomingMessage,
   compiled: CompiledAction,
-  { bodyLimitBytes, settings }: Pick<LegacyCallDeps, 'bodyLimitBytes' | 'settings'>,
+  { bodyLimitBytes, settings }: Pick<DryRunDeps, 'bodyLimitBytes' | 'settings'>,
 ): Promise<ReplyDryRun> {
   const v2 = parsed(await readBytes(incoming, bodyLimitBytes))
   const { reply, missing, ...account } = accountForReply(compiled, v2, settings, undefined)

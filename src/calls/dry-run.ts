@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Call } from '../observe/call.ts'
+import type { Address } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type DryRun, explainPlan, explainVersion2 } from './explain.ts'
 import type { LegacyCallDeps } from './legacy-call.ts'
@@ -11,12 +12,21 @@ import { type Plan, planCall, planVersion2 } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { withPlaceholder } from './service-request.ts'
 
+/** What dry runs depend on. */
+export interface DryRunDeps
+  extends Pick<LegacyCallDeps, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'xref'> {
+  /** The service's address for callers that have none of their own. */
+  readonly address: Address
+  /** The settings of callers that have none of their own. */
+  readonly settings: Settings
+}
+
 /** Reads, classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
 export async function dryRun(
   incoming: IncomingMessage,
   endpoint: Endpoint,
   call: Call,
-  deps: LegacyCallDeps,
+  deps: DryRunDeps,
 ): Promise<DryRun> {
   const body = await readRequest(incoming, call, deps.bodyLimitBytes)
   const caller = await deps.credentials.verified(incoming)

@@ -5,14 +5,13 @@ import type { Caller, Credentials } from '../callers/credentials.ts'
 import { GatewayError, problemsInOneLine } from '../errors.ts'
 import type { Answer } from '../http/answers.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
-import type { Settings } from '../mapping/settings.ts'
 import type { Call } from '../observe/call.ts'
 import { refusal } from '../service/failures.ts'
-import { type Address, isSuccess, type Sending, type Service } from '../service/service.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
-import { answerOf, unchanged } from './answer.ts'
 import { bookingOf, madeOf } from './booking.ts'
 import { findTarget } from './find.ts'
+import { answerOf, unchanged } from './legacy-answer.ts'
 import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
@@ -23,12 +22,8 @@ import { shipmentRead } from './service-request.ts'
 export interface LegacyCallDeps {
   readonly catalog: Catalog
   readonly bodyLimitBytes: number
-  /** The settings of callers that have none of their own. */
-  readonly settings: Settings
   readonly credentials: Credentials
   readonly service: Service
-  /** The service's address for callers that have none of their own. */
-  readonly address: Address
   readonly send: SendPlan
   readonly xref: Xref
   readonly bookings: Bookings
