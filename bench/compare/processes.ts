@@ -29,11 +29,15 @@ export interface Running {
 }
 
 const children = new Set<ChildProcess>()
-// Nothing of this run is left behind, however it ends.
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGTERM')
-})
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+let watching = false
+
+/** Ends the programs of this run when the run ends, by a signal too. */
+function endTogether(): void {
+  process.once('exit', () => {
+    for (const child of children) child.kill('SIGTERM')
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+}
 
 interface Options {
   readonly core?: string | undefined
@@ -50,6 +54,8 @@ export function placed(words: readonly string[], core = `0-${CORES - 1}`): reado
 export function start(words: readonly string[], { core, env, stdout = 'ignore' }: Options = {}): ChildProcess {
   const [command = '', ...rest] = placed(words, core)
   const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', stdout, 'inherit'] })
+  if (!watching) endTogether()
+  watching = true
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child

@@ -67,7 +67,7 @@ export function versions(programs: Programs): Readonly<Record<string, string>> {
   ]
   const installed = packages.map((name) => {
     const { version } = JSON.parse(
-      readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8'),
+      readFileSync(join(import.meta.dirname, '../node_modules', name, 'package.json'), 'utf8'),
     )
     return [name, String(version)]
   })

@@ -5,7 +5,7 @@ import { table } from './figures.ts'
 import { type Result, type Results, readResults } from './results.ts'
 import { sections } from './sections.ts'
 
-const DOCS = join(import.meta.dirname, '../../docs')
+const ROOT = join(import.meta.dirname, '../..')
 
 const how = `Every figure is a median of rounds that take turns, so that what else the machine does weighs on all of them alike; the
 first stretch of load on each contender warms it up and does not count. A ratio is that of calls a second to those of the
@@ -14,18 +14,25 @@ another, or have one each where there are more than two. What the stub alone ans
 Calls that fail are not tolerated: a run with a single one is refused, and so is a contender that asks or answers anything
 else than Transload does.`
 
-/** Writes the page and its chart from the results of all runs so far. */
-export function renderPage(): void {
+/** Returns the page and its chart, by their paths, as the results of all runs so far make them. */
+export function renderDocs(): ReadonlyMap<string, string> {
   const results = readResults()
   const drawn = chart(results)
-  if (drawn) writeFileSync(join(DOCS, 'performance.svg'), drawn)
-  writeFileSync(join(DOCS, 'performance.md'), page(results, drawn !== undefined))
+  return new Map([
+    ['docs/performance.md', page(results, drawn !== undefined)],
+    ...(drawn === undefined ? [] : [['docs/performance.svg', drawn] as const]),
+  ])
+}
+
+/** Writes the page and its chart. */
+export function writeDocs(): void {
+  for (const [path, text] of renderDocs()) writeFileSync(join(ROOT, path), text)
 }
 
 function page(results: Results, hasChart: boolean): string {
-  const parts = [...sections].flatMap(([name, { title, about, inRounds, markdown }]) => {
+  const parts = [...sections].flatMap(([name, { title, about, markdown }]) => {
     const result = results[name]
-    return result ? [`## ${title}`, about, markdown(result.data), origin(result, inRounds)] : []
+    return result ? [`## ${title}`, about, markdown(result.data), origin(result)] : []
   })
   return `${[
     '# Performance',
@@ -46,9 +53,9 @@ function page(results: Results, hasChart: boolean): string {
     .join('\n\n')}\n`
 }
 
-function origin({ date, commit, sizes }: Result, inRounds: boolean): string {
-  const rounds = inRounds ? `, ${sizes.rounds} ${sizes.rounds === 1 ? 'round' : 'rounds'} of ${sizes.seconds} s` : ''
-  return `<sub>${date}, commit ${commit}${rounds}</sub>`
+function origin({ date, commit, rounds }: Result): string {
+  const how = rounds ? `, ${rounds.count} ${rounds.count === 1 ? 'round' : 'rounds'} of ${rounds.seconds} s` : ''
+  return `<sub>${date}, commit ${commit}${how}</sub>`
 }
 
 /** The machines, each once, with what was measured on it. */

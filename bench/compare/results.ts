@@ -4,11 +4,12 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { CORES, pinning } from './processes.ts'
 import { type Programs, versions } from './programs.ts'
-import type { Sizes } from './section.ts'
+import type { Section, Sizes } from './section.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const FILE = join(ROOT, 'bench/results.json')
 const GIGABYTE = 1024 ** 3
+const LINE_WIDTH = 260
 
 /** Where something was measured. */
 export interface Machine {
@@ -28,7 +29,8 @@ export interface Result {
   readonly machine: Machine
   readonly versions: Readonly<Record<string, string>>
   readonly missing: readonly string[]
-  readonly sizes: Sizes
+  /** Missing where the section is not measured in rounds. */
+  readonly rounds?: { readonly count: number; readonly seconds: number }
   /** As the section gave it. */
   readonly data: unknown
 }
@@ -41,17 +43,29 @@ export function readResults(): Results {
 }
 
 /** Puts the result of one section in the place of its older one. */
-export function keepResult(section: string, programs: Programs, sizes: Sizes, data: unknown): void {
+export function keepResult(name: string, section: Section, programs: Programs, sizes: Sizes, data: unknown): void {
   const result: Result = {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
     machine: machine(),
     versions: versions(programs),
     missing: programs.missing,
-    sizes,
+    ...(section.inRounds && { rounds: { count: sizes.rounds, seconds: sizes.seconds } }),
     data,
   }
-  writeFileSync(FILE, `${JSON.stringify({ ...readResults(), [section]: result }, null, 1)}\n`)
+  writeFileSync(FILE, `${written({ ...readResults(), [name]: result })}\n`)
+}
+
+/** Writes JSON with a line for each object that holds no other: one for a line of a table. */
+function written(value: unknown, indent = ''): string {
+  const flat = JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || flat.length <= LINE_WIDTH) return flat
+  const inner = `${indent} `
+  const parts = Array.isArray(value)
+    ? value.map((item) => written(item, inner))
+    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${written(item, inner)}`)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
 function machine(): Machine {

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { autocannon, wrk } from './load.ts'
 import { findPrograms } from './programs.ts'
-import { renderPage } from './report.ts'
+import { writeDocs } from './report.ts'
 import { keepResult } from './results.ts'
 import { Refused, tell } from './rounds.ts'
 import { createBench } from './section.ts'
@@ -35,21 +35,25 @@ const { values } = parseArgs({
     render: { type: 'boolean', default: false },
   },
 })
-const ROOT = join(import.meta.dirname, '../..')
+const BENCH = join(import.meta.dirname, '..')
 
-function npm(...words: readonly string[]): void {
-  const { status } = spawnSync('npm', words, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
+function npm(folder: string, ...words: readonly string[]): void {
+  const { status } = spawnSync('npm', words, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) throw new Error(`npm ${words.join(' ')} ended with ${status}`)
+}
+
+/** Returns whether the packages of the bench are the ones of its lock file: npm writes its own copy after it. */
+function installed(): boolean {
+  const changedAt = (name: string) => statSync(join(BENCH, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return changedAt('node_modules/.package-lock.json') > changedAt('package-lock.json')
 }
 
 async function run(): Promise<void> {
   const names = values.only.split(',')
   const unknown = names.filter((name) => !sections.has(name))
   if (unknown.length > 0) throw new Refused(`there is no section ${unknown.join(', ')}, only ${[...sections.keys()]}`)
-  if (!existsSync(join(import.meta.dirname, 'node_modules'))) {
-    npm('ci', '--prefix', import.meta.dirname, '--loglevel=error', '--no-audit', '--no-fund')
-  }
-  npm('run', '--silent', 'build')
+  if (!installed()) npm(BENCH, 'ci')
+  npm(dirname(BENCH), 'run', '--silent', 'build')
   const sizes = {
     warmUpSeconds: Number(values['warm-up']),
     seconds: Number(values.seconds),
@@ -70,14 +74,14 @@ async function run(): Promise<void> {
     if (!section) continue
     tell(`\n${section.title}`)
     const data = await section.measure(bench)
-    keepResult(name, programs, sizes, data)
+    keepResult(name, section, programs, sizes, data)
     process.stdout.write(`${section.markdown(data)}\n`)
   }
 }
 
 try {
   if (!values.render) await run()
-  renderPage()
+  writeDocs()
 } catch (error) {
   if (!(error instanceof Refused)) throw error
   tell(`refused: ${error.message}`)

@@ -2,8 +2,8 @@ import { bookBeforehand } from '../booked.ts'
 import { newBooking, read, readById, replay } from '../calls.ts'
 import { check } from '../check.ts'
 import { forgetful, gateway, nodePeers, startStub } from '../contenders.ts'
-import { caseTable } from '../figures.ts'
-import { type Case, measure, type Row, tell } from '../rounds.ts'
+import { caseTable, type Line, summarize } from '../figures.ts'
+import { type Case, measure, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = 32
@@ -31,7 +31,7 @@ const remembered = [
 const kinds = [...shared, ...remembered]
 
 /** Ids are those of the contenders, so that each kind is a table of its own. */
-type Data = Readonly<Record<string, readonly Row[]>>
+type Data = Readonly<Record<string, readonly Line[]>>
 
 /** The other kinds of calls, beside others as far as those can do them. */
 export const calls: Section<Data> = {
@@ -57,14 +57,19 @@ export const calls: Section<Data> = {
         }
       }
       const rows = await measure(cases, bench.plan)
-      return Object.fromEntries(kinds.map(({ kind }) => [kind, rows.filter((_, i) => cases[i]?.kind === kind)]))
+      const linesOf = (kind: string) =>
+        summarize(
+          rows.filter((_, i) => cases[i]?.kind === kind),
+          gateway.id,
+        )
+      return Object.fromEntries(kinds.map(({ kind }) => [kind, linesOf(kind)]))
     })
   },
   markdown: (data) =>
     kinds
       .flatMap(({ kind, title }) => {
-        const rows = data[kind] ?? []
-        return rows.length > 0 ? [`${title}:\n\n${caseTable(rows, gateway.id, 'calls/s')}`] : []
+        const lines = data[kind] ?? []
+        return lines.length > 0 ? [`${title}:\n\n${caseTable(lines, gateway.id, 'calls/s')}`] : []
       })
       .join('\n\n'),
 }

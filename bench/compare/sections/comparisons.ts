@@ -1,9 +1,9 @@
 import { type Call, quote, version2Quote } from '../calls.ts'
 import { check, type Kind } from '../check.ts'
 import { type Contender, forgetful, gateway, passers, startStub, translators } from '../contenders.ts'
-import { tablesByConnections } from '../figures.ts'
+import { type Line, STUB, summarize, tablesByConnections } from '../figures.ts'
 import type { Programs } from '../programs.ts'
-import { type Case, measure, type Row, tell } from '../rounds.ts'
+import { type Case, measure, tell } from '../rounds.ts'
 import type { Bench, Section } from '../section.ts'
 
 const CONNECTIONS = [1, 32]
@@ -15,7 +15,7 @@ interface Comparison {
 }
 
 /** Measures the gateway beside others that do the same, and the stub, which is the limit of what can be measured. */
-async function compare({ kind, others, call }: Comparison, bench: Bench): Promise<readonly Row[]> {
+async function compare({ kind, others, call }: Comparison, bench: Bench): Promise<readonly Line[]> {
   const peers = others(bench.programs)
   tell('checking that all of them do the same')
   await check(kind, gateway, peers, bench.newFolder)
@@ -25,17 +25,17 @@ async function compare({ kind, others, call }: Comparison, bench: Bench): Promis
     const add = (one: Omit<Case, 'connections'>) => {
       for (const connections of CONNECTIONS) cases.push({ ...one, connections })
     }
-    add({ id: 'stub', name: 'straight to the stub: the limit of the load', running: stub, call: version2Quote })
+    add({ id: STUB, name: 'straight to the stub: the limit of the load', running: stub, call: version2Quote })
     for (const { id, name, start } of [gateway, ...peers]) {
       const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
       add({ id, name, running, call })
     }
-    return measure(cases, bench.plan)
+    return summarize(await measure(cases, bench.plan), gateway.id)
   })
 }
 
 /** Quotes, translated there and back. */
-export const quotes: Section<readonly Row[]> = {
+export const quotes: Section<readonly Line[]> = {
   title: 'Translated quotes',
   about:
     'A version-1 quote of 27 fields in, a version-2 quote to the service, its reply mapped back. Transload is as it is ' +
@@ -44,14 +44,14 @@ export const quotes: Section<readonly Row[]> = {
   inRounds: true,
   measure: (bench) =>
     compare({ kind: 'quotes', others: (programs) => [forgetful, ...translators(programs)], call: quote }, bench),
-  markdown: (rows) => tablesByConnections(rows, gateway.id, 'quotes/s'),
+  markdown: (lines) => tablesByConnections(lines, gateway.id, 'quotes/s'),
 }
 
 /** Version-2 calls, handed over as they are. */
-export const passThrough: Section<readonly Row[]> = {
+export const passThrough: Section<readonly Line[]> = {
   title: 'Version-2 calls, passed through',
   about: 'A version-2 quote, handed to the service as it is, and so is its reply.',
   inRounds: true,
   measure: (bench) => compare({ kind: 'pass-through', others: passers, call: version2Quote }, bench),
-  markdown: (rows) => tablesByConnections(rows, gateway.id, 'calls/s'),
+  markdown: (lines) => tablesByConnections(lines, gateway.id, 'calls/s'),
 }

@@ -1,7 +1,7 @@
 import { quote } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
-import { caseTable } from '../figures.ts'
-import { type Case, measure, type Row } from '../rounds.ts'
+import { caseTable, type Line, summarize } from '../figures.ts'
+import { type Case, measure } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = 32
@@ -16,7 +16,7 @@ const variants = [
 ] as const
 
 /** What durability and the log cost. */
-export const store: Section<readonly Row[]> = {
+export const store: Section<readonly Line[]> = {
   title: 'What the store and the log cost',
   about: 'Quotes over 32 connections; every one is a new row in the store.',
   inRounds: true,
@@ -28,7 +28,7 @@ export const store: Section<readonly Row[]> = {
         const running = await keep(startGateway({ folder: bench.newFolder(), servicePort: stub.port }, options))
         cases.push({ id, name, connections: CONNECTIONS, running, call: quote })
       }
-      return measure(cases, bench.plan)
+      return summarize(await measure(cases, bench.plan), gateway.id)
     }),
-  markdown: (rows) => caseTable(rows, gateway.id, 'quotes/s'),
+  markdown: (lines) => caseTable(lines, gateway.id, 'quotes/s'),
 }

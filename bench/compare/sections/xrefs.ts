@@ -5,7 +5,7 @@ import { idOf } from '../../ids.ts'
 import { bookBeforehand } from '../booked.ts'
 import { type Names, nameAt, quote, read, TENANT } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
-import { caseTable, whole } from '../figures.ts'
+import { caseTable, type Line, summarize, whole } from '../figures.ts'
 import { type Case, measure, type Row, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
@@ -19,8 +19,8 @@ const DIGITS = 14
 interface Data {
   readonly links: number
   readonly loadSeconds: number
-  readonly quotes: readonly Row[]
-  readonly reads: readonly Row[]
+  readonly quotes: readonly Line[]
+  readonly reads: readonly Line[]
 }
 
 const loaded = (count: number): Names => ({ prefix: 'OLD', digits: DIGITS, first: 0, count })
@@ -73,8 +73,12 @@ export const xrefs: Section<Data> = {
         { ...filled, call: () => read(everywhere) },
       ]
       const [a, b, c, d] = await measure(cases, bench.plan)
-      const rows = (...some: (Row | undefined)[]) => some.filter((row) => row !== undefined)
-      return { links: count, loadSeconds, quotes: rows(a, b), reads: rows(c, d) }
+      const lines = (...some: (Row | undefined)[]) =>
+        summarize(
+          some.filter((row) => row !== undefined),
+          gateway.id,
+        )
+      return { links: count, loadSeconds, quotes: lines(a, b), reads: lines(c, d) }
     }),
   markdown: ({ links, loadSeconds, quotes, reads }) =>
     `Loading ${whole(links)} cross-references took ${whole(loadSeconds)} s.\n\n` +
