@@ -10,7 +10,7 @@ import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { median, table, whole } from './compare/figures.ts'
 
 /*
- * How long from the start of the process to the first answered quote: node bench/startup.ts [--starts 15]
+ * Measures the time from the start of the process to the first answered quote: node bench/startup.ts [--starts 15]
  * [--entry dist/src/main.js]. Medians; the stores take turns.
  */
 
@@ -26,7 +26,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Knocks until the door opens, sends one quote, and waits for its answer. */
+/** Tries to connect until the gateway listens, sends one quote, and waits for its answer. */
 function firstAnswer(port: number): Promise<void> {
   const body = JSON.stringify(quoteExample)
   const credential = Buffer.from('demo:demo-secret').toString('base64')
@@ -53,14 +53,14 @@ function firstAnswer(port: number): Promise<void> {
   })
 }
 
-/** How long it takes to end after the signal. */
+/** Returns how long a process takes to end after a signal, in milliseconds. */
 async function ending(child: ChildProcess): Promise<number> {
   const at = performance.now()
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   return performance.now() - at
 }
 
-/** How long starts and stops with one kind of store took, in milliseconds. */
+/** Times of starts and stops with one kind of store, in milliseconds. */
 export interface Startups {
   readonly store: string
   readonly firstAnswerMs: number
@@ -74,7 +74,7 @@ const stores = [
   { store: 'embedded store, there already', url: (folder: string) => join(folder, '0.db') },
 ] as const
 
-/** Starts a gateway again and again, by these words. */
+/** Starts a gateway repeatedly with a command. */
 export async function measureStartups(words: readonly string[], starts: number): Promise<readonly Startups[]> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
   const sandbox = await startSandbox()
@@ -92,7 +92,7 @@ export async function measureStartups(words: readonly string[], starts: number):
           .then(() => performance.now() - at)
           .finally(() => void child.kill('SIGTERM'))
         const downMs = await ending(child)
-        // The first round only warms the caches of the disk.
+        // The first round only fills the page cache.
         if (round < 0) continue
         up.push(upMs)
         down.push(downMs)

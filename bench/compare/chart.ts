@@ -11,7 +11,7 @@ const GAP = 20
 const MARGIN = 12
 const CONNECTIONS = 32
 
-/** Greys that can be read on white and on black; one bar stands out. */
+/** Grays that are legible on white and on black, and one color for the gateway. */
 const STYLE = `
 text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #57606a }
 .title { font-size: 15px; font-weight: 600 }
@@ -24,13 +24,13 @@ interface Panel {
   readonly lines: readonly Line[]
 }
 
-/** Bars of what each contender does in a second; nothing where there is nothing to draw. */
+/** Draws a bar for each contender's calls a second; returns undefined without results. */
 export function chart(results: Results): string | undefined {
   const panels = [
     { section: 'quotes', title: 'Translated quotes a second' },
     { section: 'pass-through', title: 'Version-2 calls passed through a second' },
   ].flatMap(({ section, title }): Panel[] => {
-    // Both of these sections keep lines.
+    // The data of both sections are lines.
     const lines = results[section]?.data as readonly Line[] | undefined
     const shown = lines?.filter(({ id, connections }) => id !== STUB && connections === CONNECTIONS) ?? []
     return shown.length > 0 ? [{ title: `${title}, one core, ${CONNECTIONS} connections`, lines: shown }] : []
@@ -65,6 +65,6 @@ function draw({ title, lines }: Panel, top: number): string {
   return [`<text x="${MARGIN}" y="${top + 26}" class="title">${title}</text>`, ...drawn].join('\n')
 }
 
-/** A name without the marks of Markdown, as XML has it. */
+/** Returns a name without Markdown, escaped for XML. */
 const plain = (name: string) =>
   name.replaceAll('`', '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

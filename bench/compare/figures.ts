@@ -7,7 +7,7 @@ export function median(figures: readonly number[]): number {
   return (at(Math.floor((sorted.length - 1) / 2)) + at(Math.floor(sorted.length / 2))) / 2
 }
 
-/** How many times the calls a second of the base a case makes. */
+/** Calls a second of a case, divided by those of the base. */
 export interface Ratio {
   readonly median: number
   readonly min: number
@@ -30,7 +30,7 @@ export interface Line {
   readonly megabytes?: number
 }
 
-/** The id of the stub of the service, which answers from constants: what it costs says nothing. */
+/** The id of the stub of the service; its CPU time and memory are not shown. */
 export const STUB = 'stub'
 const RATIO_DIGITS = 2
 const LATENCY_DIGITS = 2

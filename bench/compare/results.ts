@@ -11,17 +11,17 @@ const FILE = join(ROOT, 'bench/results.json')
 const GIGABYTE = 1024 ** 3
 const LINE_WIDTH = 260
 
-/** Where something was measured. */
+/** The machine of a measurement. */
 export interface Machine {
   readonly cpu: string
   readonly cores: number
   readonly gigabytes: number
   readonly system: string
-  /** Whether programs were tied to cores. */
+  /** True if programs were pinned to cores. */
   readonly pinning: boolean
 }
 
-/** What one section showed, and how it came about. */
+/** The result of one section, and its circumstances. */
 export interface Result {
   readonly date: string
   /** The commit of the gateway that was measured. */
@@ -31,18 +31,18 @@ export interface Result {
   readonly missing: readonly string[]
   /** Missing where the section is not measured in rounds. */
   readonly rounds?: { readonly count: number; readonly seconds: number }
-  /** As the section gave it. */
+  /** In the form of the section. */
   readonly data: unknown
 }
 
 export type Results = Readonly<Record<string, Result>>
 
-/** The results of all runs so far, the newest of each section. */
+/** Reads the newest result of each section. */
 export function readResults(): Results {
   return existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
 }
 
-/** Puts the result of one section in the place of its older one. */
+/** Replaces the result of one section. */
 export function keepResult(name: string, section: Section, programs: Programs, sizes: Sizes, data: unknown): void {
   const result: Result = {
     date: new Date().toISOString().slice(0, 10),
@@ -56,7 +56,7 @@ export function keepResult(name: string, section: Section, programs: Programs, s
   writeFileSync(FILE, `${written({ ...readResults(), [name]: result })}\n`)
 }
 
-/** Writes JSON with a line for each object that holds no other: one for a line of a table. */
+/** Formats JSON with each short value on one line, such as a line of a table. */
 function written(value: unknown, indent = ''): string {
   const flat = JSON.stringify(value)
   if (typeof value !== 'object' || value === null || flat.length <= LINE_WIDTH) return flat
@@ -78,7 +78,7 @@ function machine(): Machine {
   }
 }
 
-/** The last commit, and whether what is measured is more than that. */
+/** Returns the last commit, and says so if the measured files have changed since. */
 function commit(): string {
   const git = (...words: readonly string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim()
   try {

@@ -12,13 +12,13 @@ import { createBench } from './section.ts'
 import { sections } from './sections.ts'
 
 /*
- * Measures the gateway side by side with others, and writes docs/performance.md and docs/performance.svg.
+ * Measures the gateway beside other gateways, and writes docs/performance.md and docs/performance.svg.
  *
  * npm run bench -- [--only quotes,pass-through,calls,store,workers,xrefs,memory,stream,startup] [--seconds 10]
  * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]
  *
- * Sections that are not measured keep their last results, which are in bench/results.json. A run in which any call fails,
- * or a contender does not do the same as the gateway, is refused with exit code 1.
+ * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a
+ * call fails or a contender does not do the same as the gateway.
  */
 
 const { values } = parseArgs({
@@ -42,7 +42,7 @@ function npm(folder: string, ...words: readonly string[]): void {
   if (status !== 0) throw new Error(`npm ${words.join(' ')} ended with ${status}`)
 }
 
-/** Returns whether the packages of the bench are the ones of its lock file: npm writes its own copy after it. */
+/** Returns true if the packages are those of the lock file: npm writes its own copy of it after an installation. */
 function installed(): boolean {
   const changedAt = (name: string) => statSync(join(BENCH, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   return changedAt('node_modules/.package-lock.json') > changedAt('package-lock.json')
@@ -66,7 +66,7 @@ async function run(): Promise<void> {
   const programs = findPrograms()
   for (const line of programs.missing) tell(line)
   const folder = mkdtempSync(join(values.folder, 'transload-bench-'))
-  // Also where the run is ended by a signal.
+  // After a signal too.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, sizes)
   for (const name of names) {

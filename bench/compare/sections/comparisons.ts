@@ -14,7 +14,7 @@ interface Comparison {
   readonly call: () => Call
 }
 
-/** Measures the gateway beside others that do the same, and the stub, which is the limit of what can be measured. */
+/** Measures the gateway, other contenders, and the stub alone, which is the limit of the measurement. */
 async function compare({ kind, others, call }: Comparison, bench: Bench): Promise<readonly Line[]> {
   const peers = others(bench.programs)
   tell('checking that all of them do the same')
@@ -25,7 +25,7 @@ async function compare({ kind, others, call }: Comparison, bench: Bench): Promis
     const add = (one: Omit<Case, 'connections'>) => {
       for (const connections of CONNECTIONS) cases.push({ ...one, connections })
     }
-    add({ id: STUB, name: 'straight to the stub: the limit of the load', running: stub, call: version2Quote })
+    add({ id: STUB, name: 'the stub alone: the limit of the load', running: stub, call: version2Quote })
     for (const { id, name, start } of [gateway, ...peers]) {
       const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
       add({ id, name, running, call })
@@ -34,23 +34,23 @@ async function compare({ kind, others, call }: Comparison, bench: Bench): Promis
   })
 }
 
-/** Quotes, translated there and back. */
+/** Quotes, translated in both directions. */
 export const quotes: Section<readonly Line[]> = {
   title: 'Translated quotes',
   about:
-    'A version-1 quote of 27 fields in, a version-2 quote to the service, its reply mapped back. Transload is as it is ' +
-    'shipped: it identifies the caller, remembers every quote durably before it answers, and writes a log line for each call. ' +
-    'The others only translate; before the load, each of them has to ask and answer exactly as Transload does.',
+    'A version-1 quote of 27 fields becomes a version-2 quote, and the service’s reply is translated back. Transload has its ' +
+    'default settings: it identifies the caller, stores every quote before it answers, and writes a log line for each call. ' +
+    'The other contenders only translate; a check before the load makes sure that they ask and answer exactly as Transload does.',
   inRounds: true,
   measure: (bench) =>
     compare({ kind: 'quotes', others: (programs) => [forgetful, ...translators(programs)], call: quote }, bench),
   markdown: (lines) => tablesByConnections(lines, gateway.id, 'quotes/s'),
 }
 
-/** Version-2 calls, handed over as they are. */
+/** Version-2 calls, passed through unchanged. */
 export const passThrough: Section<readonly Line[]> = {
   title: 'Version-2 calls, passed through',
-  about: 'A version-2 quote, handed to the service as it is, and so is its reply.',
+  about: 'A version-2 quote and its reply pass through unchanged.',
   inRounds: true,
   measure: (bench) => compare({ kind: 'pass-through', others: passers, call: version2Quote }, bench),
   markdown: (lines) => tablesByConnections(lines, gateway.id, 'calls/s'),

@@ -22,10 +22,10 @@ interface Data {
   readonly highest: number
 }
 
-/** Whether memory grows under load that does not end. */
+/** Memory of the gateway under a long load. */
 export const memory: Section<Data> = {
   title: 'Memory under load',
-  about: 'Quotes over 32 connections without a pause: what the gateway’s process takes of memory.',
+  about: 'The memory of the gateway’s process during quotes over 32 connections without a pause.',
   inRounds: false,
   measure: (bench) =>
     bench.using(async (keep) => {

@@ -9,16 +9,16 @@ const QUIET = { LOG_LEVEL: 'warn' }
 const MEMORY = { storeUrl: 'memory:' }
 
 const variants = [
-  { id: gateway.id, name: 'durable store, a log line per call (as shipped)', options: {} },
-  { id: 'quiet', name: 'durable store, no log', options: { env: QUIET } },
+  { id: gateway.id, name: 'embedded store, a log line per call (the default)', options: {} },
+  { id: 'quiet', name: 'embedded store, no log', options: { env: QUIET } },
   { id: 'memory', name: '`STORE_URL=memory:`, a log line per call', options: MEMORY },
   { id: 'memory-quiet', name: '`STORE_URL=memory:`, no log', options: { ...MEMORY, env: QUIET } },
 ] as const
 
-/** What durability and the log cost. */
+/** Cost of durability and of the log. */
 export const store: Section<readonly Line[]> = {
-  title: 'What the store and the log cost',
-  about: 'Quotes over 32 connections; every one is a new row in the store.',
+  title: 'Cost of the store and of the log',
+  about: 'Quotes over 32 connections; each one writes a new row.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {

@@ -27,8 +27,8 @@ const rounded = ({ seconds, grownMegabytes }: Transfer): Transfer => ({
 export const stream: Section<Data> = {
   title: 'Large bodies, passed through',
   about:
-    'One large body to the service, then one large reply from it: by how much the memory of what stands between grew at ' +
-    'most. The two ends share a process, which makes them slower than the contenders.',
+    'One large body to the service, then one large reply from it, and the growth of the contender’s memory. The caller and ' +
+    'the service share a process, which makes them slower than the contenders.',
   inRounds: false,
   measure: async (bench) => {
     const { streamMegabytes: megabytes } = bench.sizes

@@ -12,8 +12,8 @@ const BASE = '1'
 export const workers: Section<readonly Line[]> = {
   title: 'One worker and two',
   about:
-    'Quotes over 32 connections and over 128; the gateway may use every core. Where there are only two, the load and the stub of the ' +
-    'service need much of one of them.',
+    'Quotes over 32 and over 128 connections; the gateway may use every core. On a machine with two cores, the load and the ' +
+    'stub of the service need much of one of them.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {
