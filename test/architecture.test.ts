@@ -188,17 +188,10 @@ const isDeclaration = (path: string) => inside(path, 'mappings/')
 const isSandbox = (path: string) => inside(path, SANDBOX)
 
 const OUTWARD_IMPORTS: Exceptions = {
-  'src/config/config.ts imports src/callers/source-address.ts': 'networks belong on the ground floor',
-  'src/config/tenants-file.ts imports src/callers/secret-hash.ts': 'the form of a hash belongs to the configuration',
-  'src/config/tenants-file.ts imports src/callers/source-address.ts': 'networks belong on the ground floor',
   'src/observe/metrics.ts imports src/workers/metrics.ts': 'the shape of the metrics belongs to observe',
-  'src/service/failures.ts imports src/callers/credentials.ts': 'credentials of the service belong to service',
-  'src/service/service.ts imports src/callers/credentials.ts': 'credentials of the service belong to service',
 }
 
 const MUTUAL_IMPORTS: Exceptions = {
-  'src/callers/ and src/config/ import each other': 'networks and the form of a hash are in callers',
-  'src/callers/ and src/service/ import each other': 'credentials of the service are in callers',
   'src/observe/ and src/workers/ import each other': 'the shape of the metrics is in workers',
 }
 
