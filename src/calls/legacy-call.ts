@@ -50,7 +50,8 @@ export async function legacyCall(
   const leave = caller.profile.limits.enter()
   try {
     const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
-    const sending: Sending = { caller, requestId: call.id, deadline: performance.now() + deps.timeoutMs }
+    const deadline = performance.now() + deps.timeoutMs
+    const sending: Sending = { account: caller.account, requestId: call.id, deadline }
     return request.generation === 1
       ? await answerVersion1(request, incoming.headers, caller, sending, deps)
       : await answerVersion2(planVersion2(request, endpoint), caller.tenant, sending, deps)
