@@ -5,7 +5,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { createWorkerMutex } from '../workers/mutex.ts'
-import { reportService, runWorkers, workerOrders } from '../workers/workers.ts'
+import { reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { readSetup } from './read-setup.ts'
 import { openNamedStore } from './with-store.ts'
 
@@ -32,7 +32,7 @@ export async function serve(): Promise<number> {
 }
 
 async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
-  const order = cluster.isWorker ? workerOrders() : undefined
+  const stop = cluster.isWorker ? stopMessage() : undefined
   // The gateway is loaded while the store is opened.
   const [store, { openGateway }] = await Promise.all([
     openNamedStore(config.STORE_URL, {
@@ -54,9 +54,9 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   const { url, adminUrl: admin } = gateway
   log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
-  if (cluster.isWorker) reportService()
+  if (cluster.isWorker) reportListening()
 
-  const signal = await (order ?? stopSignal())
+  const signal = await (stop ?? stopSignal())
   log.info({ signal }, 'draining')
   // Who asks twice does not want to wait.
   if (cluster.isPrimary) void stopSignal().then(() => process.exit(1))
