@@ -98,7 +98,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
 
   app.all('/unreadable', () => {
     const message =
-      'The path cannot be read. Send it percent-encoded, without control characters or leading out of /v2/.'
+      'The path cannot be read. Send it percent-encoded, without control characters, and below /v2/ without dot segments.'
     throw new GatewayError('path-unreadable', message)
   })
   const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>

@@ -1,9 +1,8 @@
-import { accountAt, basicOf } from '../callers/credentials.ts'
 import type { Config } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenants } from '../config/tenants-file.ts'
-import { translationSettings } from '../config/translation-settings.ts'
-import type { Account, Scheme } from '../service/account.ts'
+import { type Account, openAccount, type Scheme } from '../service/account.ts'
+import { basicOf } from '../service/basic.ts'
 import type { Upstream } from '../service/upstream.ts'
 
 /** A credential of the gateway's own at the service. */
@@ -25,10 +24,8 @@ export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]
   ): OwnAccount => ({
     tenant,
     scheme: own,
-    open: (upstream, scheme) => {
-      const deps = { config, settings: translationSettings(config), upstream }
-      return accountAt(deps, address, basic, tenant, scheme)
-    },
+    open: (upstream, scheme) =>
+      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
   })
   if (file !== undefined) {
     const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)

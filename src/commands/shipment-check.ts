@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { BookedShipment } from '../bookings/settlement.ts'
-import { commonProfile } from '../callers/credentials.ts'
 import type { Config } from '../config/config.ts'
-import { translationSettings } from '../config/translation-settings.ts'
 import { GatewayError } from '../errors.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { openUpstream } from '../service/open.ts'
@@ -49,12 +47,10 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   if (!own) throw unconfirmed(`the booking belongs to ${tenant}, for whom the configuration has no credential`)
   const upstream = openUpstream(config)
   try {
-    const account = own.open(upstream, own.scheme)
-    const profile = commonProfile({ config, settings: translationSettings(config), upstream })
     return await createService(config, upstream).send(
       { method: 'GET', path: `/v2/shipments/${encodeURIComponent(shipment)}`, namesAnId: true },
       {
-        caller: { tenant, credential: '', account, profile },
+        account: own.open(upstream, own.scheme),
         requestId: randomUUID(),
         deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
       },

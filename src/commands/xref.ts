@@ -149,8 +149,7 @@ interface ExportOptions {
 
 async function exportTo(store: Store, file: string | undefined, options: ExportOptions): Promise<number> {
   const { tenant, format, resume } = options
-  const after =
-    resume && file !== undefined && existsSync(file) ? await named(file, lastKey(file, format)) : undefined
+  const after = resume && file !== undefined && existsSync(file) ? await named(file, lastKey(file, format)) : undefined
   const progress = createProgress('exported')
   let rows = 0
   async function* lines() {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isNetwork } from '../callers/source-address.ts'
+import { isNetwork } from '../networks.ts'
 import { certificateErrors } from './certificates.ts'
 import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { isSecretHash } from '../callers/secret-hash.ts'
-import { isNetwork } from '../callers/source-address.ts'
+import { isNetwork } from '../networks.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
 import { codeOf, readJsonFile } from './json-file.ts'
+import { parseSecretHash } from './secret-hash-form.ts'
 import { serviceAddress, version2Word, webAddress } from './values.ts'
 
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
@@ -19,7 +19,7 @@ const credential = z.strictObject({
     .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id without control characters'),
   secret_hash: z
     .string()
-    .refine(isSecretHash, 'must be a hash made by `transload tenants hash`')
+    .refine((text) => parseSecretHash(text) !== undefined, 'must be a hash made by `transload tenants hash`')
     .describe('The hash of the secret, made by `transload tenants hash`.'),
 })
 

@@ -167,10 +167,25 @@ describe('import', () => {
   })
 
   test.each([
-    ['a file that is not there', ['import', 'nowhere.csv', '--tenant', 'a'], 1, 'cannot stat nowhere.csv: no such file or directory'],
+    [
+      'a file that is not there',
+      ['import', 'nowhere.csv', '--tenant', 'a'],
+      1,
+      'cannot stat nowhere.csv: no such file or directory',
+    ],
     ['a folder', ['import', '.', '--tenant', 'a'], 1, 'cannot read .: illegal operation on a directory'],
-    ['a file that cannot be made', ['export', 'nowhere/x.csv'], 1, 'cannot open nowhere/x.csv: no such file or directory'],
-    ['an unknown format', ['import', 'a.csv', '--format', 'xml'], 64, 'unknown format xml; the formats are csv and ndjson'],
+    [
+      'a file that cannot be made',
+      ['export', 'nowhere/x.csv'],
+      1,
+      'cannot open nowhere/x.csv: no such file or directory',
+    ],
+    [
+      'an unknown format',
+      ['import', 'a.csv', '--format', 'xml'],
+      64,
+      'unknown format xml; the formats are csv and ndjson',
+    ],
     ['nobody’s number', ['get', 'REF-1'], 64, '--tenant'],
     ['an unknown option', ['import', 'a.csv', '--force'], 64, 'unknown option --force'],
   ])('%s is told in words', async (_, words, expected, reason) => {
@@ -543,7 +558,7 @@ describe('get', () => {
       const folder = testFolder()
       const { code, out, err } = await transload(folder, ['xref', ...words])
       expect({ code, out }).toEqual({ code: 1, out: '' })
-      expect(err).toBe("transload: there is no store at store.db; set STORE_URL as the gateway has it\n")
+      expect(err).toBe('transload: there is no store at store.db; set STORE_URL as the gateway has it\n')
       expect(existsSync(join(folder, STORE))).toBe(false)
     },
   )
