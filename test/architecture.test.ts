@@ -55,7 +55,6 @@ const FLOORS: readonly string[] = [
   'src/gateway.ts',
   'src/app.ts',
   'src/admin.ts',
-  'src/shortcut.ts',
   'src/pages/',
   'src/calls/',
   'src/bookings/',
