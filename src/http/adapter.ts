@@ -8,7 +8,7 @@ import type { RequestHandler } from './listener.ts'
  */
 export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>): RequestHandler {
   return async (incoming, outgoing, unavailable) => {
-    // A HEAD is answered as a GET is, and Node leaves out the body.
+    // Hono would answer a HEAD with another Response, made from that of the GET. Node leaves out the body by itself.
     const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
     try {
       // The method is all that Hono reads of a request: the path comes from `getPath`.
