@@ -9,7 +9,7 @@ import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
 import { recordOf } from './record.ts'
 
-/** Returns what tells a booking from others: its key, and the fields that go into it in the order of their rows. */
+/** Returns the booking of a plan, with the values of its key and its fields in the order of their rows. */
 export function bookingOf(
   { request }: Plan,
   headers: IncomingHttpHeaders,
@@ -35,7 +35,7 @@ export function bookingOf(
 export function madeOf(plan: Plan, reply: unknown): Made {
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
-  // Without an id nobody can tell whether the booking was made.
+  // Without an id the booking cannot be found again, so its outcome is unknown.
   if (!record) throw new GatewayError('service-unreadable', "The service's reply to the booking has no id.")
   return { answer, record }
 }

@@ -12,7 +12,7 @@ import { type Plan, planCall, planVersion2 } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { withPlaceholder } from './service-request.ts'
 
-/** What dry runs depend on. */
+/** The dependencies of dry runs. */
 export interface DryRunDeps
   extends Pick<LegacyCallDeps, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'xref'> {
   /** The service's address for callers that have none of their own. */

@@ -8,7 +8,7 @@ import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
 import { type Shipment, shipmentIn } from './shipment.ts'
 
-/** What finding looks into. */
+/** The dependencies of a search. */
 export interface FindDeps {
   readonly xref: Xref
   readonly service: Service

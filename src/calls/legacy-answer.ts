@@ -32,7 +32,7 @@ function idHeaders(body: unknown, idKey: string): Record<string, string> {
   }
 }
 
-/** Encodes what may not stand in a header. */
+/** Encodes the characters that a header must not contain. */
 function headerSafe(text: string): string {
   return text.replace(/[^\x21-\x7e]/g, encodeURIComponent)
 }

@@ -15,7 +15,7 @@ export interface Found {
   readonly own: string | undefined
   /** The id and the facts of the remembered quote. */
   readonly quote: { readonly id: string; readonly facts: Facts | undefined } | undefined
-  /** True where the cross-reference or the service knew it as a shipment, so that it did exist once. */
+  /** True where the cross-reference or the service knew it as a shipment, which proves that it existed. */
   readonly isShipment: boolean
   /** The shipment, where the service was asked for it by the caller's name. */
   readonly shipment?: Shipment
@@ -30,7 +30,7 @@ export const NOTHING_FOUND: Found = {
   isShipment: false,
 }
 
-/** A name that stands for shipments other than the one of the VIN that was sent, or for several. */
+/** The result for a name of several shipments, or of one with another VIN than the caller sent. */
 export interface SeveralMatches {
   /** Tells the caller which VINs there are. */
   readonly message: string

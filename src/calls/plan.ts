@@ -12,21 +12,21 @@ import { missingName } from './names.ts'
 import type { Version1, Version2 } from './read-request.ts'
 import { serviceRequest } from './service-request.ts'
 
-/** What a version-1 call would send to the service. */
+/** The plan of a version-1 call. */
 export interface Plan {
   readonly request: Version1
   readonly found: Found
   readonly settings: Settings
-  /** The translated body; an update merges it into the shipment that the service has. */
+  /** The translated body; an update merges it into the shipment at the service. */
   readonly body: Draft
   readonly toService: ServiceRequest
   /** Every problem of the call; a call with problems is not sent. */
   readonly problems: readonly Problem[]
-  /** The caller's own number for the found. */
+  /** The caller's own number for what it named. */
   readonly own: string | undefined
 }
 
-/** What a call with a version-2 body would send to the service. */
+/** The plan of a call with a version-2 body. */
 export interface Version2Plan {
   /** The action that such a body means on its path. */
   readonly action: Action
@@ -62,12 +62,12 @@ export function accountOf({ request, found, settings }: Plan): RequestAccount {
   return accountForRequest(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
 }
 
-/** The facts that a translation may recall; the quote's id is one of them. */
+/** Returns the facts that a translation may recall; the quote's id is one of them. */
 function factsOf({ quote }: Found): KnownFacts | undefined {
   return quote && { ...quote.facts, quote_id: quote.id }
 }
 
-/** Plans a call whose body is version 2 already: the body goes unchanged to the endpoint that its path means. */
+/** Plans a call whose body is version 2: it goes unchanged to the endpoint that its path means. */
 export function planVersion2({ body, text }: Version2, endpoint: Endpoint): Version2Plan {
   const action = endpoint.choose(undefined)?.action
   if (!action) {

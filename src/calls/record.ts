@@ -4,7 +4,7 @@ import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
 import { idAt } from './shipment.ts'
 
-/** Returns what the cross-reference has to store of an answered call; undefined where there is nothing new. */
+/** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
   const { compiled, fields, sent } = request
   const { finds, keeps, remember } = compiled.action
