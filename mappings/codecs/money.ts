@@ -60,5 +60,5 @@ export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   summary: 'An amount: a number in version 2, text with exactly two decimals, rounded half up, in version 1.',
   decode: (text, fail) => readAmount(text)?.near ?? fail(NO_AMOUNT),
   encode: (value, fail) => twoDecimals(value) ?? fail(NO_AMOUNT),
-  passesOn: false,
+  passThroughUnknown: false,
 })

@@ -1,9 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
 import { GatewayError } from '../errors.ts'
-import { accountForReply, accountForRequest, type ReplyAccount, type Unused } from '../mapping/account.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
+import {
+  type ExplainedReply,
+  explainReplyTranslation,
+  explainRequestTranslation,
+  type Unused,
+} from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
 import type { Explanation } from '../mapping/request.ts'
@@ -111,12 +116,12 @@ export function explain(
   address: Address,
 ): DryRun {
   const { compiled, fields } = intake
-  const account = accountForRequest(compiled, fields, settings, resolution.quote?.facts)
+  const account = explainRequestTranslation(compiled, fields, settings, resolution.quote?.facts)
   const body = withoutName(intake, account.body, resolution.by)
   const naming = (row: Explanation) => body !== account.body && row.from[0] === resolution.by
   const problems = [...(resolution.problems ?? []), ...unnamed(intake), ...account.problems]
 
-  const request = requestOf(compiled, body, compiled.action.finds && STAND_IN)
+  const request = requestOf(compiled, body, compiled.action.target && STAND_IN)
   const outgoing = service.outgoing(request, address)
   const urlOf = (path: string) =>
     address.origin + address.prefix + path.replace(STAND_IN, () => resolution.segment ?? nameless(compiled))
@@ -150,7 +155,7 @@ export function explain(
 /** Stands for the id while the request is written: no character of it changes in a path. */
 const STAND_IN = '00000000-id-0000'
 
-const nameless = ({ action }: CompiledAction) => `{${action.finds?.kind}_id}`
+const nameless = ({ action }: CompiledAction) => `{${action.target?.kind}_id}`
 
 /** Without a verified caller nobody's numbers are looked up: the id is shown by what names it, unless that is an id. */
 export function unresolved(intake: Version1): Resolution {
@@ -160,18 +165,18 @@ export function unresolved(intake: Version1): Resolution {
   const [first] = names
   if (!first) return { own: intake.sent('ShipmentNumber') }
   const [by, value] = first
-  const kind = intake.compiled.action.finds?.kind
+  const kind = intake.compiled.action.target?.kind
   return { by, segment: `{${kind}_id of ${value}}`, own: intake.sent('ShipmentNumber') }
 }
 
 async function resolve(intake: Version1, tenant: string, { xref }: LegacyDeps): Promise<Resolution> {
-  const { finds } = intake.compiled.action
+  const { target } = intake.compiled.action
   const named = namedIn(intake)
-  if (!finds || !named) {
+  if (!target || !named) {
     return { quote: await recall(intake, { tenant }, xref), own: ownNumber(intake, undefined) }
   }
   try {
-    const found = await findKnown(finds, named, tenant, xref, async () => undefined)
+    const found = await findKnown(target, named, tenant, xref, async () => undefined)
     if (!found) return unresolved(intake)
     return { segment: pathSegment(found.id), by: found.by, quote: quoteFacts(found), own: ownNumber(intake, found) }
   } catch (error) {
@@ -182,7 +187,7 @@ async function resolve(intake: Version1, tenant: string, { xref }: LegacyDeps): 
 }
 
 /** A reply's translation, explained. */
-export interface ReplyDryRun extends Pick<ReplyAccount, 'fields' | 'unused' | 'unknown'> {
+export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 'unknown'> {
   readonly action: string
   readonly ok: boolean
   readonly problems: readonly Problem[]
@@ -207,7 +212,7 @@ export async function dryRunReply(
 
 /** Explains a reply by the very rows that a call uses. */
 function explainReply(compiled: CompiledAction, body: unknown, settings: Settings): ReplyDryRun {
-  const { reply, missing, ...account } = accountForReply(compiled, body, settings, undefined)
+  const { reply, missing, ...account } = explainReplyTranslation(compiled, body, settings, undefined)
   const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
   return {
     action: compiled.action.name,

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Finds } from '../mapping/action.ts'
+import type { Target } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, readJson, type Sending, type Service } from '../service/service.ts'
@@ -50,7 +50,12 @@ export function pathSegment(id: string): string {
 }
 
 /** Finds what the caller has a number for: the cross-reference, then the value as an id, then the service. */
-export async function find(finds: Finds, named: Named, sending: Sending, { xref, service }: FindDeps): Promise<Found> {
+export async function find(
+  target: Target,
+  named: Named,
+  sending: Sending,
+  { xref, service }: FindDeps,
+): Promise<Found> {
   const { tenant } = sending.caller
   // The list of VINs is told only to a credential that the service accepts for one of the shipments.
   const mayKnow = async (id: string) => {
@@ -58,9 +63,9 @@ export async function find(finds: Finds, named: Named, sending: Sending, { xref,
     const reply = await service.send({ method: 'GET', path, namesAnId: true }, sending)
     if (reply.status === 401 || reply.status === 403) throw refusal(reply)
   }
-  const known = await findKnown(finds, named, tenant, xref, mayKnow)
+  const known = await findKnown(target, named, tenant, xref, mayKnow)
   if (known) return known
-  if (finds.kind === 'shipment') {
+  if (target.kind === 'shipment') {
     for (const [by, value] of named.names) {
       const read = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
       const id = read && idOf(read)
@@ -70,12 +75,12 @@ export async function find(finds: Finds, named: Named, sending: Sending, { xref,
     }
   }
   const all = named.names.map(([field, value]) => `${field} ${value}`).join(' or ')
-  throw new GatewayError('number-unknown', `No ${finds.kind} is known as ${all}. Check the number.`)
+  throw new GatewayError('number-unknown', `No ${target.kind} is known as ${all}. Check the number.`)
 }
 
 /** Finds what the gateway knows by itself: nothing is sent but what `mayKnow` sends before VINs are listed. */
 export async function findKnown(
-  { kind }: Finds,
+  { kind }: Target,
   named: Named,
   tenant: string,
   xref: Xref,

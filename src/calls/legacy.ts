@@ -135,7 +135,7 @@ async function mayRead(shipment: string, sending: Sending, { service }: LegacyDe
 }
 
 async function findMeant(intake: Version1, sending: Sending, deps: LegacyDeps): Promise<Found | undefined> {
-  const { finds } = intake.compiled.action
+  const { target } = intake.compiled.action
   const named = namedIn(intake)
-  return finds && named && find(finds, named, sending, deps)
+  return target && named && find(target, named, sending, deps)
 }

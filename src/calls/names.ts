@@ -8,8 +8,8 @@ import type { Version1 } from './read-request.ts'
 
 /** How the call names the thing it is about; undefined where it does not. */
 export function namedIn(intake: Version1): Named | undefined {
-  const { finds, service } = intake.compiled.action
-  const names = namesIn(intake, finds?.by ?? [])
+  const { target, service } = intake.compiled.action
+  const names = namesIn(intake, target?.namedBy ?? [])
   if (names.length === 0) return undefined
   const manner = { newestWillDo: service.method === 'GET', changesVin: service.mergeInto === 'current' }
   return { names, vin: vinOf(intake), ...manner }
@@ -28,8 +28,8 @@ export async function recall(
   xref: Xref,
 ): Promise<Recalled | undefined> {
   const { action } = intake.compiled
-  if (action.finds) return undefined
-  for (const [, name] of namesIn(intake, action.recalls ?? [])) {
+  if (action.target) return undefined
+  for (const [, name] of namesIn(intake, action.quoteNamedBy ?? [])) {
     const quote = (await xref.known(tenant, name)).find(({ kind }) => kind === 'quote')
     // Who gave a quote no number was given its id for one.
     const id = quote?.id ?? name
@@ -47,12 +47,12 @@ export function quoteFacts({ id, facts, own }: Found): Recalled {
 /** A call that has to name something and names nothing. */
 export function unnamed(intake: Version1): readonly Problem[] {
   const { compiled, fields } = intake
-  const { finds } = compiled.action
+  const { target } = compiled.action
   // A name that was sent and cannot be used is a problem of its own already.
-  const named = finds?.by.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)
-  if (!finds || named) return []
-  const field = finds.by[0] ?? ''
-  return [{ field, code: 'required', message: `${finds.by.join(' or ')} is required to name the ${finds.kind}` }]
+  const named = target?.namedBy.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)
+  if (!target || named) return []
+  const field = target.namedBy[0] ?? ''
+  return [{ field, code: 'required', message: `${target.namedBy.join(' or ')} is required to name the ${target.kind}` }]
 }
 
 /** The fields among these that were sent, with their values. */
@@ -68,15 +68,15 @@ export function namesIn(
 
 /** The VIN that chooses, or tells apart, among several shipments of one name. */
 export function vinOf(intake: Version1): string | undefined {
-  const { finds, keeps } = intake.compiled.action
-  const field = finds?.disambiguateBy ?? keeps?.disambiguateBy
+  const { target, xrefRecord } = intake.compiled.action
+  const field = target?.disambiguateBy ?? xrefRecord?.disambiguateBy
   return field && intake.sent(field)
 }
 
 /** The caller's own number for the thing: of a quote the one it sent, of a shipment the one that is on record. */
 export function ownNumber(intake: Version1, found: Found | undefined): string | undefined {
-  const { finds } = intake.compiled.action
-  return finds?.kind === 'shipment' ? found?.own : (intake.sent('ShipmentNumber') ?? found?.own)
+  const { target } = intake.compiled.action
+  return target?.kind === 'shipment' ? found?.own : (intake.sent('ShipmentNumber') ?? found?.own)
 }
 
 /** A field that was needed to find the shipment is no change to it. */

@@ -5,7 +5,7 @@ import { readBody, readQuery } from '../body/read.ts'
 import { GatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
-import { type Fields, sortFields, spelling } from '../mapping/fields.ts'
+import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
 
 /** A version-1 request that has been read. */
@@ -104,11 +104,11 @@ const NEITHER = new Set(['id', 'number', 'shipment_id', 'quote_id'])
 
 /** The text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {
-  const wanted = spelling(field)
+  const wanted = looseName(field)
   for (const [name, value] of entries) {
     // A loose spelling has at most one character more: what is longer or shorter need not be looked at.
     const more = name.length - wanted.length
-    if ((more === 0 || more === 1) && typeof value === 'string' && spelling(name) === wanted) return value
+    if ((more === 0 || more === 1) && typeof value === 'string' && looseName(name) === wanted) return value
   }
   return undefined
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Booking } from '../bookings/bookings.ts'
-import { claims } from '../mapping/check.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
+import { fieldsOf } from '../mapping/row-parts.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Sending } from '../service/service.ts'
 import { type Keepsake, vinKey } from '../xref/xref.ts'
@@ -15,19 +15,19 @@ export function bookingOf(
   { headers }: IncomingMessage,
   { caller, deadline }: Sending,
 ): Booking {
-  const { keeps, request } = compiled.action
+  const { xrefRecord, request } = compiled.action
   const key = headers['idempotency-key']
   const fields = request
     .filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref')
-    .flatMap(claims)
+    .flatMap(fieldsOf)
     .flatMap((name) => {
       const value = sent(name)
       return value === undefined ? [] : [[name, value] as const]
     })
   return {
     caller,
-    reference: (keeps?.names[0] && sent(keeps.names[0])) ?? '',
-    vin: keeps?.disambiguateBy ? vinKey(sent(keeps.disambiguateBy)) : '',
+    reference: (xrefRecord?.names[0] && sent(xrefRecord.names[0])) ?? '',
+    vin: xrefRecord?.disambiguateBy ? vinKey(sent(xrefRecord.disambiguateBy)) : '',
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
     fields,
     deadline,
@@ -44,19 +44,19 @@ export function keepsakeOf(
   settings: Settings,
 ): Keepsake | undefined {
   const { compiled, fields } = intake
-  const { finds, keeps, remember } = compiled.action
-  if (!keeps) return undefined
-  const { kind } = keeps
-  const id = idAt(reply, keeps.id) ?? found?.id
+  const { target, xrefRecord, remember } = compiled.action
+  if (!xrefRecord) return undefined
+  const { kind } = xrefRecord
+  const id = idAt(reply, xrefRecord.id) ?? found?.id
   if (id === undefined) return undefined
-  const given = namesIn(intake, keeps.names).map(([, name]) => name)
-  const names = [...given, ...(keeps.replyNames ?? []).flatMap((place) => idAt(reply, place) ?? [])]
+  const given = namesIn(intake, xrefRecord.names).map(([, name]) => name)
+  const names = [...given, ...(xrefRecord.replyNames ?? []).flatMap((place) => idAt(reply, place) ?? [])]
   // What a booking is read as: the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
-  const vin = keeps.disambiguateBy && intake.sent(keeps.disambiguateBy)
+  const vin = xrefRecord.disambiguateBy && intake.sent(xrefRecord.disambiguateBy)
   if (kind === 'shipment' && id === found?.id) {
     // An approval of a quote changes nothing of what it is called, and neither does a call that says nothing of it.
-    if (finds?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
+    if (target?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
     names.push(intake.sent(found.by) ?? id)
     return { kind, id, names, vin: vinKey(vin ?? onlyVin(reply)), own: undefined, facts: undefined, isKnown: true }
   }
@@ -73,9 +73,9 @@ function onlyVin(reply: unknown): string | undefined {
 
 /** The service's ids, in headers, where old parsers do not look. */
 export function idHeaders({ compiled }: Version1, reply: unknown): Record<string, string> {
-  const { keeps } = compiled.action
-  if (keeps?.kind !== 'shipment') return {}
-  const id = idAt(reply, keeps.id)
+  const { xrefRecord } = compiled.action
+  if (xrefRecord?.kind !== 'shipment') return {}
+  const id = idAt(reply, xrefRecord.id)
   const number = idAt(reply, 'number')
   return {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerSafe(id) }),

@@ -24,16 +24,16 @@ export function handedOver(intake: Version2, endpoint: Endpoint): HandedOver {
   const { method, path } = action.service
   const sent = valueAt(intake.body, ['id'])
   const id = typeof sent === 'string' ? sent : undefined
-  if (action.finds && !id?.trim()) {
+  if (action.target && !id?.trim()) {
     throw new GatewayError(
       'number-missing',
-      `The body has no id. Send the id of the ${action.finds.kind} that is meant.`,
+      `The body has no id. Send the id of the ${action.target.kind} that is meant.`,
     )
   }
   const request = {
     method,
     path: id === undefined ? path : path.replace(/\{\w+\}/, pathSegment(id)),
-    namesAnId: action.finds !== undefined,
+    namesAnId: action.target !== undefined,
     ...((method === 'POST' || method === 'PUT') && { body: intake.text }),
   }
   return { action, request, id }

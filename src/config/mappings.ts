@@ -8,9 +8,10 @@ import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
 import { codec } from '../mapping/codec.ts'
+import { isAction, shapeMistakes } from '../mapping/declaration-schema.ts'
 import * as vocabulary from '../mapping/declare.ts'
 import { compileLookup } from '../mapping/lookup.ts'
-import { isAction, outlineMistakes } from '../mapping/outline.ts'
+import { renamedConstructors } from '../mapping/renamed.ts'
 import type { Lookups } from './config.ts'
 
 /** What an operator's own module is given: it stands outside the package and has nothing to import from. */
@@ -52,7 +53,7 @@ function compileTable(
 /** The operator's modules: each exports, as default, an action, a list of them, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
   const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
-  const toolbox: Toolbox = { vocabulary, codecs, codec, z, actions }
+  const toolbox: Toolbox = { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
   const found: Action[] = []
   const mistakes: string[] = []
   for (const file of filesIn(directory)) {
@@ -62,7 +63,7 @@ async function ownActions(directory: string): Promise<readonly Action[]> {
       const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
       for (const action of [made].flat()) {
         if (isAction(action)) found.push(action)
-        else mistakes.push(...outlineMistakes(action).map((mistake) => `${path}: ${mistake}`))
+        else mistakes.push(...shapeMistakes(action).map((mistake) => `${path}: ${mistake}`))
       }
     } catch (error) {
       mistakes.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)

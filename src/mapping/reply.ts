@@ -8,21 +8,21 @@ import type { Settings } from './settings.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 export interface ReplyRun {
-  /** The service's body, parsed; anything at all. */
+  /** The service's body, parsed, of any shape. */
   readonly body: unknown
-  /** The caller's own number for the thing, where it has one. */
+  /** The caller's own number for the thing, if it has one. */
   readonly own: string | undefined
   readonly settings: Settings
   /** The version-1 reply, in the order of the rows. */
   readonly reply: Record<string, string>
-  /** Places without which the reply cannot be told. */
+  /** Required places that the service did not fill. */
   readonly missing: string[]
   readonly explanations: Explanation[] | undefined
 }
 
 export type ReplyStep = (run: ReplyRun) => void
 
-/** KeyedMutex a reply's rows into steps once; the same rows as a request's, run backwards. */
+/** Compiles a reply's rows into steps once. A row of a request runs backwards here. */
 export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
   return rows.flatMap((row) => compileRow(row) ?? [])
 }
@@ -64,15 +64,15 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const parts = absent(before) ? [] : row.joint.part(asText(before))
+        const parts = absent(before) ? [] : row.joiner.split(asText(before))
         for (const [i, v1] of row.v1.entries()) {
           const after = parts[i] ?? ''
           run.reply[v1] = after
-          explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joint.name, 'service')
+          explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joiner.name, 'service')
         }
       }
     }
-    case 'ownNumber': {
+    case 'callerNumber': {
       const place = placeOf(row.v2)
       return (run) => {
         const theirs = valueAt(run.body, place)
@@ -100,28 +100,28 @@ function compileRow(row: Row): ReplyStep | undefined {
       const cases = new Map(Object.entries(row.cases))
       return (run) => {
         const before = valueAt(run.body, place)
-        const after = cases.get(asText(before)) ?? row.otherwise
+        const after = cases.get(asText(before)) ?? row.default
         run.reply[row.v1] = after
         explain(run, row.v1, [row.v2], before, after, 'choose', 'service')
       }
     }
-    case 'say': {
+    case 'message': {
       const sentences = row.sentences.map(compileSentence)
       return (run) => {
-        const said = sentences.flatMap((sentence) => sentence(run.body) ?? [])
-        if (said.length === 0) return
-        const after = said.join(' ')
+        const texts = sentences.flatMap((sentence) => sentence(run.body) ?? [])
+        if (texts.length === 0) return
+        const after = texts.join(' ')
         run.reply[row.v1] = after
-        explain(run, row.v1, [], undefined, after, 'say', 'fixed')
+        explain(run, row.v1, [], undefined, after, 'message', 'fixed')
       }
     }
     case 'v2Only':
     case 'v1Only':
       return undefined
     case 'lookup':
-    case 'recall':
+    case 'fromQuote':
     case 'ref':
-      throw new Error(`a ${row.kind} row has no place in a reply`)
+      throw new Error(`a ${row.kind} row cannot be used in a reply`)
     default:
       return row satisfies never
   }
@@ -131,7 +131,7 @@ function absent(value: unknown): value is undefined | null {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** Scalars as text; an object or a list where a scalar belongs says nothing to version 1. */
+/** Returns a scalar as text; an object or a list in a scalar's place becomes empty. */
 function asText(value: unknown): string {
   return typeof value === 'string'
     ? value
@@ -140,11 +140,11 @@ function asText(value: unknown): string {
       : ''
 }
 
-/** Encodes; a value that the codec does not know is passed on as it is, for the service's lists grow. */
-function encode({ schema, passesOn = true }: Codec, value: unknown, strictly: boolean): string | undefined {
+/** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
+function encode({ schema, passThroughUnknown = true }: Codec, value: unknown, strictly: boolean): string | undefined {
   const result = z.safeEncode(schema, value)
   if (result.success) return result.data
-  return strictly || !passesOn ? undefined : asText(value)
+  return strictly || !passThroughUnknown ? undefined : asText(value)
 }
 
 const PLACEHOLDER = /\{([^}]+)\}/g
@@ -157,9 +157,9 @@ function compileSentence({ text, when }: Sentence): (body: unknown) => string | 
   return (body) => {
     if (condition) {
       const value = valueAt(body, condition.place)
-      const says = asText(value).trim() !== ''
-      if (condition.is === 'has' && !says) return undefined
-      if (condition.is === 'lacks' && says) return undefined
+      const isPresent = asText(value).trim() !== ''
+      if (condition.is === 'present' && !isPresent) return undefined
+      if (condition.is === 'absent' && isPresent) return undefined
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
     }
     return text.replace(PLACEHOLDER, (_, paths: string) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../src/gateway.ts'
-import { accountForRequest } from '../../src/mapping/account.ts'
+import { explainRequestTranslation } from '../../src/mapping/explain.ts'
 import type { Explanation } from '../../src/mapping/request.ts'
 import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
 import { type Answered, get, type House, openHouse, post } from '../gateway.ts'
@@ -41,7 +41,7 @@ function checkRequest(one: Case, action: string, request: NonNullable<Case['requ
   expect(endpoint.choose(typeof name === 'string' ? name : undefined)).toMatchObject({ action: { name: action } })
 
   const { outgoing, explanations, problems, fields, facts } = translate(one, compiled, request)
-  const account = accountForRequest(compiled, fields, settingsOf(configOf(one)), facts)
+  const account = explainRequestTranslation(compiled, fields, settingsOf(configOf(one)), facts)
   if (one.problems) {
     expect(problems).toHaveLength(one.problems.length)
     expect(problems).toMatchObject(one.problems)
