@@ -57,6 +57,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/'],
   ['src/store/', 'src/sandbox/', 'mappings/'],
   ['src/mapping/'],
+  ['src/json.ts', 'src/service-text.ts'],
 ]
 
 /** The most telling place wins: `src/mapping/` before `src/`. */
@@ -136,6 +137,7 @@ function circles(sources: readonly Source[], counts: (found: Import) => boolean)
 
 const MAX_LINES = 250
 
+const isGround = (path: string) => inside(path, 'src/json.ts', 'src/service-text.ts')
 const isMapping = (path: string) => inside(path, 'src/mapping/')
 const isDeclaration = (path: string) => inside(path, 'mappings/')
 const isSandbox = (path: string) => inside(path, 'src/sandbox/')
@@ -152,8 +154,8 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'src/store/nosy.ts', text: "import type { Answer } from '../legacy.ts'" }],
   },
   {
-    name: 'the mapping engine imports nothing but itself and zod',
-    breaches: mayNotImport(isMapping, (target) => !isMapping(target) && target !== 'zod'),
+    name: 'the mapping engine imports only itself, the ground floor and zod',
+    breaches: mayNotImport(isMapping, (target) => !isMapping(target) && !isGround(target) && target !== 'zod'),
     broken: [{ path: 'src/mapping/nosy.ts', text: "import { readFileSync } from 'node:fs'" }],
   },
   {

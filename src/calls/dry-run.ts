@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
+import { readJsonValue } from '../body/json.ts'
 import { GatewayError } from '../errors.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
@@ -201,13 +202,7 @@ export async function dryRunReply(
   deps: LegacyDeps,
 ): Promise<ReplyDryRun> {
   const bytes = await readBytes(incoming, deps.bodyLimitBytes)
-  let body: unknown
-  try {
-    body = JSON.parse(bytes.toString('utf8'))
-  } catch (cause) {
-    throw new GatewayError('body-unreadable', 'The body is not JSON. Send a reply of version 2.', { cause })
-  }
-  return explainReply(compiled, body, deps.settings)
+  return explainReply(compiled, readJsonValue(bytes.toString('utf8')), deps.settings)
 }
 
 /** Explains a reply by the very rows that a call uses. */

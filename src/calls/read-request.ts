@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
 import type { FlatBody } from '../body/flat.ts'
+import { readJsonValue } from '../body/json.ts'
 import { readBody, readQuery } from '../body/read.ts'
 import { GatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
@@ -55,7 +56,7 @@ export function classify(
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
   if (sent.format === 'json' && isVersion2(sent, catalog)) {
-    return { generation: 2, text: sent.text, body: JSON.parse(sent.text) }
+    return { generation: 2, text: sent.text, body: readJsonValue(sent.text) }
   }
   const actionName = textOf(sent, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)

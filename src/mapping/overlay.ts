@@ -1,3 +1,4 @@
+import { isStructure, scalarText, setMember } from '../json.ts'
 import { type Draft, dropAt, placeOf } from './paths.ts'
 
 /** Merges the sent fields into the service's current body, in this entry of its lists; returns a new body. */
@@ -10,7 +11,7 @@ export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
 export function compileOverlay(setByService: readonly string[]): Overlay {
   const unsendable = setByService.map(placeOf)
   return (current, sent, entry) => {
-    const whole = asDraft(structuredClone(current))
+    const whole = asDraft(copyOf(current))
     for (const place of unsendable) dropAt(whole, place)
     merge(whole, sent, entry)
     return whole
@@ -23,8 +24,17 @@ export function compileOverlay(setByService: readonly string[]): Overlay {
  */
 export function entryWith(list: unknown, key: string, value: string | undefined): number {
   if (!Array.isArray(list) || value === undefined) return 0
-  const found = list.findIndex((entry) => bare(String(asDraft(entry)[key] ?? '')) === bare(value))
+  const found = list.findIndex((entry) => bare(scalarText(asDraft(entry)[key]) ?? '') === bare(value))
   return Math.max(found, 0)
+}
+
+/** Copies objects and lists; `structuredClone` would lose the digits of numbers. */
+function copyOf(value: unknown): unknown {
+  if (!isStructure(value)) return value
+  if (Array.isArray(value)) return value.map(copyOf)
+  const copy = {}
+  for (const [name, member] of Object.entries(value)) setMember(copy, name, copyOf(member))
+  return copy
 }
 
 function bare(text: string): string {
@@ -51,5 +61,5 @@ function merge(whole: Draft, sent: Draft, entry: number): void {
 
 /** Returns an object as it is, and an empty one for anything else: nothing can be merged into it. */
 function asDraft(value: unknown): Draft {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Draft) : {}
+  return isStructure(value) && !Array.isArray(value) ? (value as Draft) : {}
 }

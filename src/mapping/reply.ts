@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { scalarText } from '../json.ts'
+import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../service-text.ts'
 import type { Codec } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'
@@ -33,10 +35,11 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const after = absent(before) ? undefined : encode(row.codec, before, row.required)
-        if (after === undefined && row.required) run.missing.push(row.v2)
-        run.reply[row.v1] = after ?? ''
-        explain(run, row.v1, after === undefined ? [] : [row.v2], before, after ?? '', row.codec.name, 'service')
+        const encoded = absent(before) ? undefined : encode(row.codec, before, row.required)
+        const after = encoded === undefined ? '' : shown(row.v1, encoded)
+        if (after === '' && row.required) run.missing.push(row.v2)
+        run.reply[row.v1] = after
+        explain(run, row.v1, encoded === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
       }
     }
     case 'split': {
@@ -47,14 +50,14 @@ function compileRow(row: Row): ReplyStep | undefined {
           return absent(value) ? [] : [{ part, v2, value: asText(value) }]
         })
         const before = Object.fromEntries(found.map(({ part, value }) => [part, value]))
-        const after = found.length === 0 ? '' : encode(row.codec, before, false)
-        run.reply[row.v1] = after ?? ''
+        const after = found.length === 0 ? '' : shown(row.v1, encode(row.codec, before, false) ?? '')
+        run.reply[row.v1] = after
         explain(
           run,
           row.v1,
           found.map(({ v2 }) => v2),
           before,
-          after ?? '',
+          after,
           row.codec.name,
           'service',
         )
@@ -66,7 +69,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         const before = valueAt(run.body, place)
         const parts = absent(before) ? [] : row.joiner.split(asText(before))
         for (const [i, v1] of row.v1.entries()) {
-          const after = parts[i] ?? ''
+          const after = shown(v1, parts[i] ?? '')
           run.reply[v1] = after
           explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joiner.name, 'service')
         }
@@ -77,7 +80,7 @@ function compileRow(row: Row): ReplyStep | undefined {
       return (run) => {
         const theirs = valueAt(run.body, place)
         const own = run.settings.shipment_number === 'caller' ? run.own : undefined
-        const after = own ?? (absent(theirs) ? '' : asText(theirs))
+        const after = own ?? shown(row.v1, asText(theirs))
         run.reply[row.v1] = after
         explain(
           run,
@@ -110,7 +113,7 @@ function compileRow(row: Row): ReplyStep | undefined {
       return (run) => {
         const texts = sentences.flatMap((sentence) => sentence(run.body) ?? [])
         if (texts.length === 0) return
-        const after = texts.join(' ')
+        const after = shown(row.v1, texts.join(' '))
         run.reply[row.v1] = after
         explain(run, row.v1, [], undefined, after, 'message', 'fixed')
       }
@@ -133,21 +136,25 @@ function absent(value: unknown): value is undefined | null {
 
 /** Returns a scalar as text; an object or a list in a scalar's place becomes empty. */
 function asText(value: unknown): string {
-  return typeof value === 'string'
-    ? value
-    : typeof value === 'number' || typeof value === 'boolean'
-      ? String(value)
-      : ''
+  return scalarText(value) ?? ''
+}
+
+/** Returns a text of the service as the field may show it. */
+function shown(v1: string, text: string): string {
+  return shownText(text, v1 === 'Message' ? MESSAGE_LIMIT : FIELD_LIMIT)
 }
 
 /** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
 function encode({ schema, passThroughUnknown = true }: Codec, value: unknown, strictly: boolean): string | undefined {
-  const result = z.safeEncode(schema, value)
+  // A codec gets a number whose digits a double would change as its text.
+  const result = z.safeEncode(schema, JSON.isRawJSON(value) ? value.rawJSON : value)
   if (result.success) return result.data
   return strictly || !passThroughUnknown ? undefined : asText(value)
 }
 
 const PLACEHOLDER = /\{([^}]+)\}/g
+/** The longest value that a sentence quotes: the rest of the message has to fit as well. */
+const QUOTED_LIMIT = 128
 
 function compileSentence({ text, when }: Sentence): (body: unknown) => string | undefined {
   const condition = when && { ...when, place: placeOf(when.v2) }
@@ -157,17 +164,19 @@ function compileSentence({ text, when }: Sentence): (body: unknown) => string | 
   return (body) => {
     if (condition) {
       const value = valueAt(body, condition.place)
-      const isPresent = asText(value).trim() !== ''
+      const isPresent = quoted(value) !== ''
       if (condition.is === 'present' && !isPresent) return undefined
       if (condition.is === 'absent' && isPresent) return undefined
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
     }
     return text.replace(PLACEHOLDER, (_, paths: string) => {
-      const values = places.get(paths)?.map((place) => asText(valueAt(body, place)))
+      const values = places.get(paths)?.map((place) => quoted(valueAt(body, place)))
       return values?.find((value) => value !== '') ?? ''
     })
   }
 }
+
+const quoted = (value: unknown): string => shownText(asText(value), QUOTED_LIMIT).trim()
 
 function explain(
   run: ReplyRun,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../src/gateway.ts'
+import { parseJson } from '../../src/json.ts'
 import { explainRequestTranslation } from '../../src/mapping/explain.ts'
 import type { Explanation } from '../../src/mapping/request.ts'
 import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
@@ -70,7 +71,7 @@ const remarked = ({ loss, assumed, warning }: Explanation) =>
 
 /** A body as the service reads it; a request without one has no such key. */
 function bodyOf(text: string | undefined): { readonly body?: unknown } {
-  return text === undefined ? {} : { body: JSON.parse(text) }
+  return text === undefined ? {} : { body: parseJson(text) }
 }
 
 function checkReply(one: Case, action: string): void {

@@ -6,6 +6,7 @@ import { requestOf } from '../../src/calls/send.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { settingsOf } from '../../src/gateway.ts'
+import { parseJson } from '../../src/json.ts'
 import type { Endpoint } from '../../src/mapping/catalog.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
@@ -100,7 +101,7 @@ export function caseFiles(): readonly Filed[] {
 
 /** Reads a case; throws if it has an unknown key or checks nothing. */
 export function readCase(text: string): Case {
-  return caseSchema.parse(JSON.parse(text))
+  return caseSchema.parse(parseJson(text))
 }
 
 /** The legacy call of a case. */
@@ -178,7 +179,8 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
   const facts = found && { ...found.facts, quote_id: found.id }
   const explanations: Explanation[] = []
   const { body, problems } = compiled.request(intake.fields, { settings, facts, explanations })
-  const unnamed = target && !found ? [{ field: target.namedBy[0] ?? '', code: 'required', message: 'names nothing' }] : []
+  const unnamed =
+    target && !found ? [{ field: target.namedBy[0] ?? '', code: 'required', message: 'names nothing' }] : []
   const service = createService(config, createUpstream({ connections: 1, timeoutMs: 1 }))
   const whole = one.current
     ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent)

@@ -11,6 +11,7 @@ import { type Entry, looseName, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
 import type { KnownFacts } from '../../src/mapping/request.ts'
+import { placesOf } from '../../src/mapping/row-parts.ts'
 import type { House } from '../gateway.ts'
 import { CLIENT, openHouse, post } from '../gateway.ts'
 
@@ -80,6 +81,12 @@ const someFacts: fc.Arbitrary<KnownFacts | undefined> = fc.option(
     { requiredKeys: [] },
   ),
   { nil: undefined },
+)
+
+/** Strings that no service should send. */
+const strange = fc.oneof(
+  fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+  fc.constantFrom('\r\nA: b', '\x1b[31m', '\ud83d', '\u2028', '\u202e', 'x'.repeat(30_000), '🚚'.repeat(5_000)),
 )
 
 const sorted = (names: Iterable<string>) => [...names].sort()
@@ -167,6 +174,20 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
       )
       expect(sorted(fields.map(({ to }) => to))).toEqual(sorted(Object.keys(reply)))
       for (const text of Object.values(reply)) expect(text).toBeTypeOf('string')
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('no string of a reply comes out with a control character, half a character or without an end', () => {
+    const places = compiled.action.reply.flatMap((row) => (row.kind === 'fixed' ? [] : placesOf(row)))
+    const law = fc.property(fc.dictionary(fc.constantFrom('number', 'status', ...places), strange), (said) => {
+      const body: Draft = {}
+      for (const [place, value] of Object.entries(said)) putAt(body, parsePlace(place) ?? [], value)
+      for (const text of Object.values(compiled.reply(body, { settings, own: undefined }).reply)) {
+        expect(text).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u)
+        expect(text.isWellFormed()).toBe(true)
+        expect(text.length).toBeLessThanOrEqual(4096)
+      }
     })
     fc.assert(law, { numRuns: RUNS })
   })
