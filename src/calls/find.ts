@@ -1,8 +1,10 @@
 import { GatewayError } from '../errors.ts'
 import type { Target } from '../mapping/action.ts'
+import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, readJson, type Sending, type Service } from '../service/service.ts'
+import { serviceId } from '../service-text.ts'
 import type { Facts } from '../store/store.ts'
 import { type Known, vinKey, type Xref } from '../xref/xref.ts'
 
@@ -141,6 +143,5 @@ async function askFor(value: string, sending: Sending, service: Service): Promis
 
 function idOf(reply: UpstreamReply): string | undefined {
   const body = readJson(reply)
-  const id: unknown = typeof body === 'object' && body !== null && 'id' in body ? body.id : undefined
-  return typeof id === 'string' || typeof id === 'number' ? String(id) : undefined
+  return serviceId(valueAt(body, ['id']))
 }

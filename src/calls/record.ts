@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Booking } from '../bookings/bookings.ts'
+import { scalarText } from '../json.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Sending } from '../service/service.ts'
+import { headerText, serviceId } from '../service-text.ts'
 import { type Keepsake, vinKey } from '../xref/xref.ts'
 import type { Found } from './find.ts'
 import { namesIn } from './names.ts'
@@ -68,27 +70,22 @@ export function keepsakeOf(
 function onlyVin(reply: unknown): string | undefined {
   const vehicles = valueAt(reply, ['vehicles'])
   const vin = Array.isArray(vehicles) && vehicles.length === 1 ? valueAt(vehicles, [0, 'vin']) : undefined
-  return typeof vin === 'string' ? vin : undefined
+  // A store cannot hold every string: a VIN has to be as usable as an id.
+  return serviceId(vin)
 }
 
 /** The service's ids, in headers, where old parsers do not look. */
 export function idHeaders({ compiled }: Version1, reply: unknown): Record<string, string> {
   const { xrefRecord } = compiled.action
   if (xrefRecord?.kind !== 'shipment') return {}
-  const id = idAt(reply, xrefRecord.id)
-  const number = idAt(reply, 'number')
+  const id = headerText(idAt(reply, xrefRecord.id) ?? '')
+  const number = headerText(scalarText(valueAt(reply, ['number'])) ?? '')
   return {
-    ...(id !== undefined && { 'Transload-Shipment-Id': headerSafe(id) }),
-    ...(number !== undefined && { 'Transload-Shipment-Number': headerSafe(number) }),
+    ...(id && { 'Transload-Shipment-Id': id }),
+    ...(number && { 'Transload-Shipment-Number': number }),
   }
 }
 
 function idAt(reply: unknown, key: string): string | undefined {
-  const value = valueAt(reply, [key])
-  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined
-}
-
-/** What the service calls a thing is not ours to trust in a header. */
-function headerSafe(text: string): string {
-  return text.replace(/[^\x21-\x7e]/g, encodeURIComponent)
+  return serviceId(valueAt(reply, [key]))
 }
