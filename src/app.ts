@@ -1,7 +1,8 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
-import { dryRun, dryRunReply } from './calls/dry-run.ts'
+import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
+import { dryRunReply } from './calls/dry-run-reply.ts'
 import { passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { GatewayError } from './errors.ts'
@@ -21,7 +22,7 @@ import { openApi } from './pages/open-api.ts'
 import type { ShortcutDeps } from './shortcut.ts'
 
 /** What the house is built from. */
-export interface AppDeps extends ShortcutDeps {
+export interface AppDeps extends ShortcutDeps, DryRunDeps {
   readonly config: Config
 }
 
@@ -98,7 +99,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
 
   app.all('/unreadable', () => {
     const message =
-      'The path cannot be read. Send it percent-encoded, without control characters or leading out of /v2/.'
+      'The path cannot be read. Send it percent-encoded, without control characters, and below /v2/ without dot segments.'
     throw new GatewayError('path-unreadable', message)
   })
   const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>

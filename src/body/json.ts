@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { forEachMember, JsonError, parseJson, scalarText } from '../json.ts'
+import { forEachMember, JsonError, parseJson, scalarText } from '../text/json.ts'
 import { addField, type Entry, type FieldValue, flatValue, NOT_FLAT } from './flat.ts'
 
 /** Reads the fields of a JSON object, digit for digit; of two equal names, both. */

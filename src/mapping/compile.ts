@@ -4,6 +4,7 @@ import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { compileReply } from './reply.ts'
 import { compileRequest, compileRequirement, type Explanation, type KnownFacts, type Tables } from './request.ts'
+import type { Row } from './row.ts'
 import { fieldsOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 
@@ -12,6 +13,8 @@ export interface RequestContext {
   readonly settings: Settings
   /** The facts of the remembered quote, if there is one. */
   readonly facts: KnownFacts | undefined
+  /** The field that named the thing. It is not a change to it, so its rows do not run. */
+  readonly namedBy?: string | undefined
   /** Receives explanations; a call wants none. */
   readonly explanations?: Explanation[]
 }
@@ -57,21 +60,29 @@ export interface CompiledAction {
 export function compileAction(action: Action, tables: Tables): CompiledAction {
   const rememberRows = action.remember ?? []
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
-  const requestSteps = [
-    ...compileRequest(action.request, fields, tables),
+  const requestStepsOf = (rows: readonly Row[]) => [
+    ...compileRequest(rows, fields, tables),
     ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields)),
   ]
+  const requestSteps = requestStepsOf(action.request)
+  const requestStepsNamedBy = new Map(
+    (action.target?.namedBy ?? []).map((field) => [
+      field,
+      requestStepsOf(action.request.filter((row) => !isOf(row, field))),
+    ]),
+  )
   const rememberSteps = compileRequest(rememberRows, fields, tables)
   const replySteps = compileReply(action.reply)
 
   return {
     action,
     fields,
-    request: ({ values, problems: sorting }, { settings, facts, explanations }) => {
+    request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]
       const run = { values, facts, settings, body, problems, explanations }
-      for (const step of requestSteps) step(run)
+      const steps = namedBy === undefined ? requestSteps : (requestStepsNamedBy.get(namedBy) ?? requestSteps)
+      for (const step of steps) step(run)
       return { body, problems }
     },
     remember: ({ values }, body, settings) => {
@@ -94,3 +105,6 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     ),
   }
 }
+
+/** Returns true for a row of this field alone. */
+const isOf = (row: Row, field: string) => 'v1' in row && row.v1 === field

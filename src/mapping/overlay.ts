@@ -1,4 +1,4 @@
-import { isStructure, scalarText, setMember } from '../json.ts'
+import { isStructure, scalarText, setMember } from '../text/json.ts'
 import { type Draft, dropAt, placeOf } from './paths.ts'
 
 /** Merges the sent fields into the service's current body, in this entry of its lists; returns a new body. */

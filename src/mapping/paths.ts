@@ -1,4 +1,4 @@
-import { isStructure } from '../json.ts'
+import { isStructure } from '../text/json.ts'
 
 /** A place in a version-2 body, parsed once: `vehicles[0].year` → `['vehicles', 0, 'year']`. */
 export type Place = readonly (string | number)[]

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { scalarText } from '../json.ts'
-import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../service-text.ts'
+import { scalarText } from '../text/json.ts'
+import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import type { Codec } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'

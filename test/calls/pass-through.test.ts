@@ -39,7 +39,8 @@ describe('a request', () => {
     '/v2/shipments',
     '/v2/',
     '/v2/quote?pickup=10314&pickup=2&x=%2F..%2f&empty=&flag&sp=a+b%20c',
-    '/v2/a//b/./c/../d/?',
+    '/v2/a//b/...c/..d/e../?',
+    '/v2//',
     '/v2/%41%2fb%3Fc%252e',
     "/v2/!$&'()*+,;=:@|^~[]",
     '/v2/x?a=?b=#c',
@@ -181,7 +182,18 @@ describe('a request', () => {
     '/v2/x%2f..%2f..%2fadmin',
     '/v2/../oauth2/token',
     '/v2/%2e%2e/v2x/',
-  ])('that would leave /v2/, such as %s, is 400', async (target) => {
+    '/v2/a%2fb/../../x',
+    '/v2/a%5cb/../../x',
+    '/v2//../x',
+    '/v2/..;/x',
+    '/v2/..;a=b/x',
+    '/v2/%252e%252e/x',
+    '/v2/a/../b',
+    '/v2/.',
+    '/v2/a#/../x',
+    '/v2/a%250ab',
+    '/v2%2fx',
+  ])('that could leave /v2/, such as %s, is 400', async (target) => {
     const { house, service } = await houseBeforeRecorder()
     const reply = await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
     expect(reply.status).toBe(400)

@@ -4,7 +4,7 @@ import { knownStates } from '../../mappings/us-states.ts'
 import { version1 } from '../../src/calls/read-request.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { settingsOf } from '../../src/gateway.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { explainReplyTranslation, explainRequestTranslation } from '../../src/mapping/explain.ts'
 import { type Entry, looseName, NOT_FLAT } from '../../src/mapping/fields.ts'
@@ -12,7 +12,7 @@ import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
 import type { KnownFacts } from '../../src/mapping/request.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
-import { shownText } from '../../src/service-text.ts'
+import { shownText } from '../../src/text/service-text.ts'
 import type { House } from '../gateway.ts'
 import { CLIENT, openHouse, post } from '../gateway.ts'
 
@@ -23,7 +23,7 @@ const HTTP_RUNS = 60
 const catalog = await loadMappings()
 const actions = [...catalog.actions.values()]
 const byName = actions.map((compiled) => [compiled.action.name, compiled] as const)
-const settings = settingsOf(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
+const settings = translationSettings(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
 
 /** What callers write in a field, right and wrong; a body holds it trimmed. */
 const written = fc.oneof(

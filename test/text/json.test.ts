@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { forEachMember, isStructure, JsonError, parseJson, scalarText, setMember } from '../src/json.ts'
+import { forEachMember, isStructure, JsonError, parseJson, scalarText, setMember } from '../../src/text/json.ts'
 
 const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 2_000)
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bookingExample } from '../mappings/booking-rows.ts'
-import { quoteExample } from '../mappings/quote-rows.ts'
-import { parseJson } from '../src/json.ts'
-import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../src/service-text.ts'
-import { type Answered, get, type House, openHouse, post } from './gateway.ts'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { parseJson } from '../../src/text/json.ts'
+import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../../src/text/service-text.ts'
+import { type Answered, get, type House, openHouse, post } from '../gateway.ts'
 
 const RUNS = 2_000
 
