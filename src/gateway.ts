@@ -11,6 +11,7 @@ import { createPerform } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
@@ -40,6 +41,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** @default those of a process that is alone */
   readonly turns?: KeyedMutex
+  /** Of both listeners. @default LISTENER_TIMEOUTS */
+  readonly timeouts?: ListenerTimeouts
 }
 
 /** A gateway that serves. */
@@ -75,6 +78,7 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     turns = createKeyedMutex(),
+    timeouts = LISTENER_TIMEOUTS,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = createUpstream({
@@ -126,6 +130,7 @@ export async function openGateway(
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
+    readerTimeoutMs: timeouts.replyMs,
     log: createCallLog(log),
     metrics,
     ready,
@@ -156,6 +161,7 @@ export async function openGateway(
       sourceConnections: config.SOURCE_CONNECTIONS,
       isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
       tls: tlsOf(config, log),
+      timeouts,
       log,
     })
     open.push(door)
@@ -164,7 +170,7 @@ export async function openGateway(
         ? undefined
         : await listen(
             { loadMap: async () => (await import('./admin.ts')).createAdmin({ ready, store, metrics }) },
-            { host: config.ADMIN_HOST, port: adminPort, log },
+            { host: config.ADMIN_HOST, port: adminPort, timeouts, log },
           )
     if (admin) open.push(admin)
     return { url: door.url, adminUrl: admin?.url, close }

@@ -7,6 +7,7 @@ import type { Logger } from '../observe/log.ts'
 import { createUnorderedList, type UnorderedList } from '../unordered-list.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import { badRequest, notServed, parserRefusal, type Refusal, refusal, refuse, UNEXPECTED, written } from './refusals.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
 /** An import would ask the module for all it has, and so load a `fetch` that nothing here uses: 20 ms of every start. */
@@ -39,32 +40,14 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly maxInFlight?: number
   /** @default plain HTTP */
   readonly tls?: TlsFiles | undefined
+  /** @default LISTENER_TIMEOUTS */
+  readonly timeouts?: ListenerTimeouts | undefined
   readonly log: Logger
 }
 
-/** A caller that sends its headers, or its whole request, slower than this is let go. */
-const HEADERS_TIMEOUT_MS = 5_000
-const REQUEST_TIMEOUT_MS = 15_000
-const CHECKING_INTERVAL_MS = 1_000
-/** And so is one that takes longer to read a reply that is ready. */
-export const REPLY_TIMEOUT_MS = 15_000
-
-/** How long a refused caller may take to read why, while what it still sends goes nowhere. */
-const LINGER_MS = 1_000
-/** How long a closing listener waits for a first request on connections that have just been made. */
-const LAST_WORDS_MS = 500
-
-const MANNERS = {
-  headersTimeout: HEADERS_TIMEOUT_MS,
-  requestTimeout: REQUEST_TIMEOUT_MS,
-  connectionsCheckingInterval: CHECKING_INTERVAL_MS,
-  // Refused below, with a body.
-  requireHostHeader: false,
-} as const
-
 /** Listens for an application; refuses what must not reach any route. */
 export async function listen(app: Application, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
+  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY, timeouts = LISTENER_TIMEOUTS } = options
   const underWay = createUnorderedList<ServerResponse>()
   /** The connections whose last reply is decided: whatever still comes over them is no request. */
   const done = new WeakSet<Duplex>()
@@ -98,7 +81,7 @@ export async function listen(app: Application, options: ListenerOptions): Promis
     outgoing.once('close', () => {
       underWay.take(held)
       if (underWay.size() === 0) emptied()
-      if (!incoming.readableEnded) drain(incoming)
+      if (!incoming.readableEnded) drain(incoming, timeouts.lingerMs)
     })
     if (closing) outgoing.setHeader('Connection', 'close')
     if (app.shortcut?.(incoming, outgoing, unwelcome())) return
@@ -119,22 +102,31 @@ export async function listen(app: Application, options: ListenerOptions): Promis
     }
     if (refused?.headersSent) return void socket.destroy()
     socket.end(written(why))
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    setTimeout(() => socket.destroy(), timeouts.lingerMs).unref()
+  }
+  const settings = {
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkMs,
+    // Refused by `refusal`, with a body.
+    requireHostHeader: false,
   }
   const server = tls
     ? createTlsServer(
-        { ...MANNERS, ...readTls(tls), handshakeTimeout: HEADERS_TIMEOUT_MS, allowHalfOpen: true },
+        { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
         (incoming, outgoing) => handle(incoming, outgoing),
       )
-    : createServer(MANNERS, (incoming, outgoing) => handle(incoming, outgoing))
+    : createServer(settings, (incoming, outgoing) => handle(incoming, outgoing))
   // Who sends no more still waits for an answer; Node would hang up on it.
   Object.assign(server, { httpAllowHalfOpen: true })
   // Counted in a refusal: Node would leave out what is beyond this number.
   server.maxHeadersCount = 0
   const unwatch =
-    tls && 'setSecureContext' in server ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log) : undefined
+    tls && 'setSecureContext' in server
+      ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log, timeouts.certificateMs)
+      : undefined
   const hangUp = limitConnections(server, options)
-  const watch = letGoOfSlowReaders(underWay)
+  const watch = letGoOfSlowReaders(underWay, timeouts)
   server.on('checkExpectation', (incoming, outgoing) => handle(incoming, outgoing, refusal(incoming) ?? UNEXPECTED))
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())
@@ -155,7 +147,7 @@ export async function listen(app: Application, options: ListenerOptions): Promis
       for (const outgoing of underWay.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
-      await within(LAST_WORDS_MS, closed)
+      await within(timeouts.lastRequestMs, closed)
       if (underWay.size() > 0) await within(graceMs, new Promise<void>((resolve) => (emptied = resolve)))
       hangUp()
       await closed
@@ -165,9 +157,9 @@ export async function listen(app: Application, options: ListenerOptions): Promis
 }
 
 /** What a caller still sends after its answer goes nowhere, for a moment. */
-function drain(incoming: IncomingMessage): void {
+function drain(incoming: IncomingMessage, lingerMs: number): void {
   if (incoming.destroyed) return
-  const timer = setTimeout(() => incoming.socket.destroySoon(), LINGER_MS).unref()
+  const timer = setTimeout(() => incoming.socket.destroySoon(), lingerMs).unref()
   incoming.once('close', () => clearTimeout(timer)).resume()
 }
 
@@ -175,7 +167,10 @@ function drain(incoming: IncomingMessage): void {
  * Lets go of callers that do not take what is ready for them. It looks at all of them now and then: a timer for every
  * reply would cost every call, and nearly none ever goes off.
  */
-function letGoOfSlowReaders(underWay: UnorderedList<ServerResponse>): NodeJS.Timeout {
+function letGoOfSlowReaders(
+  underWay: UnorderedList<ServerResponse>,
+  { replyMs, checkMs }: ListenerTimeouts,
+): NodeJS.Timeout {
   const readySince = new WeakMap<ServerResponse, number>()
   return setInterval(() => {
     const now = performance.now()
@@ -185,9 +180,9 @@ function letGoOfSlowReaders(underWay: UnorderedList<ServerResponse>): NodeJS.Tim
       const since = readySince.get(outgoing) ?? now
       readySince.set(outgoing, since)
       // It was ready for up to an interval before it was first seen to be.
-      if (now - since > REPLY_TIMEOUT_MS - CHECKING_INTERVAL_MS) outgoing.destroy()
+      if (now - since > replyMs - checkMs) outgoing.destroy()
     }
-  }, CHECKING_INTERVAL_MS).unref()
+  }, checkMs).unref()
 }
 
 /** The connection is gone, or was never one of TLS. */

@@ -10,9 +10,6 @@ export interface TlsFiles {
   readonly minVersion: SecureVersion
 }
 
-/** Polled, for files that are mounted from elsewhere change without an event. */
-const LOOK_EVERY_MS = 2_000
-
 /** What a server needs to speak TLS, from the files as they are now. */
 export function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOptions {
   const old = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
@@ -24,8 +21,16 @@ export function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureCont
   }
 }
 
-/** Takes a new certificate as soon as its files have changed; a pair that does not fit is refused. Returns the end of it. */
-export function watchTls(files: TlsFiles, take: (tls: SecureContextOptions) => void, log: Logger): () => void {
+/**
+ * Takes a new certificate as soon as its files have changed; a pair that does not fit is refused. Returns the end of it.
+ * It polls, because files on mounted volumes change without an event.
+ */
+export function watchTls(
+  files: TlsFiles,
+  take: (tls: SecureContextOptions) => void,
+  log: Logger,
+  interval: number,
+): () => void {
   const again = () => {
     try {
       take(readTls(files))
@@ -35,7 +40,7 @@ export function watchTls(files: TlsFiles, take: (tls: SecureContextOptions) => v
     }
   }
   const paths = [files.certFile, files.keyFile]
-  for (const path of paths) watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, again)
+  for (const path of paths) watchFile(path, { interval, persistent: false }, again)
   return () => {
     for (const path of paths) unwatchFile(path, again)
   }

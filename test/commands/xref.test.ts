@@ -11,6 +11,7 @@ import type { Link } from '../../src/store/store.ts'
 import { FileUnreadable, headerOf, lineOf, readRows } from '../../src/xref/import-rows.ts'
 import { lastKey } from '../../src/xref/transfer.ts'
 import { basic, get, openHouse, post } from '../gateway.ts'
+import { size } from '../size.ts'
 import { link, scanned } from '../store/samples.ts'
 import { approve, quote, STORE, startTransload, testFolder, transload } from '../xref/program.ts'
 
@@ -258,7 +259,7 @@ describe('import', () => {
 })
 
 describe('an import that is killed', () => {
-  const ROWS = 30_000
+  const ROWS = size(15_000, 30_000)
   const COUNTED = ROWS.toLocaleString('en-US')
   const rows = Array.from({ length: ROWS }, (_, index) => `REF-${index},id-${index}\n`)
   const IMPORT = ['xref', 'import', 'numbers.csv', '--tenant', 'acme']
@@ -378,7 +379,7 @@ describe('export', () => {
         for await (const row of readRows(input, format, { tenant: undefined, at: 0 })) read.push({ ...row, line: 0 })
         expect(read).toEqual(links.map((one) => ({ line: 0, links: [one] })))
       }),
-      { numRuns: 60 },
+      { numRuns: size(20, 60) },
     )
   })
 
@@ -428,14 +429,14 @@ describe('export', () => {
           const kept = Buffer.byteLength(headerOf(format) + lines.slice(0, done).join(''))
           expect(statSync(file).size).toBe(cut < headerOf(format).length ? 0 : kept)
         }),
-        { numRuns: 60 },
+        { numRuns: size(20, 60) },
       )
     },
   )
 
   test('is streamed, and one that is killed goes on with --resume', async () => {
     const folder = testFolder()
-    const rows = Array.from({ length: 60_000 }, (_, index) =>
+    const rows = Array.from({ length: size(30_000, 60_000) }, (_, index) =>
       link({ name: `N "${index}"\n`, id: `${index}`, at: index }),
     )
     await fill(folder, rows)
@@ -556,8 +557,9 @@ describe('get', () => {
 
 const CLEAR_LINE = '\r\u001b[K'
 
-test('300,000 rows go in and out through little memory, and a terminal sees how far they are', async () => {
-  const ROWS = 300_000
+test('many rows go in and out through little memory, and a terminal sees how far they are', async () => {
+  const ROWS = size(60_000, 300_000)
+  const counted = ROWS.toLocaleString('en-US')
   const rows = Array.from(
     { length: ROWS },
     (_, index) => `REF-${index},1HGCM82633A${index},6f1e4c1e-7a55-4b0c-9a3f-${index}\n`,
@@ -569,13 +571,13 @@ test('300,000 rows go in and out through little memory, and a terminal sees how 
   const imported = await transload(folder, words, { node: [little, asTerminal] })
   expect({ code: imported.code, out: imported.out }).toEqual({
     code: 0,
-    out: '300,000 rows: 300,000 written, 0 there already, 0 conflicts, 0 mistakes.\n',
+    out: summary(ROWS, ROWS).replaceAll(String(ROWS), counted),
   })
   const [before, ...shown] = imported.err.split(CLEAR_LINE)
   expect({ before, after: shown.pop() }).toEqual({ before: '', after: '' })
   expect(shown.length).toBeGreaterThan(0)
   for (const line of shown) expect(line).toMatch(/^[\d,]+ imported, [\d,]+ a second$/)
   const exported = await transload(folder, ['xref', 'export', 'all.csv'], { node: [little] })
-  expect(exported).toEqual({ code: 0, out: '', err: '300,000 links exported.\n' })
+  expect(exported).toEqual({ code: 0, out: '', err: `${counted} links exported.\n` })
   expect(readFileSync(join(folder, 'all.csv'), 'utf8').split('\n').length).toBe(ROWS + 2)
 })

@@ -13,10 +13,11 @@ import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mappin
 import type { KnownFacts } from '../../src/mapping/request.ts'
 import type { House } from '../gateway.ts'
 import { CLIENT, openHouse, post } from '../gateway.ts'
+import { runs } from '../size.ts'
 
-const RUNS = 400
+const RUNS = runs(80, 400)
 /** Each run makes several calls over HTTP. */
-const HTTP_RUNS = 60
+const HTTP_RUNS = runs(15, 60)
 
 const catalog = await loadMappings()
 const actions = [...catalog.actions.values()]
