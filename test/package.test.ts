@@ -130,21 +130,24 @@ test('an older Node, pretended or found on this machine, is told in one line wha
   }
 })
 
-test('the lock file is whole for every platform and names no place to download from', () => {
-  interface Locked {
-    readonly version?: string
-    readonly resolved?: string
-    readonly integrity?: string
-    readonly optionalDependencies?: Readonly<Record<string, string>>
-  }
-  const { packages }: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
-    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
-  )
-  const { '': _root, ...locked } = packages
-  const entries = Object.entries(locked)
-  expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
-  expect(entries.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'))).toEqual([])
-  // npm refuses to install from a lock file that knows a package and not its variant for another machine.
-  const wanted = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies))
-  expect(wanted.filter((name) => !locked[`node_modules/${name}`])).toEqual([])
-})
+test.each(['package-lock.json', 'bench/package-lock.json'])(
+  '%s is whole for every platform and names no place to download from',
+  (lockFile) => {
+    interface Locked {
+      readonly version?: string
+      readonly resolved?: string
+      readonly integrity?: string
+      readonly optionalDependencies?: Readonly<Record<string, string>>
+    }
+    const { packages }: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
+      readFileSync(join(ROOT, lockFile), 'utf8'),
+    )
+    const { '': _root, ...locked } = packages
+    const entries = Object.entries(locked)
+    expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
+    expect(entries.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'))).toEqual([])
+    // npm refuses to install from a lock file that knows a package and not its variant for another machine.
+    const wanted = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies))
+    expect(wanted.filter((name) => !locked[`node_modules/${name}`])).toEqual([])
+  },
+)
