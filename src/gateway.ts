@@ -5,7 +5,7 @@ import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
-import { createPerform } from './calls/send.ts'
+import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { type Listener, listen } from './http/listener.ts'
@@ -105,7 +105,7 @@ export async function openGateway(
     credentials,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    perform: createPerform(service, turns),
+    send: createSendPlan(service, turns),
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,

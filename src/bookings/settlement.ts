@@ -54,7 +54,7 @@ export async function settle(claim: Claim, settlement: Settlement, deps: Settlem
   if (holder !== undefined) return { outcome: 'taken', by: holder }
   // The names come first: once the claim says booked, a caller may ask for them.
   const names = [claim.reference, number ?? ''].filter((name) => name !== '')
-  await createXref(store, 0, now).keep(claim.tenant, {
+  await createXref(store, 0, now).write(claim.tenant, {
     kind: 'shipment',
     id: shipment,
     names,

@@ -7,7 +7,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { createWorkerMutex } from '../workers/mutex.ts'
-import { reportService, runWorkers, workerOrders } from '../workers/workers.ts'
+import { reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './listen-failure.ts'
 import { stopSignal } from './stop-signal.ts'
 import { openConfiguredStore } from './store.ts'
@@ -35,7 +35,7 @@ export async function serve(): Promise<number> {
 }
 
 async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
-  const orders = cluster.isWorker ? workerOrders() : undefined
+  const stop = cluster.isWorker ? stopMessage() : undefined
   // The gateway is loaded while the store is opened.
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(config.STORE_URL, {
@@ -57,9 +57,9 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   const { url, adminUrl: admin } = gateway
   log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
-  if (cluster.isWorker) reportService()
+  if (cluster.isWorker) reportListening()
 
-  const signal = await (orders ?? stopSignal())
+  const signal = await (stop ?? stopSignal())
   log.info({ signal }, 'draining')
   // A second signal ends the process at once.
   if (cluster.isPrimary) void stopSignal().then(() => process.exit(EXIT_FAILED))

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readBody } from '../body/read.ts'
-import { type DryRun, explain, unresolved } from '../calls/dry-run.ts'
+import { planFromNames } from '../calls/dry-run.ts'
+import { type DryRun, explainPlan } from '../calls/explain.ts'
 import { version1 } from '../calls/read-request.ts'
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
@@ -37,12 +38,11 @@ export async function translate(args: readonly string[]): Promise<number> {
       `Actions: ${known.join(', ')}`,
     ])
   }
-  const intake = version1(compiled, bodyOf(file))
   // Nothing is sent; the service is only asked how it would write the request.
   const service = createService(config, createUpstream({ connections: 1, timeoutMs: 1 }))
-  const run = explain(intake, unresolved(intake), translationSettings(config), service, {
-    ...config.V2_BASE_URL,
-    scheme: config.V2_TOKEN,
+  const run = explainPlan(planFromNames(version1(compiled, bodyOf(file)), translationSettings(config)), {
+    service,
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
   })
   if (values.json) printJson(run, 2)
   else print(...explanationOf(run))

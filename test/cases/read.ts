@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { readBody, readQuery } from '../../src/body/read.ts'
 import { version1 } from '../../src/calls/read-request.ts'
-import { requestOf } from '../../src/calls/send.ts'
+import { serviceRequest } from '../../src/calls/service-request.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
@@ -183,7 +183,7 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
   const whole = one.current
     ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent)
     : body
-  const request = requestOf(compiled, whole, finds && (found?.id ?? 'nothing'))
+  const request = serviceRequest(compiled.action, whole, finds && (found?.id ?? 'nothing'))
   return {
     outgoing: service.outgoing(request, { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }),
     explanations,
