@@ -148,7 +148,7 @@ function replyRow(row: Row): readonly (readonly string[])[] {
       return [[code(row.v1), code(row.v2), `${cases.join(', ')}, else ${code(row.otherwise)}`]]
     }
     case 'say':
-      return [[code(row.v1), '', row.sentences.map(sentenceInWords).join('<br>')]]
+      return [[code(row.v1), '', row.sentences.map(sentenceText).join('<br>')]]
     case 'v1Only':
     case 'v2Only':
     case 'ref':
@@ -160,7 +160,8 @@ function replyRow(row: Row): readonly (readonly string[])[] {
   }
 }
 
-function sentenceInWords({ text, when }: Sentence): string {
+/** Returns a sentence of a reply with its condition. */
+export function sentenceText({ text, when }: Sentence): string {
   const said = `“${text}”`
   if (!when) return said
   const conditions = { has: 'with', lacks: 'without', several: 'with several' }

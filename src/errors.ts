@@ -1,32 +1,31 @@
 import type { Problem } from './mapping/fields.ts'
 
-/** Every way a call can end badly: its code, status and title. Match on the code. */
+/** The table of errors: status and title by code. Code matches on the code, never on a message. */
 export const errorTable = {
-  'path-unreadable': { status: 400, title: 'The path cannot be read' },
-  'request-refused': { status: 400, title: 'The request is not one that this gateway takes' },
+  'path-unreadable': { status: 400, title: 'Malformed path' },
   'body-unreadable': { status: 400, title: 'The body cannot be read' },
   'credential-missing': { status: 401, title: 'No usable credential' },
-  'login-refused': { status: 401, title: 'The service gives no token for the credential' },
-  'path-unknown': { status: 404, title: 'Nothing is served here' },
-  'number-unknown': { status: 404, title: 'The number is not known' },
-  'method-wrong': { status: 405, title: 'The path does not take this method' },
-  'several-matches': { status: 409, title: 'The number stands for several shipments' },
-  'booking-conflict': { status: 409, title: 'Another booking holds this key' },
+  'login-refused': { status: 401, title: 'The service refuses the credential' },
+  'path-unknown': { status: 404, title: 'Unknown path' },
+  'number-unknown': { status: 404, title: 'Unknown number' },
+  'method-wrong': { status: 405, title: 'Wrong method' },
+  'several-matches': { status: 409, title: 'The number names several shipments' },
+  'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
   'booking-under-way': { status: 409, title: 'The same booking is under way' },
   'shipment-changed': { status: 409, title: 'The shipment kept changing' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'too-many-fields': { status: 422, title: 'The body has too many fields' },
-  'action-unknown': { status: 422, title: 'The ActionName is not known here' },
+  'action-unknown': { status: 422, title: 'Unknown ActionName' },
   'generations-mixed': { status: 422, title: 'The body mixes version 1 and version 2' },
-  'number-missing': { status: 422, title: 'The call names nothing' },
+  'number-missing': { status: 422, title: 'The call names no shipment' },
   untranslatable: { status: 422, title: 'Some fields cannot be translated' },
   'too-many-calls': { status: 429, title: 'Too many calls' },
   'gateway-failed': { status: 500, title: 'The gateway failed' },
-  'login-failed': { status: 502, title: 'The service gives no token now' },
+  'login-failed': { status: 502, title: 'The service gives no token' },
   'service-refused': { status: 502, title: 'The service refused' },
   'service-failed': { status: 502, title: 'The service failed' },
   'service-unreachable': { status: 502, title: 'The service cannot be reached' },
-  'service-unreadable': { status: 502, title: 'The reply of the service cannot be read' },
+  'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
   'service-unavailable': { status: 503, title: 'The service is not available' },
   'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
   'circuit-open': { status: 503, title: 'The service keeps failing' },
@@ -36,21 +35,105 @@ export const errorTable = {
   'service-silent': { status: 504, title: 'The service did not answer in time' },
 } as const
 
+export type ErrorCode = keyof typeof errorTable
+
+/**
+ * The messages of errors, by code; where a code has several, `/` and a word follow it. `{name}` is filled in by
+ * `gatewayError`, and `{words}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
+ */
+export const messages = {
+  'path-unreadable': 'Malformed path. Percent-encode it, use no control characters, and do not leave /v2/.',
+  'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
+  'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
+  'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
+  'body-unreadable/multipart': 'The body is multipart, which is not supported. Send a JSON object or name=value pairs.',
+  'body-unreadable/encoding': 'Unknown Content-Encoding. Send gzip, deflate or a plain body.',
+  'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
+  'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
+  'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
+  'credential-missing': 'No usable credential. Send the Client ID and Client Secret as HTTP Basic authentication.',
+  'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
+  'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
+  'path-unknown/admin': 'Nothing is served at this path.',
+  'path-unknown/action': 'Unknown action. The actions are {actions}.',
+  'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
+  'number-unknown': 'No {kind} is known by {names}. Check the number.',
+  'number-unknown/dots': 'An id of dots alone is not valid. Check the number.',
+  'method-wrong': 'This path accepts {methods}.',
+  'several-matches': 'The number names several shipments. Send the VinNo of one of them: {vins}.',
+  'several-matches/vin': 'The number names a shipment with another VinNo. Send its VinNo: {vins}.',
+  'booking-conflict':
+    'This reference is already booked with other details ({key}). Use /updateShipment.php to change the shipment.',
+  'booking-conflict/under-way': 'Another booking with this reference is under way ({key}). Use another reference.',
+  'booking-under-way': 'The same booking is under way ({key}). Try again in a few seconds.',
+  'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
+  'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
+  'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
+  'action-unknown': '{path} does not know this ActionName. Send one of these: {names}.',
+  'generations-mixed':
+    'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
+  'number-missing': 'The body has no id. Send the id of the {kind}.',
+  untranslatable: '{problems}',
+  'too-many-calls': 'Too many calls of this tenant. Try again in {seconds} s.',
+  'too-many-calls/secrets':
+    'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
+  'gateway-failed': 'The gateway failed. Give the X-Request-Id to its operator.',
+  'login-failed': 'The service gives no token now. Try again later.{words}',
+  'login-failed/unreadable': 'The service gave a token that cannot be read. Try again later.',
+  'login-failed/unreachable': 'The service cannot be reached for a token; nothing was sent. Try again later.',
+  'login-failed/silent': 'The service gave no token in time; nothing was sent. Try again later.',
+  'service-refused': 'The service refused the call.{words}',
+  'service-refused/401':
+    'The service does not accept the credential. Check the Client ID and the Client Secret.{words}',
+  'service-refused/403': 'The service does not permit this call with the credential that was sent.{words}',
+  'service-refused/404': 'The service does not know this number. Check it.{words}',
+  'service-refused/429': 'The service receives too many calls. Try again later.{words}',
+  'service-failed': 'The service failed with status {status}. Try again later.{words}',
+  'service-failed/redirect': 'The service answered with a redirect ({status}), which is not followed.',
+  'service-failed/lost': 'The connection to the service broke before it answered. Try again.',
+  'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
+  'service-unreadable/json': "The service's reply is not JSON. Try again later.",
+  'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
+  'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
+  'service-unreadable/id': "The service's reply to the booking has no id.",
+  'service-unavailable': 'The service is not available. Try again later.{words}',
+  'outcome-unknown':
+    'The outcome of this booking is not known, and it is not sent again. Give {key} to the operator of the gateway, who can settle it.',
+  'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
+  overloaded: 'The gateway is overloaded. Try again in a second.',
+  'overloaded/connections':
+    'The gateway has no free connection to the service; nothing was sent. Try again in a second.',
+  draining: 'The gateway is shutting down. Try again in a few seconds.',
+  'draining/booking': 'The gateway is shutting down, and this booking was not sent. Send it again.',
+  'store-down': 'The gateway cannot reach its store. Try again in a few seconds.',
+  'service-silent': 'The service did not answer in time. Try again later.',
+} as const satisfies Partial<Readonly<Record<ErrorCode | `${ErrorCode}/${string}`, string>>>
+
+/** The name of a message in `messages`. */
+export type MessageName = keyof typeof messages
+
+type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholders<Rest>
+  : never
+
+/** The values that fill in a message. */
+export type MessageValues<Name extends MessageName> = Readonly<
+  Record<Placeholders<(typeof messages)[Name]>, string | number>
+>
+
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
-export type ErrorCode = keyof typeof errorTable
-
 export interface ErrorDetails extends ErrorOptions {
-  /** Only where the service's own status is handed on. */
+  /** The service's own status, where it is passed on instead of the table's. */
   readonly status?: number
-  /** What the service answered, where an answer of its is the cause. */
+  /** The status of the service's reply, where that is the cause. */
   readonly serviceStatus?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly problems?: readonly Problem[]
 }
 
-/** The one error that the gateway answers with; anything else that is thrown is a fault of the gateway. */
+/** An error that the gateway answers with. Anything else that is thrown is a fault of the gateway. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
@@ -70,18 +153,39 @@ export class GatewayError extends Error {
   }
 }
 
+/** Makes an error with a message of the table. */
+export function gatewayError<Name extends MessageName>(
+  name: Name,
+  values: MessageValues<Name>,
+  details: ErrorDetails = {},
+): GatewayError {
+  const [code = name] = name.split('/')
+  // The part of a name before its slash is a code, as the type of `messages` requires.
+  return new GatewayError(code as ErrorCode, messageText(name, values), details)
+}
+
+/** Returns a message of the table with its values filled in. */
+export function messageText<Name extends MessageName>(name: Name, values: MessageValues<Name>): string {
+  const filling = new Map<string, string | number>(Object.entries(values))
+  return messages[name].replace(/\{(\w+)\}/g, (_, placeholder: string) => String(filling.get(placeholder) ?? ''))
+}
+
+/** Returns the service's own message for `{words}`; empty where its reply holds none. */
+export const serviceWords = (words: string | undefined): string =>
+  words === undefined ? '' : ` The service says: ${words}`
+
 const MESSAGE_LIMIT_CHARACTERS = 500
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
 
-/** One line of plain text, free of control characters and never longer than old parsers take. */
+/** Returns one line of plain text without control characters, no longer than old parsers accept. */
 export function oneLine(text: string): string {
   const line = text.replace(CONTROL, ' ').replace(/ {2,}/g, ' ').trim().toWellFormed()
   if (line.length <= MESSAGE_LIMIT_CHARACTERS) return line
   return `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).toWellFormed()}…`
 }
 
-/** Every problem at once: in whole sentences where they fit, else each field with its code. */
+/** Returns all problems in one line: as sentences where they fit, else each field with its code. */
 export function problemsInOneLine(problems: readonly Problem[]): string {
   const sentences = `${problems.map((problem) => problem.message).join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)
