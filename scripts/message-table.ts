@@ -1,6 +1,6 @@
 import { errorTable, messages } from '../src/errors.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
-import { sentenceText } from './mapping-reference.ts'
+import { describeSentence } from './mapping-reference.ts'
 import { table } from './table.ts'
 
 /** Returns the page of every `Message` that a version-1 caller can get, from the code's own declarations. */
@@ -17,7 +17,7 @@ ${table(
   ['Action', 'Message'],
   [...actions.values()].flatMap(({ action: { name, reply } }) =>
     reply.flatMap((row) =>
-      row.kind === 'say' ? row.sentences.map((sentence) => [`\`${name}\``, sentenceText(sentence)]) : [],
+      row.kind === 'message' ? row.sentences.map((sentence) => [`\`${name}\``, describeSentence(sentence)]) : [],
     ),
   ),
 )}
