@@ -1,5 +1,6 @@
-import { errorTable, messages } from '../src/errors.ts'
+import { errorTable } from '../src/errors.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
+import { messages } from '../src/messages.ts'
 import { describeSentence } from './mapping-reference.ts'
 import { table } from './table.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { errorTable, GatewayError, gatewayError, messages, messageText, oneLine, serviceWords } from '../src/errors.ts'
+import { errorTable, GatewayError, gatewayError, oneLine } from '../src/errors.ts'
+import { messages, messageText, serviceWords } from '../src/messages.ts'
 
 const names = Object.entries(messages)
 
