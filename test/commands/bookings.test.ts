@@ -43,7 +43,7 @@ async function inDoubt(house: House, made: boolean, changes: object = {}): Promi
 }
 
 describe('on the store of a running gateway', () => {
-  test('list and show tell what is there, with nothing that is nobody’s business', { timeout: LONG_MS }, async () => {
+  test('list and show print bookings without hashes and bodies', { timeout: LONG_MS }, async () => {
     const { house, bookings } = await openOffice()
     expectBooked(await book(house))
     const key = await inDoubt(house, true, { ReferenceNumber: 'IN-DOUBT' })
@@ -140,7 +140,7 @@ describe('on the store of a running gateway', () => {
   })
 })
 
-describe('a wrong use ends with a clear line and not with 0', () => {
+describe('wrong arguments end with 64 and a clear line', () => {
   const KEY = 'bk_0123456789ab'
   test.concurrent.each<[words: readonly string[], line: RegExp]>([
     [[], /^Usage:/],
@@ -168,7 +168,7 @@ describe('a wrong use ends with a clear line and not with 0', () => {
     expect(out).toBe('')
   })
 
-  test('a store that is not there is not made', async () => {
+  test('a store that does not exist is not created', async () => {
     const folder = newFolder('commands')
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const path = join(folder, 'none.db')
@@ -181,7 +181,7 @@ describe('a wrong use ends with a clear line and not with 0', () => {
   test.each([
     ['memory:', /^transload: STORE_URL is memory:/],
     ['postgres', /^transload: the store does not answer/],
-  ])('a store that nobody can look into: %s', async (what, line) => {
+  ])('a store that commands cannot read: %s', async (what, line) => {
     const url = what === 'postgres' ? `postgres://postgres@127.0.0.1:${await freePort()}/none` : what
     const { code, err } = await bookings(url, 'settle', 'bk_0123456789ab', '--not-booked')
     expect(code).toBe(1)

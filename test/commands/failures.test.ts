@@ -197,7 +197,7 @@ describe('what is typed wrong ends with 64 and a suggestion', () => {
   })
 })
 
-test('the version and the usage are told on demand', async () => {
+test('--version and --help', async () => {
   const { transload } = openFolder()
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   expect(await transload(['--version'])).toEqual({ code: 0, out: `transload ${version}\n`, err: '' })

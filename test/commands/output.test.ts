@@ -184,7 +184,7 @@ describe('escaping', () => {
   })
 })
 
-test('commands write through one door alone', () => {
+test('only one file of the commands writes to the terminal', () => {
   const files = readdirSync(join(ROOT, 'src/commands')).map((name) => join('src/commands', name))
   const writers = [...files, 'src/cli.ts'].filter((path) =>
     /process\.std(out|err)\.write|console\./.test(readFileSync(join(ROOT, path), 'utf8')),
