@@ -64,7 +64,7 @@ test('installed elsewhere, it checks its configuration', async () => {
     cwd: project,
     env: env({ V2_BASE_URL: 'http://127.0.0.1:1' }),
   })
-  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is good: \d+ actions/) })
+  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is valid: \d+ actions/) })
   const bad = await run('npx', ['transload', 'check'], { cwd: project, env: env({ V2_BASE_URL: '' }) })
   expect(bad).toMatchObject({ code: 78, err: expect.stringContaining('V2_BASE_URL is required') })
 })
@@ -98,7 +98,7 @@ test('installed elsewhere, it serves with a store on disk, and stops when told',
   }
 })
 
-test('installed elsewhere, it shows itself, and leaves nothing behind at Ctrl-C', async () => {
+test('installed elsewhere, the demo runs, and leaves nothing behind at Ctrl-C', async () => {
   const places = env({ TMPDIR: project, PORT: '0' })
   const before = readdirSync(project)
   const demo = start(transload, ['demo'], { cwd: project, env: places })
@@ -109,7 +109,7 @@ test('installed elsewhere, it shows itself, and leaves nothing behind at Ctrl-C'
   expect(readdirSync(project)).toEqual(before)
 })
 
-test('an older Node, pretended or found on this machine, is told in one line what is needed', async () => {
+test('an older Node, simulated or found on this machine, ends with one line that says what is needed', async () => {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })`
   const runtimes = [
     {

@@ -149,7 +149,7 @@ describe('import', () => {
     ['it is UTF-16', Buffer.from('\uFEFFname,id\nA,1\n', 'utf16le'), 'is not UTF-8'],
     ['a quote is wrong', 'name,id\nA,1\n"B"x,2\nC,3\n', 'line 3'],
     ['a quote is never closed', `name,id\nA,1\n"B,2\n${'C,3\n'.repeat(50_000)}`, 'is not CSV'],
-  ])('a file is not read any further where %s', async (_, content, reason) => {
+  ])('reading stops where %s', async (_, content, reason) => {
     const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme', at: 0 })
     const reading = async () => {
       for await (const row of rows) expect(row).toHaveProperty('line')
@@ -160,7 +160,7 @@ describe('import', () => {
     expect(String(error)).not.toContain('\n')
   })
 
-  test('what is wrong with a file is told in one line', async () => {
+  test('an error of a file is one line', async () => {
     const folder = folderWith('ReferenceNumber,uuid\nA,1\n"B"x,2\n')
     const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv', '--tenant', 'acme'])
     expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -189,7 +189,7 @@ describe('import', () => {
     ],
     ['nobody’s number', ['get', 'REF-1'], 64, '--tenant'],
     ['an unknown option', ['import', 'a.csv', '--force'], 64, 'unknown option --force'],
-  ])('%s is told in words', async (_, words, expected, reason) => {
+  ])('%s ends with its exit code and a line', async (_, words, expected, reason) => {
     const folder = testFolder()
     await fill(folder, [])
     const { code, out, err } = await transload(folder, ['xref', ...words])
@@ -305,7 +305,7 @@ describe('an import that is killed', () => {
     expect(links.filter(({ name, id }) => name.slice(4) !== id.slice(3))).toEqual([])
   }
 
-  test('goes on where it was, and only in the same file, store and manner', async () => {
+  test('continues where it was, for the same file, store and options only', async () => {
     const killed = await killedImport()
     const tallied = new RegExp(
       `^${COUNTED} rows: ([\\d,]+) written, ([\\d,]+) there already, 0 conflicts, 0 bad rows\\.\\n$`,
@@ -512,7 +512,7 @@ describe('export', () => {
 })
 
 describe('get', () => {
-  test('shows what a number stands for, and nothing of whose it is', async () => {
+  test('shows what a number stands for, without personal data', async () => {
     const folder = testFolder()
     const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
     await post(house, '/getShippingQuote.php', quoteExample)
@@ -553,18 +553,15 @@ describe('get', () => {
     })
   })
 
-  test.each([['get', 'A', '--tenant', 'acme'], ['export']])(
-    '%s makes no store where there is none',
-    async (...words) => {
-      const folder = testFolder()
-      const { code, out, err } = await transload(folder, ['xref', ...words])
-      expect({ code, out }).toEqual({ code: 1, out: '' })
-      expect(err).toBe('transload: there is no store at store.db; set STORE_URL as the gateway has it\n')
-      expect(existsSync(join(folder, STORE))).toBe(false)
-    },
-  )
+  test.each([['get', 'A', '--tenant', 'acme'], ['export']])('%s creates no store', async (...words) => {
+    const folder = testFolder()
+    const { code, out, err } = await transload(folder, ['xref', ...words])
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toBe('transload: there is no store at store.db; set STORE_URL as the gateway has it\n')
+    expect(existsSync(join(folder, STORE))).toBe(false)
+  })
 
-  test('a store in memory is nobody else’s to look into', async () => {
+  test('a store in memory cannot be read by a command', async () => {
     const { code, err } = await transload(testFolder(), ['xref', 'import', 'a.csv'], { storeUrl: 'memory:' })
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('STORE_URL is memory:') })
   })
