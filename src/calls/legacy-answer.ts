@@ -3,7 +3,7 @@ import type { Answer } from '../http/answers.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** An answer whose body is text. */
 export interface TextAnswer extends Answer {
