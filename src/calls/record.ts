@@ -1,4 +1,5 @@
 import { valueAt } from '../mapping/paths.ts'
+import { serviceId } from '../text/service-text.ts'
 import { vinKey, type XrefRecord } from '../xref/xref.ts'
 import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
@@ -31,5 +32,6 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
 function onlyVin(reply: unknown): string | undefined {
   const vehicles = valueAt(reply, ['vehicles'])
   const vin = Array.isArray(vehicles) && vehicles.length === 1 ? valueAt(vehicles, [0, 'vin']) : undefined
-  return typeof vin === 'string' ? vin : undefined
+  // A store cannot hold every string: a VIN must be as usable as an id.
+  return serviceId(vin)
 }
