@@ -1,5 +1,5 @@
+import type { Answer } from '../answer.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer } from '../http/answers.ts'
 import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'

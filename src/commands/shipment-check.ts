@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { BookedShipment } from '../bookings/settlement.ts'
+import { idAt, shipmentIn } from '../calls/shipment.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { valueAt } from '../mapping/paths.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { openUpstream } from '../service/open.ts'
 import { createService, isSuccess, readJson } from '../service/service.ts'
 import type { Claim } from '../store/store.ts'
+import { scalarText } from '../text/json.ts'
+import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed } from './failures.ts'
 
@@ -18,20 +22,20 @@ export async function checkShipment(
   const reply = await read(claim.tenant, shipment, config)
   if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
   if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for shipment ${shipment}`)
-  const found = shipmentIn(reply)
+  const found = identityIn(reply)
   if (found?.id.toLowerCase() !== shipment.toLowerCase()) {
     throw unconfirmed(`the service answers something else than shipment ${shipment}`)
   }
-  if (found.status === 'canceled') {
+  if (found.status.toLowerCase() === 'canceled') {
     throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
   }
   if (claim.reference !== '' && found.reference !== '' && found.reference !== claim.reference) {
     throw unconfirmed(`shipment ${shipment} has the reference ${found.reference}, and the booking ${claim.reference}`)
   }
-  if (number !== undefined && found.number !== '' && number !== found.number) {
+  if (number !== undefined && found.number !== undefined && number !== found.number) {
     throw unconfirmed(`shipment ${shipment} has the number ${found.number}, not ${number}`)
   }
-  return { shipment: found.id, number: number ?? (found.number || undefined) }
+  return { shipment: found.id, number: number ?? found.number }
 }
 
 function unconfirmed(reason: string): CommandFailed {
@@ -64,15 +68,13 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   }
 }
 
-/** Reads the facts that tell a shipment; undefined where the reply is not one. */
-function shipmentIn(reply: UpstreamReply) {
-  const body = jsonIn(reply)
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
-  const text = (name: string): string => {
-    const value: unknown = Reflect.get(body, name)
-    return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : ''
-  }
-  return { id: text('id'), number: text('number'), status: text('status'), reference: text('external_id') }
+/** Returns what identifies the shipment of a reply; undefined where the reply is not a shipment. */
+function identityIn(reply: UpstreamReply) {
+  const shipment = shipmentIn(jsonIn(reply))
+  if (!shipment) return undefined
+  const { id, body } = shipment
+  const text = (name: string) => shownText(scalarText(valueAt(body, [name])) ?? '', FIELD_LIMIT)
+  return { id, number: idAt(body, 'number'), status: text('status'), reference: text('external_id') }
 }
 
 function jsonIn(reply: UpstreamReply): unknown {

@@ -27,9 +27,13 @@ test('there are cases for every action', () => {
   ])
 })
 
+/** Cases with a status of their own are refused before or after the translation. */
+const isTranslated = ({ request, status, replies, missing }: Case) =>
+  (request !== undefined && status === undefined) || replies !== undefined || missing !== undefined
+
 describe('translated by the catalog alone', () => {
-  test.each(files.map(({ name, action, text }) => [name, action, text] as const))('%s', (_name, action, text) => {
-    const one = readCase(text)
+  const cases = files.map(({ name, action, text }) => [name, action, readCase(text)] as const)
+  test.each(cases.filter(([_name, _action, one]) => isTranslated(one)))('%s', (_name, action, one) => {
     if (one.request !== undefined && one.status === undefined) checkRequest(one, action, one.request)
     checkReply(one, action)
   })
