@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { rootCertificates } from 'node:tls'
 import type { AppDeps } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
@@ -6,6 +7,8 @@ import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
+import { createProve } from './callers/prove.ts'
+import { sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createPerform } from './calls/send.ts'
 import type { Config } from './config/config.ts'
@@ -18,6 +21,7 @@ import type { Settings } from './mapping/settings.ts'
 import { compileNetworks } from './networks.ts'
 import { createCallLog, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { basicPair } from './service/basic.ts'
 import { createService } from './service/service.ts'
 import { createUpstream, type UpstreamTls } from './service/upstream.ts'
 import { createShortcut } from './shortcut.ts'
@@ -84,7 +88,18 @@ export async function openGateway(
   })
   const service = createService(config, upstream)
   const settings = settingsOf(config)
-  const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
+  const prove = createProve(service)
+  const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
+  const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
+  const credentials = openCredentials({
+    config,
+    settings,
+    upstream,
+    prove,
+    addressOf,
+    actions: new Set(catalog.actions.keys()),
+    log,
+  })
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -119,6 +134,7 @@ export async function openGateway(
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
     settings,
     credentials,
+    prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     perform: createPerform(service, turns),
@@ -126,7 +142,10 @@ export async function openGateway(
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
-    log: createCallLog(log),
+    log: createCallLog(log, (incoming) => ({
+      source: addressOf(incoming),
+      client: basicPair(incoming.headers.authorization)?.id,
+    })),
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Caller } from '../callers/credentials.ts'
+import type { Caller } from '../callers/caller.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../http/answers.ts'
 import type { Claim, Claims, NewClaim } from '../store/store.ts'
 import type { Keepsake } from '../xref/xref.ts'
-import { createCredentialHash } from './credential-hash.ts'
+import { createMakers } from './makers.ts'
 import type { BookingRecord } from './record.ts'
 
 /** A booking that is about to be made, and what tells it from others. */
@@ -66,16 +66,20 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   const calls = new Set<Promise<Answer>>()
   /** The calls that send, by their keys. */
   const senders = new Map<string, Promise<void>>()
-  const hashCredential = createCredentialHash()
+  const makers = createMakers()
   let draining = false
 
   const answer: Bookings['once'] = async (booking, make, mayRead) => {
-    const wanted = await newClaim(booking)
+    const { credential } = booking.caller
+    const wanted = newClaim(booking)
     for (;;) {
       await holdLease()
       if (draining) throw shuttingDown()
       const { won, claim } = await take(wanted)
-      if (won) return await announced(claim, send(claim, make))
+      if (won) {
+        if (credential !== undefined) makers.note(claim.handle, credential)
+        return await announced(claim, send(claim, make))
+      }
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
@@ -84,7 +88,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           await waitFor(claim, booking.deadline)
           break
         case 'booked':
-          if (claim.credential !== wanted.credential) await mayRead(claim.shipment)
+          if (credential !== undefined && !makers.isMaker(claim.handle, credential)) await mayRead(claim.shipment)
           return replay(claim)
         case 'unknown':
           throw outcomeUnknown(claim.handle)
@@ -98,7 +102,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     }
   }
 
-  async function newClaim({ caller, reference, vin, idempotencyKey, fields }: Booking): Promise<NewClaim> {
+  function newClaim({ caller, reference, vin, idempotencyKey, fields }: Booking): NewClaim {
     const body = digest(fields)
     const byBody = reference === '' && idempotencyKey === undefined
     const key =
@@ -109,7 +113,8 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       handle: `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`,
       body,
       instance,
-      credential: await hashCredential(caller),
+      // Nothing of a credential is stored (docs/decisions/0016).
+      credential: '',
       reference,
       vin,
       expires: byBody ? now() + dedupeWindowMs : 0,

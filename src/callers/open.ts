@@ -1,7 +1,9 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { readTenants, TenantsFileErrors } from '../config/tenants-file.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Credentials, type CredentialsDeps, clientCredentials, fixedCredentials } from './credentials.ts'
+import type { Credentials, CredentialsDeps } from './caller.ts'
+import { clientCredentials } from './client.ts'
+import { fixedCredentials } from './fixed.ts'
 import { tenantCredentials } from './tenants.ts'
 
 export interface OpenCredentialsDeps extends CredentialsDeps {

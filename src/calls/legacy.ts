@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Bookings, Made } from '../bookings/bookings.ts'
-import type { Caller, Credentials } from '../callers/credentials.ts'
+import type { Caller, Credentials } from '../callers/caller.ts'
+import type { Prove } from '../callers/prove.ts'
 import { GatewayError, problemsInOneLine } from '../errors.ts'
 import type { Answer } from '../http/answers.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
@@ -23,6 +24,7 @@ export interface LegacyDeps {
   /** For whoever has no settings of its own. */
   readonly settings: Settings
   readonly credentials: Credentials
+  readonly prove: Prove
   readonly service: Service
   /** Where the service is for whoever has no address of its own. */
   readonly address: Address
@@ -53,10 +55,17 @@ export async function legacy(
     const deadline = performance.now() + deps.timeoutMs
     const sending: Sending = { caller, account: caller.account, requestId: call.id, deadline }
     if (intake.generation === 2) return await handedBack(intake, endpoint, sending, deps)
+    // Until the service has accepted a credential, nothing is looked up or claimed for it. Getting a quote proves it itself.
+    if (looksUp(intake)) await deps.prove(sending)
     return await translated(intake, incoming, sending, deps)
   } finally {
     leave()
   }
+}
+
+/** Returns whether a call looks into the cross-reference, or claims a booking. */
+function looksUp({ compiled: { action } }: Version1): boolean {
+  return Boolean(action.finds ?? action.recalls ?? action.service.notIdempotent)
 }
 
 function noteCaller(call: Call, caller: Caller | undefined): void {

@@ -1,4 +1,4 @@
-import type { Caller } from '../callers/credentials.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { type Draft, dropAt, placeOf } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request.ts'

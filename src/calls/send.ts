@@ -1,4 +1,4 @@
-import type { Caller } from '../callers/credentials.ts'
+import type { Caller } from '../callers/caller.ts'
 import { GatewayError } from '../errors.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { CompiledAction } from '../mapping/compile.ts'

@@ -55,7 +55,7 @@ export async function auth([verb]: readonly string[]): Promise<number> {
           path: `${account.prefix}/v2/shipments/00000000-0000-4000-8000-000000000000`,
           headers: { accept: 'application/json', 'accept-encoding': 'identity', authorization },
           body: undefined,
-          pool: account.pool,
+          pool: account.pool(),
           deadline,
         }),
       )

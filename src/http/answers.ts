@@ -88,6 +88,7 @@ export function answerOfError(
 /** Writes down what the log line is to say of an error. */
 export function noteError(call: Call, error: GatewayError): void {
   call.error = error.code
+  call.unauthorized = error.status === 401
   call.cause = error.code === 'gateway-failed' ? error.cause : undefined
 }
 

@@ -18,6 +18,8 @@ export interface Call {
   unknownFields: number
   /** What went wrong, as its code. */
   error: string | undefined
+  /** Whether the credential was missing or refused, whatever status the answer has. */
+  unauthorized: boolean
   /** What was thrown, where it was a fault of the gateway. */
   cause: unknown
 }
@@ -46,6 +48,7 @@ export function beginCall(incoming: IncomingMessage, route: string): Call {
     errorStatus: undefined,
     unknownFields: 0,
     error: undefined,
+    unauthorized: false,
     cause: undefined,
   }
 }

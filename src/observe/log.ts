@@ -42,8 +42,17 @@ function batched(): DestinationStream & { readonly flush: (done: () => void) => 
 /** Writes the one line of a call: no body, no header, no query, nothing that a caller could have put a secret into. */
 export type CallLog = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Makes the writer of call lines. */
-export function createCallLog(log: Logger): CallLog {
+/** Where a call comes from, and the client id that it names. */
+export type Origin = (incoming: IncomingMessage) => { readonly source: string; readonly client: string | undefined }
+
+const UNAUTHORIZED = 401
+
+/** Makes the writer of call lines; only the line of a refused credential tells where the call came from. */
+export function createCallLog(log: Logger, originOf: Origin): CallLog {
+  const whence = (incoming: IncomingMessage) => {
+    const { source, client } = originOf(incoming)
+    return { source, client: plain(client) }
+  }
   return (call, incoming, status) => {
     const line = {
       id: call.id,
@@ -52,11 +61,21 @@ export function createCallLog(log: Logger): CallLog {
       action: call.action,
       status,
       ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
-      tenant: call.tenant,
+      tenant: plain(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       error: call.error,
+      ...((call.unauthorized || status === UNAUTHORIZED) && whence(incoming)),
     }
     if (call.cause === undefined) log.info(line, 'call')
     else log.error({ ...line, err: call.cause }, 'call failed')
   }
+}
+
+const ID_LIMIT_CHARACTERS = 64
+const PLAIN = /^[\x20-\x7e]*$/
+
+/** An id that callers choose, bounded and without anything that a terminal obeys. */
+function plain(id: string | undefined): string | undefined {
+  if (id === undefined || (id.length <= ID_LIMIT_CHARACTERS && PLAIN.test(id))) return id
+  return id.slice(0, ID_LIMIT_CHARACTERS).replace(/[^\x20-\x7e]/g, '?')
 }
