@@ -50,7 +50,10 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   function start(name: string, source: Source): void {
     running += 1
     source.running += 1
-    // Its next turn comes after everybody else's.
+    goLast(name, source)
+  }
+
+  function goLast(name: string, source: Source): void {
     sources.delete(name)
     sources.set(name, source)
   }
@@ -58,6 +61,8 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   function stop(name: string, source: Source): void {
     running -= 1
     source.running -= 1
+    // Others may have come since it began.
+    goLast(name, source)
     forget(name, source)
     startNext()
   }

@@ -49,10 +49,6 @@ const UNAUTHORIZED = 401
 
 /** Makes the writer of call lines; only the line of a refused credential tells where the call came from. */
 export function createCallLog(log: Logger, originOf: Origin): CallLog {
-  const whence = (incoming: IncomingMessage) => {
-    const { source, client } = originOf(incoming)
-    return { source, client: plain(client) }
-  }
   return (call, incoming, status) => {
     const line = {
       id: call.id,
@@ -64,9 +60,11 @@ export function createCallLog(log: Logger, originOf: Origin): CallLog {
       tenant: plain(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       error: call.error,
-      ...((call.unauthorized || status === UNAUTHORIZED) && whence(incoming)),
     }
-    if (call.cause === undefined) log.info(line, 'call')
+    if (call.unauthorized || status === UNAUTHORIZED) {
+      const { source, client } = originOf(incoming)
+      log.info({ ...line, source, client: plain(client) }, 'call')
+    } else if (call.cause === undefined) log.info(line, 'call')
     else log.error({ ...line, err: call.cause }, 'call failed')
   }
 }

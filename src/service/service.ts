@@ -102,8 +102,11 @@ export function createService(config: Config, upstream: Upstream): Service {
     // Calls that may well be refused say little of the service, unless there are no others.
     const counts = isProven || performance.now() - about.acceptedAt > ACCEPTED_LATELY_MS
     const once = () => about.circuit(() => authorized(deadline, attempt), counts)
-    const retry = isProven ? about.retry : about.retryUnproven
-    const reply = await (isRepeatable(method, path) ? retry(once, deadline) : once())
+    const again = isProven
+      ? about.retry
+      : (attempt: typeof once) =>
+          about.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
+    const reply = await (isRepeatable(method, path) ? again(once, deadline) : once())
     if (accepts(method, path, reply.status)) {
       about.acceptedAt = performance.now()
       standing.accepted()
@@ -132,6 +135,8 @@ export function createService(config: Config, upstream: Upstream): Service {
 
 /** For so long after an accepted call, calls of unproven credentials do not count for the circuit. */
 const ACCEPTED_LATELY_MS = 60_000
+/** A call of an unproven credential is not tried again after this: it may hold one of few connections. */
+const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
 /** To a read of a shipment these are answers: the service looked for it, and so it accepted the credential. */
 const LOOKED_FOR = new Set([404, 410])

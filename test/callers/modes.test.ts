@@ -80,6 +80,26 @@ test.each([
   expect(edge.sandbox.requests).toEqual([])
 })
 
+test('a wrong credential is called wrong, and a missing one missing', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')])
+  const house = await openHouse()
+  const words = async (to: typeof house, authorization: string) => {
+    const { json, headers } = await quote(to, { authorization })
+    expect(headers.get('www-authenticate')).toMatch(/^Basic /)
+    return json.Message
+  }
+  for (const credential of [basic('acme-legacy', 'wrong'), basic('nobody', 'wrong')]) {
+    expect(await words(edge, credential)).toMatch(/Client ID or the Client Secret is wrong/)
+    expect(await words(house, credential)).toMatch(/service does not accept the credential/)
+  }
+  for (const to of [edge, house]) {
+    expect(await words(to, '')).toMatch(/^No credential was sent\. Send the Client ID/)
+    for (const unread of ['Bearer abc', 'Digest username="x"', 'Basic !!!', basic('', 'secret')]) {
+      expect(await words(to, unread)).toMatch(/holds no Basic credential\. Send the Client ID/)
+    }
+  }
+})
+
 test('passed-through calls of nobody are refused too, and so is a token', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
   for (const authorization of [basic('acme-legacy', 'wrong'), '', 'Bearer own']) {
