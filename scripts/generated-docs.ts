@@ -1,24 +1,29 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { renderDocs } from '../bench/compare/report.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
 import { configurationTables } from './configuration-table.ts'
 import { errorTable } from './error-table.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
+import { messagePage } from './message-table.ts'
 
-/** Every document that is generated, or has generated parts, by its path, as it should be. */
+/** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
+  const catalog = await loadMappings()
   return new Map([
-    ['docs/mapping-reference.md', mappingReference(await loadMappings()).replace(/\n{3,}/g, '\n\n')],
+    ['docs/mapping-reference.md', mappingReference(catalog).replace(/\n{3,}/g, '\n\n')],
+    ['docs/messages.md', messagePage(catalog)],
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
+    ...renderDocs(),
     ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errorTable())],
   ])
 }
 
-/** A document with its generated part, between two comments, written anew. */
+/** Returns a document with a new generated part, which stands between two comments. */
 function withPart(root: string, path: string, name: string, part: string): string {
   const text = readFileSync(join(root, path), 'utf8')
   const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end of ${name} -->`]

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { rootCertificates } from 'node:tls'
-import type { AppDeps } from './app.ts'
+import { createAdmin } from './admin.ts'
+import { type AppDeps, createApp } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
@@ -10,25 +9,26 @@ import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
 import { sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
-import { createPerform } from './calls/send.ts'
+import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
+import { translationSettings } from './config/translation-settings.ts'
+import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
-import type { Settings } from './mapping/settings.ts'
 import { compileNetworks } from './networks.ts'
-import { createCallLog, type Logger } from './observe/log.ts'
+import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { basicPair } from './service/basic.ts'
+import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
-import { createUpstream, type UpstreamTls } from './service/upstream.ts'
-import { createShortcut } from './shortcut.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
 
-/** What a gateway is opened with, besides its configuration. */
+/** What a gateway is opened with besides its configuration. */
 export interface GatewayParts {
   readonly catalog: Catalog
   readonly store: Store
@@ -36,39 +36,37 @@ export interface GatewayParts {
   /** @default Date.now */
   readonly now?: () => number
   /**
-   * Where the admin listener listens; 0 is any free port.
+   * The port of the admin listener; 0 is any free port.
    * @default `ADMIN_PORT`, where 0 turns the listener off
    */
   readonly adminPort?: number
-  /** @default a process that is alone */
+  /**
+   * Collects the metrics of all processes.
+   * @default this is the only process
+   */
   readonly shareMetrics?: MetricsOptions['share']
-  /** @default those of a process that is alone */
-  readonly turns?: KeyedMutex
+  /**
+   * Serializes the updates of one shipment, over all processes.
+   * @default this is the only process
+   */
+  readonly mutex?: KeyedMutex
+  /** Of both listeners. @default LISTENER_TIMEOUTS */
+  readonly timeouts?: ListenerTimeouts
 }
 
-/** A gateway that serves. */
+/** A gateway that is open. */
 export interface Gateway {
   readonly url: string
-  /** Undefined where the admin listener is turned off. */
+  /** Undefined if the admin listener is turned off. */
   readonly adminUrl: string | undefined
-  /** Not ready any more, finishes what is under way, closes. The store is the caller's to close. */
+  /** Takes no more calls, finishes those in flight, and closes. The store stays open: the caller opened it. */
   readonly close: () => Promise<void>
 }
 
-/** The part of the configuration that translations depend on. */
-export function settingsOf(config: Config): Settings {
-  return {
-    transport_type: config.DEFAULT_TRANSPORT_TYPE,
-    vehicle_type: config.DEFAULT_VEHICLE_TYPE,
-    send_quote_id: config.SEND_QUOTE_ID,
-    shipment_number: config.SHIPMENT_NUMBER,
-  }
-}
-
-/** The age of facts is looked at on every use; this only makes room. */
+/** Every use of a quote checks its age; this only frees the space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/** Builds the house and opens its doors. */
+/** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
   config: Config,
   {
@@ -78,16 +76,13 @@ export async function openGateway(
     now = Date.now,
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
-    turns = createKeyedMutex(),
+    mutex = createKeyedMutex(),
+    timeouts = LISTENER_TIMEOUTS,
   }: GatewayParts,
 ): Promise<Gateway> {
-  const upstream = createUpstream({
-    connections: config.UPSTREAM_CONNECTIONS,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    tls: upstreamTls(config),
-  })
+  const upstream = openUpstream(config)
   const service = createService(config, upstream)
-  const settings = settingsOf(config)
+  const settings = translationSettings(config)
   const prove = createProve(service)
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
@@ -123,7 +118,7 @@ export async function openGateway(
   const forgetting = setInterval(() => {
     store
       .forget(now() - config.QUOTE_MEMORY)
-      .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
+      .catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
   const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
   let draining = false
@@ -137,12 +132,13 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    perform: createPerform(service, turns),
+    send: createSendPlan(service, mutex),
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
-    log: createCallLog(log, (incoming) => ({
+    readerTimeoutMs: timeouts.replyMs,
+    logCall: createLogCall(log, (incoming) => ({
       source: addressOf(incoming),
       client: basicPair(incoming.headers.authorization)?.id,
     })),
@@ -156,18 +152,14 @@ export async function openGateway(
     draining = true
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
-    // A caller that hung up is no connection to wait for, but its booking is.
+    // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
     await leases.end()
     credentials.close()
     await upstream.close()
   }
   try {
-    const house = {
-      shortcut: createShortcut(deps),
-      loadMap: async () => (await import('./app.ts')).createApp(deps),
-    }
-    const door = await listen(house, {
+    const listener = await listen(createRequestHandler(createApp(deps)), {
       host: config.HOST,
       port: config.PORT,
       maxInFlight: config.MAX_IN_FLIGHT,
@@ -175,18 +167,21 @@ export async function openGateway(
       sourceConnections: config.SOURCE_CONNECTIONS,
       isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
       tls: tlsOf(config, log),
+      timeouts,
       log,
     })
-    open.push(door)
+    open.push(listener)
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(
-            { loadMap: async () => (await import('./admin.ts')).createAdmin({ ready, store, metrics }) },
-            { host: config.ADMIN_HOST, port: adminPort, log },
-          )
+        : await listen(createRequestHandler(createAdmin({ ready, store, metrics })), {
+            host: config.ADMIN_HOST,
+            port: adminPort,
+            timeouts,
+            log,
+          })
     if (admin) open.push(admin)
-    return { url: door.url, adminUrl: admin?.url, close }
+    return { url: listener.url, adminUrl: admin?.url, close }
   } catch (error) {
     await close()
     throw error
@@ -197,14 +192,6 @@ function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
   if (version === '1.0' || version === '1.1')
-    log.warn(`TLS ${version} is spoken to whoever asks for it; it protects nothing`)
+    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
   return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
-}
-
-function upstreamTls({ V2_CA_FILE: ca, V2_CERT_FILE: cert, V2_KEY_FILE: key }: Config): UpstreamTls {
-  return {
-    ...(ca !== undefined && { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
-  }
 }

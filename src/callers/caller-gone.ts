@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { Turn } from './fair-queue.ts'
 
 /** Waits for a turn for as long as the caller does; throws if the caller hangs up first. */
 export async function turnOf({ socket }: IncomingMessage, turn: Turn): Promise<void> {
-  const hungUp = () => turn.settle(new GatewayError('caller-gone', 'The caller hung up; nothing was sent.'))
+  const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
   if (socket.destroyed) hungUp()
   const forget = onClose(socket, hungUp)
   try {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
-import { CHALLENGE, GatewayError } from '../errors.ts'
+import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { type Account, type AccountOptions, openAccount } from '../service/account.ts'
 import type { Upstream } from '../service/upstream.ts'
@@ -79,10 +79,7 @@ export function accountAt(
 
 /** Refuses a call for a token of the gateway's own credential. */
 export function refuseTokens({ url = '' }: IncomingMessage): void {
-  if (!asksForToken(url)) return
-  const message =
-    'This gateway gives no tokens. Send the calls without one: the gateway authenticates them at the service.'
-  throw new GatewayError('token-not-given', message)
+  if (asksForToken(url)) throw gatewayError('token-not-given', {})
 }
 
 /** The passage of a call on an account that the operator gave to the gateway. */
@@ -95,18 +92,15 @@ export function asksForToken(url: string): boolean {
   return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
 }
 
-const HOW = 'Send the Client ID and the Client Secret as HTTP Basic authentication.'
-
 /** The error of a call without a credential that can be read. */
 export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {
-  const what = authorization ? 'The Authorization header holds no Basic credential.' : 'No credential was sent.'
-  return new GatewayError('credential-missing', `${what} ${HOW}`, { headers: { 'WWW-Authenticate': CHALLENGE } })
+  const name = authorization ? 'credential-missing/unreadable' : 'credential-missing'
+  return gatewayError(name, {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
 }
 
 /** The error of a call with a credential that is wrong: an unknown id and a wrong secret look the same. */
 export function wrongCredential(): GatewayError {
-  const message = 'The Client ID or the Client Secret is wrong. Check both.'
-  return new GatewayError('credential-wrong', message, { headers: { 'WWW-Authenticate': CHALLENGE } })
+  return gatewayError('credential-wrong', {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
 }
 
 /** Returns whether a call brings a token of its own. */

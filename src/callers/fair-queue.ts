@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 
 /** A place in the queue. */
 export interface Turn {
@@ -161,15 +161,7 @@ function once(work: () => void): () => void {
   }
 }
 
-const RETRY_AFTER_SECONDS = 5
+const LATER = { headers: { 'Retry-After': '5' } } as const
 
-function overloaded(): GatewayError {
-  const message = 'Too many credentials are being checked. Nothing was sent; try again in a few seconds.'
-  return new GatewayError('overloaded', message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } })
-}
-
-function tooMany(): GatewayError {
-  const message =
-    'Too many credentials of this address are being checked. Nothing was sent; try again in a few seconds.'
-  return new GatewayError('too-many-calls', message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } })
-}
+const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
+const tooMany = () => gatewayError('too-many-calls/credentials', {}, LATER)

@@ -1,18 +1,16 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Account } from '../service/account.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { timeAsked } from '../service/retries.ts'
 import type { Sending, Service } from '../service/service.ts'
+import { NO_SHIPMENT } from '../service/standing.ts'
 
 /**
  * Asks the service whether it accepts a credential, with a read that can do no harm; throws if it does not, or does not
  * say. Undefined where that is known already.
  */
 export type Prove = (sending: Pick<Sending, 'account' | 'deadline' | 'requestId'>) => Promise<void> | undefined
-
-/** Nothing has this id, so that reading it changes nothing and shows nothing. */
-export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'
 
 /** Makes the proof of credentials; calls of one credential at a time share one. */
 export function createProve(service: Pick<Service, 'send'>): Prove {
@@ -43,18 +41,15 @@ export function createProve(service: Pick<Service, 'send'>): Prove {
 }
 
 const RETRY_AFTER_SECONDS = '5'
-const NOT_SAID = 'The service does not say now whether it accepts the credential; nothing was sent. Try again later.'
 
 function notSaid(cause: unknown): GatewayError {
-  return new GatewayError('service-unavailable', NOT_SAID, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } })
+  return gatewayError('service-unavailable/proof', {}, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } })
 }
 
 function undecided(reply: UpstreamReply): GatewayError {
   // Asked too often, the service says so in its own words.
   if (reply.status === 429) return refusal(reply)
   const later = timeAsked(reply.headers) ?? RETRY_AFTER_SECONDS
-  return new GatewayError('service-unavailable', NOT_SAID, {
-    serviceStatus: reply.status,
-    headers: { 'Retry-After': later },
-  })
+  const details = { serviceStatus: reply.status, headers: { 'Retry-After': later } }
+  return gatewayError('service-unavailable/proof', {}, details)
 }

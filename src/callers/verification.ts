@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import { type BasicPair, basicOf } from '../service/basic.ts'
 import type { Caller, CredentialsDeps } from './caller.ts'
 import { turnOf } from './caller-gone.ts'
@@ -129,8 +129,4 @@ async function matching(secret: string, candidates: readonly Candidate[]): Promi
   return undefined
 }
 
-function tooManyGuesses(): GatewayError {
-  const message =
-    'Too many wrong credentials came from this address. Check the Client ID and the secret, and wait a minute.'
-  return new GatewayError('too-many-calls', message, { headers: { 'Retry-After': '60' } })
-}
+const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, { headers: { 'Retry-After': '60' } })

@@ -1,8 +1,9 @@
 import type { Endpoint } from '../mapping/catalog.ts'
+import { isBelowVersion2 } from './version-2-path.ts'
 
 /**
- * The wing of the house that a request is for, as the path that `app.ts` routes on. Each wing has its own prefix, so
- * that no path of a caller can stand for a route of another wing.
+ * The path that `app.ts` routes a request by. Each kind of route has its own prefix, which keeps a caller's path from
+ * standing for a route of another kind.
  */
 export type Route =
   | `/legacy${string}`
@@ -12,7 +13,7 @@ export type Route =
   | '/service'
   /** The service's token endpoint, passed through as well. */
   | '/token'
-  /** Refused: it does not decode, or would mean one thing here and another at the service. */
+  /** Refused: the path does not decode, or would mean one thing here and another at the service. */
   | '/unreadable'
 
 /** Decides the route of a request once, on its decoded path. */
@@ -22,41 +23,34 @@ export type Router = (target: string) => Route
 export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths: readonly string[]): Router {
   const known = new Map<string, string>()
   for (const basePath of basePaths) {
-    for (const [path, endpoint] of endpoints) known.set(basePath.toLowerCase() + path, endpoint.path)
+    for (const [path, endpoint] of endpoints) known.set(looseKey(basePath + path), endpoint.path)
   }
   return (target) => {
-    const path = pathOf(target)
-    if (path === undefined) return '/unreadable'
-    const legacy = known.get(looseKey(path))
+    const query = target.indexOf('?')
+    const raw = query === -1 ? target : target.slice(0, query)
+    const path = decoded(raw)
+    if (path === undefined || CONTROL.test(path)) return '/unreadable'
+    const key = looseKey(path)
+    const legacy = known.get(key)
     if (legacy !== undefined) return `/legacy${legacy}`
     if (path.startsWith(DRY_RUN)) {
-      const rehearsed = known.get(looseKey(path.slice(DRY_RUN.length - 1)))
-      return rehearsed === undefined ? `/own${path}` : `/dry-run${rehearsed}`
+      const explained = known.get(key.slice(DRY_RUN.length - 1))
+      return explained === undefined ? `/own${path}` : `/dry-run${explained}`
     }
     if (path === '/oauth2/token') return '/token'
-    return path.startsWith('/v2/') ? '/service' : `/own${path}`
+    if (!path.startsWith('/v2/')) return `/own${path}`
+    return isBelowVersion2(raw) ? '/service' : '/unreadable'
   }
 }
 
 const DRY_RUN = '/dry-run/'
-
-/** Legacy names match without regard to case, with or without a trailing slash. */
-function looseKey(path: string): string {
-  const key = path.toLowerCase()
-  return key.endsWith('/') ? key.slice(0, -1) : key
-}
-
 const CONTROL = /\p{Cc}/u
 
-/**
- * The path of a request target, decoded once; undefined where it does not decode, holds control characters, or would
- * leave `/v2/` once its dot segments are resolved.
- */
-function pathOf(target: string): string | undefined {
-  const query = target.indexOf('?')
-  const path = decoded(query === -1 ? target : target.slice(0, query))
-  if (path === undefined || CONTROL.test(path)) return undefined
-  return path.startsWith('/v2/') && !resolve(path).startsWith('/v2/') ? undefined : path
+/** Legacy names match without regard to case, with or without a trailing slash, with repeated slashes as one. */
+function looseKey(path: string): string {
+  const single = path.includes('//') ? path.replace(/\/{2,}/g, '/') : path
+  const key = single.toLowerCase()
+  return key.endsWith('/') ? key.slice(0, -1) : key
 }
 
 function decoded(raw: string): string | undefined {
@@ -66,14 +60,4 @@ function decoded(raw: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** A path without its dot segments (RFC 3986, 5.2.4); a backslash counts as a slash, as it does for many servers. */
-function resolve(path: string): string {
-  const kept: string[] = []
-  for (const segment of path.split(/[\\/]/).slice(1)) {
-    if (segment === '..') kept.pop()
-    else if (segment !== '.') kept.push(segment)
-  }
-  return `/${kept.join('/')}`
 }

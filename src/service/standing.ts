@@ -10,3 +10,6 @@ export interface Standing {
 
 /** The standing of a credential that the operator gave to the gateway. */
 export const trusted: Standing = { isProven: () => true, accepted: () => {}, refused: () => {} }
+
+/** An id that no shipment has: a read of it changes nothing and shows nothing, but that the credential is accepted. */
+export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'

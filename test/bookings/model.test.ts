@@ -7,12 +7,13 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { settingsOf } from '../../src/gateway.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { type House, openHouse, post } from '../gateway.ts'
+import { runs } from '../size.ts'
 import {
   book,
   creations,
@@ -31,7 +32,6 @@ import {
  * every answer foretold; then all at once, with what must hold however they interleave.
  */
 
-const ALL = process.env['TRANSLOAD_TESTS'] === 'all'
 const LONG_MS = 180_000
 const KEYS = 3
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
@@ -81,7 +81,13 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
     // Who settles looks at the service first.
     const found = shipments(one, claim.reference).find(({ vehicles }) => vehicles[0]?.vin === claim.vin)
     const settlement = found ? { shipment: found.id, number: found.number } : 'not-booked'
-    const deps = { store: stores[0], catalog, settings: settingsOf(one.config), instance: 'operator', now: Date.now }
+    const deps = {
+      store: stores[0],
+      catalog,
+      settings: translationSettings(one.config),
+      instance: 'operator',
+      now: Date.now,
+    }
     await settle(claim, settlement, deps)
   }
   return { houses: [one, other], store: stores[0], operator }
@@ -185,7 +191,7 @@ describe('one call after the other', () => {
           expect(shipments(first, reference)).toHaveLength(entry.live)
         }
       }),
-      { numRuns: ALL ? 400 : 40 },
+      { numRuns: runs(25, 400) },
     )
   })
 })
@@ -295,7 +301,7 @@ describe('all at once', () => {
         }
         first.sandbox.requests.splice(0, first.sandbox.requests.length, ...first.sandbox.requests.filter(isCreation))
       }),
-      { numRuns: ALL ? 200 : 15 },
+      { numRuns: runs(12, 200) },
     )
     expect(counted.unknown).toBeGreaterThan(0)
     expect(counted.booked).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { NO_SHIPMENT } from '../../src/callers/prove.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
+import { NO_SHIPMENT } from '../../src/service/standing.ts'
 import { basic, get, type House, openHouse, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'

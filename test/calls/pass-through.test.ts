@@ -39,7 +39,8 @@ describe('a request', () => {
     '/v2/shipments',
     '/v2/',
     '/v2/quote?pickup=10314&pickup=2&x=%2F..%2f&empty=&flag&sp=a+b%20c',
-    '/v2/a//b/./c/../d/?',
+    '/v2/a//b/...c/..d/e../?',
+    '/v2//',
     '/v2/%41%2fb%3Fc%252e',
     "/v2/!$&'()*+,;=:@|^~[]",
     '/v2/x?a=?b=#c',
@@ -181,7 +182,18 @@ describe('a request', () => {
     '/v2/x%2f..%2f..%2fadmin',
     '/v2/../oauth2/token',
     '/v2/%2e%2e/v2x/',
-  ])('that would leave /v2/, such as %s, is 400', async (target) => {
+    '/v2/a%2fb/../../x',
+    '/v2/a%5cb/../../x',
+    '/v2//../x',
+    '/v2/..;/x',
+    '/v2/..;a=b/x',
+    '/v2/%252e%252e/x',
+    '/v2/a/../b',
+    '/v2/.',
+    '/v2/a#/../x',
+    '/v2/a%250ab',
+    '/v2%2fx',
+  ])('that could leave /v2/, such as %s, is 400', async (target) => {
     const { house, service } = await houseBeforeRecorder()
     const reply = await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
     expect(reply.status).toBe(400)
@@ -525,9 +537,9 @@ describe('when something breaks', () => {
   })
 
   test('a caller that hangs up while it reads ends the reply', async () => {
-    const gone = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<{ readonly finished: boolean }>()
     const service = await openService((_, outgoing) => {
-      outgoing.once('close', gone.resolve)
+      outgoing.once('close', () => gone.resolve({ finished: outgoing.writableFinished }))
       Readable.from(
         (function* () {
           for (;;) yield Buffer.alloc(65_536, 'x')
@@ -539,7 +551,7 @@ describe('when something breaks', () => {
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await wire.until(/xxxx/)
     wire.hangUp()
-    await gone.promise
+    expect(await gone.promise).toEqual({ finished: false })
   })
 
   test('a body on a connection is read even if nobody wants it', async () => {

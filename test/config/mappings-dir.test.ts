@@ -54,7 +54,7 @@ export default ({ vocabulary, codecs, codec, actions }: Toolbox) => {
     family: 'shipment',
     legacy: { method: 'POST', paths: ['/getState.php'], actionNames: 'any' },
     service: { method: 'GET', path: '/v2/shipments/{shipment_id}' },
-    finds: { kind: 'shipment', by: ['RefNo.'] },
+    target: { kind: 'shipment', namedBy: ['RefNo.'] },
     request: [ref('RefNo.', 'names the shipment'), ...v1Only(['Lang'], 'there is one language')],
     reply: [
       move('Id', 'id', codecs.text),
@@ -94,7 +94,7 @@ describe('modules of an operator', () => {
     expect(unnamed.json).toEqual({ Message: expect.stringContaining('RefNo.'), TransportationBooked: 'No' })
   })
 
-  test('what is no module is left alone', async () => {
+  test('files that are not modules are ignored', async () => {
     const folder = folderWith({ 'readme.md': '# no module', 'types.d.ts': 'nonsense', 'notes.json': '{}' })
     mkdirSync(join(folder, 'drafts'))
     expect([...(await loadMappings(folder)).actions.keys()]).toEqual([...(await loadMappings()).actions.keys()])
@@ -104,7 +104,7 @@ describe('modules of an operator', () => {
     [
       'no default export',
       { 'a.js': 'export const action = {}' },
-      ['/a.js: the default export is neither an action, nor a list of actions, nor a function that gives one'],
+      ['/a.js: the default export is not an action, a list of actions, or a function that returns them'],
     ],
     [
       'a function that fails',
@@ -118,7 +118,7 @@ describe('modules of an operator', () => {
       },
       [
         '/a.mjs: quote.get: family: must be quote or shipment',
-        '/a.mjs: quote.get: example: must hold a request and a reply',
+        '/a.mjs: quote.get: example: must have a request and a reply',
       ],
     ],
     [
@@ -130,33 +130,40 @@ describe('modules of an operator', () => {
         }`,
       },
       [
-        'quote.get: request row "move CSR. → pickup.agent": CSR. is claimed twice (already as CSR)',
-        'quote.get: request row "move CSR. → pickup.agent": pickup.agent is nested with pickup',
+        'quote.get: request row "move CSR. → pickup.agent": CSR. is covered twice (already as CSR)',
+        'quote.get: request row "move CSR. → pickup.agent": pickup.agent overlaps pickup',
       ],
+    ],
+    [
+      'a constructor that was renamed',
+      { 'a.js': `export default ({ vocabulary: { say, has } }) => say('Message', [has('number', 'It is {number}.')])` },
+      ['/a.js: cannot be loaded: the constructor has is now ifPresent'],
     ],
     [
       'two modules for one action',
       { 'a.js': MORE_PATHS, 'b.js': MORE_PATHS },
       ['quote.get: two actions have this name'],
     ],
-  ])('%s is a mistake', async (_what, files, mistakes) => {
+  ])('%s is an error', async (_what, files, mistakes) => {
     expect(await mistakesOf(files)).toEqual(mistakes)
   })
 
-  test('mistakes of several modules are listed at once', async () => {
+  test('errors of several modules are reported at once', async () => {
     const mistakes = await mistakesOf({ 'a.js': 'export default 5', 'b.js': 'export default [', 'c.js': MORE_PATHS })
     expect(mistakes).toHaveLength(2)
     expect(mistakes[0]).toMatch(/^\/a\.js: the default export/)
     expect(mistakes[1]).toMatch(/^\/b\.js: cannot be loaded: ./)
   })
 
-  test('a folder that is not there is a mistake', async () => {
-    await expect(loadMappings(join(newFolder('gone'), 'no-such-folder'))).rejects.toThrow(/MAPPINGS_DIR cannot be read/)
+  test('a missing folder is an error', async () => {
+    await expect(loadMappings(join(newFolder('gone'), 'no-such-folder'))).rejects.toThrow(
+      /MAPPINGS_DIR names \S+no-such-folder, which cannot be read as a folder \(ENOENT\)/,
+    )
   })
 })
 
 describe('lookups of an operator', () => {
-  test('a vehicle type is added, and one that ships is overruled', async () => {
+  test('a vehicle type is added, and one of a shipped table is replaced', async () => {
     const lookups = { vehicle_types: { 'FLAT BED RIG': 'truck_ext', SUV: 'van' } }
     const house = await openHouse({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
     const type = async (fields: object) => {
@@ -193,7 +200,7 @@ describe('lookups of an operator', () => {
       '/getShippingQuote.php: the ActionName Get Rate means both quote.get and quote.approve',
     ],
     [{ vehicle_types: { '---': 'car' } }, 'table vehicle_types: a phrase of a lookup table has no words'],
-  ])('%j is a mistake', async (lookups, mistake) => {
+  ])('%j is an error', async (lookups, mistake) => {
     await expect(loadMappings(undefined, lookups)).rejects.toMatchObject({
       mistakes: expect.arrayContaining([mistake]),
     })
@@ -213,7 +220,7 @@ describe('transload check', () => {
     expect(out).toContain('8 actions at 9 legacy paths')
   })
 
-  test('ends with 78 and a line for each mistake of the modules', async () => {
+  test('ends with 78 and a line for each error of the modules', async () => {
     const folder = folderWith({
       'a.js': `export default ({ actions }) => ({ ...actions['quote.get'], request: [{ kind: 'mvoe' }] })`,
       'b.ts': 'export default function (: string',
@@ -222,8 +229,8 @@ describe('transload check', () => {
     const { code, out, err } = await check({ MAPPINGS_DIR: folder })
     expect({ code, out }).toEqual({ code: 78, out: '' })
     expect(err.split('\n')).toEqual([
-      'transload: 3 to mend before it can start',
-      `  ${folder}/a.js: quote.get: request[0].kind: is no row: use the constructors`,
+      'transload: 3 configuration errors',
+      `  ${folder}/a.js: quote.get: request[0].kind: is not a row; use the constructors`,
       expect.stringContaining(`  ${folder}/b.ts: cannot be loaded: `),
       `  ${folder}/c.js: cannot be loaded: no luck`,
       '',
@@ -234,10 +241,13 @@ describe('transload check', () => {
     const unread = await check({ LOOKUPS_FILE: lookupsFile('{') })
     expect(unread).toMatchObject({
       code: 78,
-      err: expect.stringContaining('LOOKUPS_FILE names a file that cannot be read'),
+      err: expect.stringMatching(/ LOOKUPS_FILE names \S+, which is not JSON/),
     })
     const unknown = await check({ LOOKUPS_FILE: lookupsFile({ vehicles: {} }) })
-    expect(unknown).toMatchObject({ code: 78, err: expect.stringContaining('vehicles') })
+    expect(unknown).toMatchObject({
+      code: 78,
+      err: expect.stringContaining('in which there is an unknown key vehicles'),
+    })
     const noAction = await check({ LOOKUPS_FILE: lookupsFile({ actions: { Refresh: 'quote.refresh' } }) })
     expect(noAction).toMatchObject({ code: 78, err: expect.stringContaining('quote.refresh, which is no action') })
   })

@@ -186,7 +186,7 @@ const TARGETS: readonly Case[] = [
   ['out of /v2/ with everything escaped', at('/v2/%2e%2e%2fadmin'), [400], KEPT],
   ['out of /v2/ with a backslash', at('/v2/..\\admin'), [400], CLOSED],
   ['out of /v2/ with an escaped backslash', at('/v2/..%5cadmin'), [400], KEPT],
-  ['out of /v2/ and back', at('/v2/../v2/x'), [404], KEPT, ['GET /v2/../v2/x']],
+  ['out of /v2/ and back', at('/v2/../v2/x'), [400], KEPT],
   ['overlong UTF-8', at('/v2/%c0%ae%c0%ae/admin'), [400], KEPT],
   ['a surrogate', at('/v2/%ed%a0%80'), [400], KEPT],
   ['into /v2/ from above', at('/x/../v2/nothing'), [404], KEPT],

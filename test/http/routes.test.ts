@@ -34,6 +34,10 @@ describe('a legacy path', () => {
     '/%67etShippingQuote%2Ephp',
     '/quotes%2fgetShippingQuoteWTS.php',
     '/getShippingQuote.php?x=/v2/',
+    '//getShippingQuote.php',
+    '//quotes/getShippingQuote.php',
+    '/quotes///getShippingQuote.php//',
+    '/quotes%2f%2fgetShippingQuote.php',
   ]
   test.each(spellings)('%s is served', async (path) => {
     const house = await openHouse()
@@ -43,10 +47,9 @@ describe('a legacy path', () => {
   })
 
   test.each([
-    '/getShippingQuote.php//',
-    '//getShippingQuote.php',
-    '/quotes//getShippingQuote.php',
     '/api/getShippingQuote.php',
+    '//api/getShippingQuote.php',
+    '//example.com/getShippingQuote.php',
     '/quotes/quotes/getShippingQuote.php',
     '/getShippingQuote',
     '/getShippingQuote.php5',

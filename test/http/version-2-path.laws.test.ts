@@ -1,0 +1,182 @@
+import { posix, win32 } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createRouter } from '../../src/http/routing.ts'
+import { isBelowVersion2 } from '../../src/http/version-2-path.ts'
+import { runs } from '../size.ts'
+
+const RUNS = runs(2_000, 20_000)
+const NIGHT_MS = 3_600_000
+
+/** Decodes what is an escape and leaves the rest. */
+const lenient = (path: string) =>
+  path.replace(/%([\da-f]{2})/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
+const untilStable = (path: string): string => {
+  const next = lenient(path)
+  return next === path ? path : untilStable(next)
+}
+
+/** RFC 3986, 5.2.4, over any separator. */
+function resolved(path: string, separator: RegExp = /\//): string {
+  const kept: string[] = []
+  for (const segment of path.split(separator).slice(1)) {
+    if (segment === '..') kept.pop()
+    else if (segment !== '.') kept.push(segment)
+  }
+  return `/${kept.join('/')}`
+}
+
+const withoutParameters = (path: string) => path.replace(/;[^/\\]*/g, '')
+const oneSlash = (path: string) => path.replace(/[\\/]+/g, '/')
+
+/** How servers, proxies and libraries find out what a path means. */
+const NORMALISERS: Readonly<Record<string, (path: string) => string>> = {
+  'no decoding': resolved,
+  'decoded once': (path) => resolved(lenient(path)),
+  'decoded twice': (path) => resolved(lenient(lenient(path))),
+  'decoded until nothing changes': (path) => resolved(untilStable(path)),
+  'resolved, decoded, resolved': (path) => resolved(lenient(resolved(path))),
+  'backslashes are slashes': (path) => resolved(lenient(path), /[\\/]/),
+  'parameters are cut off first': (path) => resolved(withoutParameters(lenient(path))),
+  'parameters are cut off, then decoded': (path) => resolved(lenient(withoutParameters(path)), /[\\/]/),
+  'slashes are merged first': (path) => resolved(oneSlash(untilStable(path))),
+  'a URL': (path) => new URL(`http://service.example${path}`).pathname,
+  'a URL, decoded, a URL': (path) =>
+    new URL(`http://service.example${lenient(new URL(`http://service.example${path}`).pathname)}`).pathname,
+  'node:path, POSIX': (path) => posix.normalize(untilStable(path)),
+  'node:path, Windows': (path) => win32.normalize(untilStable(path)).replaceAll('\\', '/'),
+  'compatible characters': (path) =>
+    resolved(Buffer.from(untilStable(path), 'latin1').toString('utf8').normalize('NFKC')),
+  'what is after a question mark is a query': (path) => resolved(untilStable(path).split('?')[0] ?? ''),
+  'what is after a number sign is a fragment': (path) => resolved(untilStable(path).split('#')[0] ?? ''),
+}
+
+const encoded = (text: string) => text.replace(/./g, (one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
+
+/** What paths are made of that mean different things to different servers. */
+const piece = fc.oneof(
+  fc.constantFrom('/', '//', '..', '.', '%2f', '%2F', '%5c', '\\', ';', '..;', ';a=b', '#', '%23', '%3f', '%3b'),
+  fc.constantFrom('%2e', '%2E', '%2e%2e', '.%2e', '%252e', '%25252e', '%252f', '%255c', '%25', '%', '2e', '5c'),
+  fc.constantFrom('%00', '%2500', '%0a', '%7f', '%09', '%c0%ae', '%25c0%25ae', '%25c0%25af', '%u002e', '%25u002e'),
+  fc.constantFrom('%ef%bc%8e', '%ef%bc%8f', '%25ef%25bc%258e', '%20', '%a0', '%E2%80%A5'),
+  fc.constantFrom('a', 'v2', 'shipments', '...', '..a', 'a..', '1.5', ':', '@', '~', "!$&'()*+,="),
+  fc.constantFrom('/', '..', '.', '%2f').map(encoded),
+)
+const anyPath = fc
+  .tuple(fc.constantFrom('/v2/', '/v2', '/%762/', '/v%32/', '/v2%2f', '/v2\\', '/'), fc.array(piece, { maxLength: 10 }))
+  .map(([prefix, pieces]) => prefix + pieces.join(''))
+
+const route = createRouter(new Map(), [''])
+
+describe('a path that is passed through', { timeout: NIGHT_MS }, () => {
+  test('is below /v2/ in every reading', () => {
+    const below = (path: string) => /^\/v2(\/|$)/.test(lenient(path))
+    let passed = 0
+    const law = fc.property(anyPath, (path) => {
+      if (route(path) !== '/service') return
+      passed += 1
+      for (const [name, normalise] of Object.entries(NORMALISERS)) {
+        expect(below(normalise(path)), `${path}, ${name}`).toBe(true)
+      }
+    })
+    fc.assert(law, { numRuns: RUNS })
+    expect(passed).toBeGreaterThan(RUNS / 100)
+  })
+
+  test('is refused for nothing else', () => {
+    const harmless = fc.constantFrom(
+      'a',
+      '...',
+      '..a',
+      'a..',
+      '.a',
+      '1.5',
+      '%20',
+      '%41',
+      '%2fb',
+      '%3f',
+      '%3bx',
+      ';',
+      ';a=b',
+      '',
+      '%e2%82%ac',
+      '50%25',
+    )
+    fc.assert(
+      fc.property(fc.array(harmless, { maxLength: 8 }), (segments) => isBelowVersion2(`/v2/${segments.join('/')}`)),
+      { numRuns: RUNS },
+    )
+  })
+
+  test('takes no longer to decide than it is long', () => {
+    // Decoded level by level, this is 8,000 passes over it.
+    expect(isBelowVersion2(`/v2/%${'25'.repeat(8_000)}2e%${'25'.repeat(8_000)}2e`)).toBe(false)
+    expect(isBelowVersion2(`/v2/%${'25'.repeat(8_000)}41`)).toBe(true)
+  })
+})
+
+test.each([
+  '/v2/..',
+  '/v2/.',
+  '/v2/../x',
+  '/v2/a/../b',
+  '/v2/./a',
+  '/v2/a%2fb/../../x',
+  '/v2/a%5cb/../../x',
+  '/v2//..',
+  '/v2//../x',
+  '/v2/a//../x',
+  '/v2/..;/x',
+  '/v2/..;a=b',
+  '/v2/.;',
+  '/v2/..%3b/x',
+  '/v2/%2e%2e%3bx/x',
+  '/v2/%2e%2e/x',
+  '/v2/.%2E/x',
+  '/v2/%252e%252e/x',
+  '/v2/%25252e%25252e/x',
+  '/v2/a%2f..%2f..%2fx',
+  '/v2/a%252f..%252f..%252fx',
+  '/v2/a%5c..%5c..%5cx',
+  '/v2/a%255c..%255c..%255cx',
+  '/v2/%%32%65%%32%65/x',
+  '/v2/..%3fx',
+  '/v2/..%23x',
+  '/v2/..%20/x',
+  '/v2/%20../x',
+  '/v2/%00',
+  '/v2/a%0ab',
+  '/v2/a%250ab',
+  '/v2/a%c2%85b',
+  '/v2/a%25c2%2585b',
+  '/v2/%7f',
+  '/v2/#',
+  '/v2/a#/../b',
+  '/v2/%25c0%25ae%25c0%25ae/x',
+  '/v2/%25u002e%25u002e/x',
+  '/v2/%ef%bc%8e%ef%bc%8e/x',
+  '/v2/%e2%80%a5/x',
+  '/v2%2fx',
+  '/v2%2f..%2fx',
+])('%s is refused', (path) => expect(route(path)).toBe('/unreadable'))
+
+test.each([
+  '/v2/',
+  '/v2/shipments',
+  '/v2//shipments',
+  '/v2/a//b',
+  '/v2/...',
+  '/v2/..a/b..',
+  '/v2/.well-known',
+  '/v2/TL-1.5',
+  '/v2/a%2fb',
+  '/v2/a%20b',
+  '/v2/50%25',
+  '/v2/%C3%A4',
+  '/v2/a;b=c',
+  '/v2/;a',
+  '/%762/x',
+  '/v2/x?a=/../b',
+  '/v2/x?a=%00#..',
+])('%s is passed through', (path) => expect(route(path)).toBe('/service'))
