@@ -3,6 +3,8 @@ import { onTestFinished } from 'vitest'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { type Gateway, openGateway } from '../src/gateway.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/http/timeouts.ts'
+import type { Catalog } from '../src/mapping/catalog.ts'
 import { createLog } from '../src/observe/log.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../src/store/memory.ts'
@@ -27,14 +29,20 @@ export interface House {
   readonly store: Store
   readonly config: Config
   /** Every log line so far, parsed. */
-  readonly lines: () => readonly Record<string, unknown>[]
+  readonly lines: () => readonly LogLine[]
+  /** Resolves with the first log line whose message matches. */
+  readonly logged: (message: RegExp) => Promise<LogLine>
 }
+
+type LogLine = Readonly<Record<string, unknown>>
 
 export interface HouseOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly sandbox?: SandboxOptions
   readonly store?: Store
   readonly now?: () => number
+  /** Those that differ from the gateway's own. */
+  readonly timeouts?: Partial<ListenerTimeouts>
   /** Where the gateway sends to, if not to the stand-in. */
   readonly serviceUrl?: string
 }
@@ -52,10 +60,18 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     }),
   }
   const written: string[] = []
-  const log = createLog('info', { write: (line) => void written.push(line) })
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const lines = (): LogLine[] => written.map((line) => JSON.parse(line))
+  const readers = new Set<() => void>()
+  const log = createLog('info', {
+    write: (line) => {
+      written.push(line)
+      for (const reader of readers) reader()
+    },
+  })
+  const catalog = await catalogOf(config)
   const store = options.store ?? createMemoryStore()
-  const parts = { catalog, store, log, adminPort: 0, ...(options.now && { now: options.now }) }
+  const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
+  const parts = { catalog, store, log, adminPort: 0, timeouts, ...(options.now && { now: options.now }) }
   const gateway = await openGateway(config, parts)
   onTestFinished(async () => {
     await gateway.close()
@@ -68,8 +84,28 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     sandbox,
     store,
     config,
-    lines: () => written.map((line) => JSON.parse(line)),
+    lines,
+    logged: (message) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const found = lines().find(({ msg }) => message.test(String(msg)))
+          if (found === undefined) return
+          readers.delete(look)
+          resolve(found)
+        }
+        readers.add(look)
+        look()
+      }),
   }
+}
+
+let ownCatalog: Promise<Catalog> | undefined
+
+/** Returns the catalog of a configuration. The gateway's own is compiled once, because it never changes. */
+function catalogOf({ MAPPINGS_DIR: folder, LOOKUPS_FILE: lookups }: Config): Promise<Catalog> {
+  if (folder !== undefined || lookups !== undefined) return loadMappings(folder, lookups)
+  ownCatalog ??= loadMappings()
+  return ownCatalog
 }
 
 /** `Authorization` for an id and a secret. */

@@ -1,9 +1,11 @@
 import type { Answer } from '../answer.ts'
 import { GatewayError } from '../errors.ts'
+import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
+import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** An answer whose body is text. */
 export interface TextAnswer extends Answer {
@@ -27,10 +29,11 @@ const NO_HEADERS = {}
 /** Returns the service's ids as headers, which version-1 parsers do not read. */
 function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const id = idAt(body, idKey)
-  const number = idAt(body, 'number')
+  // A number that is no usable name is shown all the same.
+  const number = headerText(scalarText(valueAt(body, ['number'])) ?? '')
   return {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
-    ...(number !== undefined && { 'Transload-Shipment-Number': headerText(number) }),
+    ...(number !== '' && { 'Transload-Shipment-Number': number }),
   }
 }
 

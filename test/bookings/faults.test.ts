@@ -15,7 +15,7 @@ import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from
  */
 
 /** For faults that are told by the clock alone. */
-const SHORT_MS = 800
+const SHORT_MS = 500
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 const PAGE = '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>'
 

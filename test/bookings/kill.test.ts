@@ -8,12 +8,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openHouse } from '../gateway.ts'
+import { size } from '../size.ts'
 import { book, expectBooked, REFERENCE } from './desk.ts'
 import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
 
 const LONG_MS = 300_000
 /** `bench/kill-bookings.ts` does the same five hundred times. */
-const KILLS = process.env['TRANSLOAD_TESTS'] === 'all' ? 40 : 7
+const KILLS = size(5, 40)
 /** The first mostly will do; some come before anybody has called. */
 const CONTROL_KILLS = 40
 

@@ -543,9 +543,9 @@ describe('when something breaks', () => {
   })
 
   test('a caller that hangs up while it reads ends the reply', async () => {
-    const gone = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<{ readonly finished: boolean }>()
     const service = await openService((_, outgoing) => {
-      outgoing.once('close', gone.resolve)
+      outgoing.once('close', () => gone.resolve({ finished: outgoing.writableFinished }))
       Readable.from(
         (function* () {
           for (;;) yield Buffer.alloc(65_536, 'x')
@@ -557,7 +557,7 @@ describe('when something breaks', () => {
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await wire.until(/xxxx/)
     wire.hangUp()
-    await gone.promise
+    expect(await gone.promise).toEqual({ finished: false })
   })
 
   test('a body on a connection is read even if nobody wants it', async () => {

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createRouter } from '../../src/http/routing.ts'
 import { isBelowVersion2 } from '../../src/http/version-2-path.ts'
+import { runs } from '../size.ts'
 
-/** A night may take longer: TRANSLOAD_RUNS=1000000. */
-const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 20_000)
+const RUNS = runs(2_000, 20_000)
 const NIGHT_MS = 3_600_000
 
 /** Decodes what is an escape and leaves the rest. */
