@@ -207,8 +207,8 @@ test('only the line of a refused credential says where it came from, and as whom
   await quote(house, owner)
   const lines = house.lines().filter(({ msg }) => msg === 'call')
   expect(lines.map(({ source, client, status }) => [status, source, client])).toEqual([
-    [401, '198.51.100.7', 'acme?]0;owned??x'],
-    [401, '198.51.100.8', '?'.repeat(64)],
+    [401, '198.51.100.7', 'acme\\u001b]0;owned\\u0007\\u000ax'],
+    [401, '198.51.100.8', 'ä'.repeat(64)],
     [401, '198.51.100.9', 'beta'],
     [401, '198.51.100.10', undefined],
     [200, undefined, undefined],
