@@ -83,7 +83,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN } = config
   const isPlain = V2_CLIENT_ID === undefined && TENANTS_FILE === undefined && V2_TOKEN === 'basic'
-  if (options.proven ?? (isPlain && options.serviceUrl === undefined)) {
+  if (options.proven ?? (isPlain && options.serviceUrl === undefined && config.TLS_CERT_FILE === undefined)) {
     const { credentials = { [CLIENT.id]: CLIENT.secret } } = options.sandbox ?? {}
     for (const [id, secret] of Object.entries(credentials === 'any' ? {} : credentials)) {
       await get(gateway, '/getShipment.php?ReferenceNumber=none', { authorization: basic(id, secret) })
