@@ -216,6 +216,10 @@ test('refused credentials of eight kilobytes each leave nothing behind', async (
   await flood('hot')
   // Kept, they would take three times as much, or more.
   expect(heapMegabytes() - before).toBeLessThan(5)
+  // Nor do they displace those that the service has accepted.
+  const known = { authorization: basic() }
+  expect((await book(house, 'R-1', known)).status).toBe(200)
+  expect(house.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
 }, 60_000)
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
