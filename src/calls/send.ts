@@ -21,27 +21,29 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
     if (doneWhenStatus) return sendUntilDone(plan, doneWhenStatus, sending)
     // The search for the shipment has read it already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
-    return readJson(await succeed(toService, notIdempotent ? { ...sending, alone: true } : sending))
+    const reply = await succeed(plan, toService, notIdempotent ? { ...sending, alone: true } : sending)
+    return readJson(reply)
   }
 
-  async function succeed(request: ServiceRequest, sending: Sending): Promise<UpstreamReply> {
+  async function succeed(plan: Plan, request: ServiceRequest, sending: Sending): Promise<UpstreamReply> {
     const reply = await service.send(request, sending)
-    if (!isSuccess(reply.status)) throw refusal(reply)
+    if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
     return reply
   }
 
   /** Reads the shipment, merges the sent fields into it and puts the whole. Starts again if it changed in between. */
-  async function mergeIntoCurrent({ request, toService, body }: Plan, sending: Sending): Promise<unknown> {
+  async function mergeIntoCurrent(plan: Plan, sending: Sending): Promise<unknown> {
+    const { request, toService, body } = plan
     const read = readOf(toService)
     for (let tries = 1; ; tries += 1) {
       // Read under the mutex: another update may have changed the shipment since it was found.
-      const current = await succeed(read, sending)
+      const current = await succeed(plan, read, sending)
       const shipment = readJson(current)
       const entry = entryWith(valueAt(shipment, ['vehicles']), 'vin', vinOf(request))
       const whole = request.compiled.overlay(shipment, body, entry)
       const reply = await service.send({ ...toService, body: whole, ifMatch: current.headers['etag'] }, sending)
       if (isSuccess(reply.status)) return readJson(reply) ?? shipment
-      if (reply.status !== PRECONDITION_FAILED) throw refusal(reply)
+      if (reply.status !== PRECONDITION_FAILED) throw refusalOf(plan, reply)
       if (tries === UPDATE_TRIES) {
         throw new GatewayError(
           'shipment-changed',
@@ -52,7 +54,8 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
   }
 
   /** Sends a request whose refusal is a success if the shipment has the wanted status already. */
-  async function sendUntilDone({ found, toService }: Plan, status: string, sending: Sending): Promise<unknown> {
+  async function sendUntilDone(plan: Plan, status: string, sending: Sending): Promise<unknown> {
+    const { found, toService } = plan
     const reply = await service.send(toService, sending)
     if (isSuccess(reply.status)) return readJson(reply)
     if (DONE_PERHAPS.has(reply.status)) {
@@ -64,9 +67,12 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
       // The cross-reference knows that it existed, so what is gone now is canceled.
       if (found.isShipment && GONE.has(now.status) && GONE.has(reply.status)) return undefined
     }
-    throw refusal(reply)
+    throw refusalOf(plan, reply)
   }
 }
+
+/** The service's refusal of a planned call, with the fields that the caller knows. */
+const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
 
 const PRECONDITION_FAILED = 412
 const UPDATE_TRIES = 3
