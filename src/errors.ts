@@ -26,6 +26,7 @@ export const errorTable = {
   'service-refused': { status: 502, title: 'The service refused' },
   'service-failed': { status: 502, title: 'The service failed' },
   'service-unreachable': { status: 502, title: 'The service cannot be reached' },
+  'reply-doubtful': { status: 502, title: "The service's reply is not what was asked for" },
   'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
   'service-unavailable': { status: 503, title: 'The service is not available' },
   'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { escapeControls, printableLines } from '../text/plain-text.ts'
 import type { Call } from './call.ts'
 
 export type { Logger }
@@ -14,6 +15,8 @@ export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationS
 
 const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
+/** How a line of `createLogCall` ends. */
+const CALL_LINE_END = '"msg":"call"}\n'
 
 /** Writes many lines at a time to standard output: writing each by itself would cost a call as much as making it. */
 function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
@@ -30,7 +33,9 @@ function batched(): DestinationStream & { readonly flush: (done: () => void) => 
   return {
     write: (line) => {
       if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
-      if (lines.push(line) === LINES_PER_WRITE) writeLines()
+      // pino escapes only C0, and logs are read in terminals. The lines of calls contain none: see `createLogCall`.
+      const printable = line.endsWith(CALL_LINE_END) ? line : printableLines(line)
+      if (lines.push(printable) === LINES_PER_WRITE) writeLines()
     },
     flush: (done) => {
       writeLines()
@@ -52,7 +57,8 @@ export function createLogCall(log: Logger): LogCall {
       action: call.action,
       status,
       ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
-      tenant: call.tenant,
+      // In client mode it is whatever the caller sent as its Client ID.
+      tenant: call.tenant && escapeControls(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       error: call.error,
     }

@@ -48,6 +48,7 @@ describe('a way to the service that is merely bad', () => {
       'GET /v2/shipments',
       'PUT /v2/shipments',
       'DELETE /v2/shipments',
+      'GET /v2/shipments',
     ])
   })
 })

@@ -120,7 +120,7 @@ describe('V2_SHIPMENT_PATH', () => {
       expect((await post(house, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
       expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
       const one = `${spelling}/${id}`
-      expect(sent(house)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`])
+      expect(sent(house)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`, `GET ${one}`])
     },
   )
 
