@@ -97,7 +97,15 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       return { facts: facts as KnownFacts, problems }
     },
     reply: (body, { settings, own, explanations }) => {
-      const run = { body, own, settings, reply: {} as Record<string, string>, missing: [] as string[], explanations }
+      const run = {
+        body,
+        own,
+        settings,
+        reply: {} as Record<string, string>,
+        missing: [] as string[],
+        unreadable: [] as string[],
+        explanations,
+      }
       for (const step of replySteps) step(run)
       return run
     },
