@@ -37,10 +37,11 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const encoded = absent(before) ? undefined : encode(row.codec, before, row.required)
+        const isAbsent = absent(before)
+        const encoded = isAbsent ? undefined : encode(row.codec, before, row.required)
         const after = encoded === undefined ? '' : shown(row.v1, encoded)
         if (after === '' && row.required) run.missing.push(row.v2)
-        if (encoded === undefined) run.unreadable.push(row.v2)
+        if (encoded === undefined && !isAbsent) run.unreadable.push(row.v2)
         run.reply[row.v1] = after
         explain(run, row.v1, encoded === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
       }
@@ -150,7 +151,7 @@ function shown(v1: string, text: string): string {
 /** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
 function encode({ schema, passThroughUnknown = true }: Codec, value: unknown, strictly: boolean): string | undefined {
   // A codec gets a number whose digits a double would change as its text.
-  const result = z.safeEncode(schema, JSON.isRawJSON(value) ? value.rawJSON : value)
+  const result = z.safeEncode(schema, typeof value === 'object' ? (scalarText(value) ?? value) : value)
   if (result.success) return result.data
   return strictly || !passThroughUnknown ? undefined : asText(value)
 }
