@@ -47,8 +47,13 @@ function batched(): DestinationStream & { readonly flush: (done: () => void) => 
 /** Logs the one line of a call, without anything that may hold a secret of the caller: no body, header or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Makes the function that logs calls. */
-export function createLogCall(log: Logger): LogCall {
+/** Returns where a call comes from, and the client id that it names. */
+export type OriginOf = (incoming: IncomingMessage) => { readonly source: string; readonly client: string | undefined }
+
+const UNAUTHORIZED = 401
+
+/** Makes the function that logs calls. Only the line of a refused credential says where the call came from. */
+export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
   return (call, incoming, status) => {
     const line = {
       id: call.id,
@@ -57,12 +62,23 @@ export function createLogCall(log: Logger): LogCall {
       action: call.action,
       status,
       ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
-      // In client mode it is whatever the caller sent as its Client ID.
-      tenant: call.tenant && escapeControls(call.tenant),
+      tenant: shown(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       error: call.error,
     }
-    if (call.cause === undefined) log.info(line, 'call')
+    if (call.unauthorized || status === UNAUTHORIZED) {
+      const { source, client } = originOf(incoming)
+      log.info({ ...line, source, client: shown(client) }, 'call')
+    } else if (call.cause === undefined) log.info(line, 'call')
     else log.error({ ...line, err: call.cause }, 'call failed')
   }
+}
+
+const ID_LIMIT_CHARACTERS = 64
+const PLAIN = /^[\x20-\x7e]*$/
+
+/** Returns an id that a caller chose, bounded, and without anything that a terminal obeys. */
+function shown(id: string | undefined): string | undefined {
+  if (id === undefined || (id.length <= ID_LIMIT_CHARACTERS && PLAIN.test(id))) return id
+  return escapeControls(id.slice(0, ID_LIMIT_CHARACTERS))
 }
