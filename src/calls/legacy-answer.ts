@@ -5,7 +5,7 @@ import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** An answer whose body is text. */
 export interface TextAnswer extends Answer {

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { BookedShipment } from '../bookings/settlement.ts'
-import { idAt, shipmentIn } from '../calls/shipment.ts'
+import { idAt, isCanceled, shipmentWithId } from '../calls/verify.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { valueAt } from '../mapping/paths.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { openUpstream } from '../service/open.ts'
-import { createService, isSuccess, readJson } from '../service/service.ts'
+import { createService, isSuccess } from '../service/service.ts'
 import type { Claim } from '../store/store.ts'
 import { scalarText } from '../text/json.ts'
 import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
@@ -22,13 +21,9 @@ export async function checkShipment(
   const reply = await read(claim.tenant, shipment, config)
   if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
   if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for shipment ${shipment}`)
-  const found = identityIn(reply)
-  if (found?.id.toLowerCase() !== shipment.toLowerCase()) {
-    throw unconfirmed(`the service answers something else than shipment ${shipment}`)
-  }
-  if (found.status.toLowerCase() === 'canceled') {
-    throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
-  }
+  const found = identityIn(reply, shipment)
+  if (!found) throw unconfirmed(`the service answers something else than shipment ${shipment}`)
+  if (found.isCanceled) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
   if (claim.reference !== '' && found.reference !== '' && found.reference !== claim.reference) {
     throw unconfirmed(`shipment ${shipment} has the reference ${found.reference}, and the booking ${claim.reference}`)
   }
@@ -68,18 +63,12 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   }
 }
 
-/** Returns what identifies the shipment of a reply; undefined where the reply is not a shipment. */
-function identityIn(reply: UpstreamReply) {
-  const shipment = shipmentIn(jsonIn(reply))
-  if (!shipment) return undefined
-  const { id, body } = shipment
-  const text = (name: string) => shownText(scalarText(valueAt(body, [name])) ?? '', FIELD_LIMIT)
-  return { id, number: idAt(body, 'number'), status: text('status'), reference: text('external_id') }
-}
-
-function jsonIn(reply: UpstreamReply): unknown {
+/** Returns what identifies the shipment of a reply; undefined if the reply is not the shipment with this id. */
+function identityIn(reply: UpstreamReply, wanted: string) {
   try {
-    return readJson(reply)
+    const { id, body } = shipmentWithId(reply, wanted)
+    const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
+    return { id, number: idAt(body, 'number'), isCanceled: isCanceled(body), reference }
   } catch (error) {
     if (error instanceof GatewayError) return undefined
     throw error

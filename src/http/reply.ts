@@ -6,8 +6,8 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 export const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /**
- * What a handler returns to Hono once its answer is written; nothing reads it. Not a real `Response`: the first one makes
- * Node load its `fetch`, which takes 20 ms of the start and 16 MB (docs/decisions/0014).
+ * Tells Hono that the answer is written. Nothing reads it. It is no real `Response`, because the first one makes Node load
+ * its `fetch` (docs/decisions/0014).
  */
 export const WRITTEN = Object.freeze({}) as Response
 
