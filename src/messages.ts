@@ -44,7 +44,7 @@ export const messages = {
     'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
   'number-missing': 'The body has no id. Send the id of the {kind}.',
   untranslatable: '{problems}',
-  'too-many-calls': 'Too many calls of this tenant. Try again in {seconds} s.',
+  'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
   'too-many-calls/secrets':
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
   'too-many-calls/credentials':
@@ -66,7 +66,8 @@ export const messages = {
   'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
   'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
-  'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
+  'service-unreadable/places': "The service's reply has no {places}. Try again later.",
+  'reply-doubtful': "The service's reply is not what was asked for: {why}. {advice}",
   'service-unreadable/id': "The service's reply to the booking has no id.",
   'service-unavailable': 'The service is not available. Try again later.{words}',
   'service-unavailable/proof':
