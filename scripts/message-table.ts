@@ -1,4 +1,5 @@
 import { errorTable } from '../src/errors.ts'
+import { refusals } from '../src/http/refusals.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
 import { messages } from '../src/messages.ts'
 import { describeSentence } from './mapping-reference.ts'
@@ -32,6 +33,14 @@ ${table(
     const code = codeOf(name)
     return [String(errorTable[code].status), `\`${code}\``, shown(text)]
   }),
+)}
+## Requests that no route sees
+
+The listener refuses requests that servers could read differently, and those that do not arrive whole.
+
+${table(
+  ['Status', 'Message'],
+  Object.values(refusals).map(({ status, message }) => [String(status), message]),
 )}`
 }
 
