@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { publicView } from './bookings/bookings.ts'
-import { GatewayError } from './errors.ts'
+import { gatewayError } from './errors.ts'
 import type { Env } from './http/env.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { problemDetails } from './http/problem-details.ts'
@@ -34,7 +34,7 @@ export function createAdmin({ ready, store, metrics }: AdminDeps): Hono<Env> {
     const unknown = await store.listClaims({ state: 'unknown' })
     return replyReadably(c, { unknown: unknown.map(publicView) })
   })
-  app.notFound((c) => reply(c, problemDetails(new GatewayError('path-unknown', 'Nothing is served at this path.'))))
+  app.notFound((c) => reply(c, problemDetails(gatewayError('path-unknown/admin', {}))))
   app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
   return app
 }

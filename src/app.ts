@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, type Handler, Hono } from 'hono'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
 import { dryRunReply } from './calls/dry-run-reply.ts'
@@ -13,7 +14,7 @@ import { toGatewayError } from './http/gateway-error.ts'
 import { legacyError, legacyHeaders } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
-import { reply, replyReadably, WRITTEN } from './http/reply.ts'
+import { reply, replyReadably } from './http/reply.ts'
 import type { Router } from './http/routing.ts'
 import { recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'
@@ -81,7 +82,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
   const passOn = async (c: Context<Env>) => {
     await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
-    return WRITTEN
+    return RESPONSE_ALREADY_SENT
   }
   app.all('/service', admit, passOn)
   app.post('/token', admit, passOn)

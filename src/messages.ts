@@ -9,7 +9,7 @@ export const messages = {
   'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
   'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
-  'body-unreadable/multipart': 'The body is multipart, which is not supported. Send a JSON object or name=value pairs.',
+  'body-unreadable/multipart': 'The body is not multipart/form-data: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/encoding': 'Unknown Content-Encoding. Send gzip, deflate or a plain body.',
   'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
@@ -39,12 +39,12 @@ export const messages = {
   'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
   'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
-  'action-unknown': '{path} does not know this ActionName. Send one of these: {names}.',
+  'action-unknown': '{path} does not know the ActionName{sent}. Send one of these: {names}.',
   'generations-mixed':
     'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
   'number-missing': 'The body has no id. Send the id of the {kind}.',
   untranslatable: '{problems}',
-  'too-many-calls': 'Too many calls of this tenant. Try again in {seconds} s.',
+  'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
   'too-many-calls/secrets':
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
   'too-many-calls/credentials':
@@ -66,13 +66,14 @@ export const messages = {
   'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
   'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
-  'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
+  'service-unreadable/places': "The service's reply has no {places}. Try again later.",
+  'reply-doubtful': "The service's reply is not what was asked for: {why}. {advice}",
   'service-unreadable/id': "The service's reply to the booking has no id.",
   'service-unavailable': 'The service is not available. Try again later.{words}',
   'service-unavailable/proof':
     'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
   'outcome-unknown':
-    'The outcome of this booking is not known, and it is not sent again. Do not book it anew; give {key} to the operator of the gateway, who can settle it.',
+    'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the operator of the gateway, who can settle it.',
   'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
   overloaded: 'The gateway is overloaded. Try again in a second.',
   'overloaded/connections':

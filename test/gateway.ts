@@ -50,7 +50,7 @@ export interface HouseOptions {
   readonly serviceUrl?: string
   /**
    * Whether the credentials of the stand-in have been accepted before the test begins; else the first call of each asks first.
-   * @default true where callers bring them as Basic authentication
+   * @default true where callers bring them as Basic authentication, over plain HTTP
    */
   readonly proven?: boolean
 }
@@ -81,8 +81,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
   const parts = { catalog, store, log, adminPort: 0, timeouts, ...(options.now && { now: options.now }) }
   const gateway = await openGateway(config, parts)
-  const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN } = config
-  const isPlain = V2_CLIENT_ID === undefined && TENANTS_FILE === undefined && V2_TOKEN === 'basic'
+  const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
+  const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'
   if (options.proven ?? (isPlain && options.serviceUrl === undefined)) {
     const { credentials = { [CLIENT.id]: CLIENT.secret } } = options.sandbox ?? {}
     for (const [id, secret] of Object.entries(credentials === 'any' ? {} : credentials)) {

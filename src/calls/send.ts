@@ -33,29 +33,30 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
     if (doneWhenStatus) return cancel(plan, id, doneWhenStatus, sending)
     // The search for the shipment has read it already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
-    const reply = await succeed(toService, notIdempotent ? { ...sending, alone: true } : sending)
+    const reply = await succeed(plan, toService, notIdempotent ? { ...sending, alone: true } : sending)
     return verified(action, reply, id)
   }
 
-  async function succeed(request: ServiceRequest, sending: Sending): Promise<UpstreamReply> {
+  async function succeed(plan: Plan, request: ServiceRequest, sending: Sending): Promise<UpstreamReply> {
     const reply = await service.send(request, sending)
-    if (!isSuccess(reply.status)) throw refusal(reply)
+    if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
     return reply
   }
 
   /** Reads the shipment, merges the sent fields into it and puts the whole. Starts again if it changed in between. */
-  async function mergeIntoCurrent({ request, toService, body }: Plan, id: string, sending: Sending): Promise<unknown> {
+  async function mergeIntoCurrent(plan: Plan, id: string, sending: Sending): Promise<unknown> {
+    const { request, toService, body } = plan
     const read = readOf(toService)
     for (let tries = 1; ; tries += 1) {
       // Read under the mutex: another update may have changed the shipment since it was found.
-      const current = await succeed(read, sending)
+      const current = await succeed(plan, read, sending)
       const shipment = shipmentWithId(current, id)
       const entry = entryWith(shipment.body['vehicles'], 'vin', vinOf(request))
       requireWhole(shipment, body, entry)
       const whole = request.compiled.overlay(shipment.body, body, entry)
       const reply = await service.send({ ...toService, body: whole, ifMatch: current.headers['etag'] }, sending)
       if (isSuccess(reply.status)) return changeOf(reply, id) ?? shipment.body
-      if (reply.status !== PRECONDITION_FAILED) throw refusal(reply)
+      if (reply.status !== PRECONDITION_FAILED) throw refusalOf(plan, reply)
       if (tries === UPDATE_TRIES) {
         throw new GatewayError(
           'shipment-changed',
@@ -69,24 +70,28 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
    * Cancels a shipment, and believes it when a read shows it as canceled or finds nothing. A refusal is a success, too, if
    * the shipment is canceled already.
    */
-  async function cancel({ found, toService }: Plan, id: string, canceled: string, sending: Sending): Promise<unknown> {
+  async function cancel(plan: Plan, id: string, canceled: string, sending: Sending): Promise<unknown> {
+    const { found, toService } = plan
     const reply = await service.send(toService, sending)
     const isDone = isSuccess(reply.status)
-    if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusal(reply)
+    if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
     const said = isDone ? cancellationOf(reply, id, canceled) : undefined
 
     const now = await service.send(readOf(toService), sending)
     if (GONE.has(now.status)) {
       // The cross-reference knows that it existed, so what is gone now is canceled.
       if (isDone || (found.isShipment && GONE.has(reply.status))) return said
-      throw refusal(reply)
+      throw refusalOf(plan, reply)
     }
-    if (!isSuccess(now.status)) throw refusal(isDone ? now : reply)
+    if (!isSuccess(now.status)) throw refusalOf(plan, isDone ? now : reply)
     const shipment = isDone ? shipmentWithId(now, id) : shipmentIfReadable(now, id)
     if (shipment?.body['status'] === canceled) return said ?? shipment.body
-    throw isDone ? notCanceled() : refusal(reply)
+    throw isDone ? notCanceled() : refusalOf(plan, reply)
   }
 }
+
+/** Returns the error of the service's refusal, with the fields that the caller knows. */
+const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
 
 /** Returns the body of a reply that is what its action asked for; throws for any other reply. */
 function verified({ target, service }: Action, reply: UpstreamReply, id: string): unknown {

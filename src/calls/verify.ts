@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { readJson } from '../service/service.ts'
@@ -158,5 +158,5 @@ function parsedOrNothing(reply: UpstreamReply): unknown {
 }
 
 function doubtful(why: string, advice = 'Try again later.'): GatewayError {
-  return new GatewayError('reply-doubtful', `The service's reply is not what was asked for: ${why}. ${advice}`)
+  return gatewayError('reply-doubtful', { why, advice })
 }

@@ -39,9 +39,9 @@ export function noReplyError(error: NoReply): GatewayError {
   }
 }
 
-/** The error of a reply that is no success: the service's own words, where it has any. */
-export function refusal({ status, headers, body }: UpstreamReply): GatewayError {
-  const words = serviceMessage(body)
+/** The error of a reply that is no success, with the service's own message, if it has one, in the caller's fields. */
+export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
+  const words = serviceMessage(body, nameFields)
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }
   if (status === 503) {
