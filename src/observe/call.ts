@@ -1,5 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
+
+/** What a request holds of what there is for all of them; `callers/shares.ts` decides how much. */
+export interface Share extends BodyMemory {
+  /** Throws if the request would have no room even if it were whole. */
+  readonly admit: () => void
+  /** Takes the memory for a body that is passed on while it arrives. */
+  readonly streamBody: (lengthBytes: number) => void
+  /** Counts the call as under way from now on; throws if there are too many. */
+  readonly enter: () => void
+  /** Returns all that the request holds. */
+  readonly leave: () => void
+}
+
+/** The share of a request that nothing limits. */
+export const unlimitedShare: Share = {
+  admit: () => {},
+  expectBody: () => {},
+  takeBody: () => {},
+  returnBody: () => {},
+  streamBody: () => {},
+  enter: () => {},
+  leave: () => {},
+}
 
 /** One call while it is under way: what the log line, the error shape and the headers are made from. */
 export interface Call {
@@ -7,6 +31,7 @@ export interface Call {
   readonly startedAt: number
   /** The route as the house names it, never the path as it was sent. */
   readonly route: string
+  readonly share: Share
   /** The caller's own `ShipmentNumber`, echoed in an error on a quote path. */
   own: string
   /** The action, once it is known. */
@@ -34,12 +59,13 @@ export interface Env {
 const PLAIN_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** A call that begins now; a caller's own request id is kept if it is harmless. */
-export function beginCall(incoming: IncomingMessage, route: string): Call {
+export function beginCall(incoming: IncomingMessage, route: string, share = unlimitedShare): Call {
   const sent = incoming.headers['x-request-id']
   return {
     id: typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : crypto.randomUUID(),
     startedAt: performance.now(),
     route,
+    share,
     own: '',
     action: undefined,
     tenant: undefined,
