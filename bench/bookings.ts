@@ -13,10 +13,9 @@ import { bookingExample } from '../mappings/booking-rows.ts'
 import { freePort } from '../test/store/postgres-server.ts'
 
 /*
- * How many bookings a second one gateway makes, and what claiming them costs: node bench/bookings.ts [--seconds 5]
- * [--rounds 3]. The gateway is a process of its own; a minimal service and the load share another. Every booking has a
- * reference of its own. PostgreSQL runs on this machine with fsync, as it comes. Each figure is the median of rounds that
- * take turns.
+ * Measures bookings a second, and what claiming costs: node bench/bookings.ts [--seconds 5] [--rounds 3]
+ * The gateway is a process of its own; a minimal service and the load share another. Every booking has a reference of
+ * its own. PostgreSQL runs on this machine with its defaults, fsync included. Figures are medians of interleaved rounds.
  */
 
 const { values } = parseArgs({
@@ -32,7 +31,7 @@ const HOST = '127.0.0.1'
 const folder = mkdtempSync(join(tmpdir(), 'transload-bookings-'))
 const children: ChildProcess[] = []
 
-/** Books without a thought: what is measured is the gateway. */
+/** Starts a service that books at once. */
 async function startService(): Promise<string> {
   let made = 0
   const server = createServer((request, response) => {
@@ -62,7 +61,7 @@ async function startPostgres(): Promise<{ url: string; stop: () => Promise<void>
     postgresFlags: ['-c', 'unix_socket_directories='],
     onLog: () => {},
   })
-  // Started by root, the server runs as another user, who has to get in.
+  // If root starts it, the server runs as another user and needs access to the folder.
   chmodSync(folder, 0o755)
   await server.initialise()
   await server.start()
@@ -98,7 +97,7 @@ interface Run {
 const headers = { authorization: `Basic ${Buffer.from('demo:demo-secret').toString('base64')}` }
 let references = 0
 
-/** Books over so many connections, one call at a time on each, for so long. */
+/** Books for some seconds, one call at a time on each connection. */
 async function load(url: string, connections: number, seconds: number): Promise<Run> {
   const times: number[] = []
   const end = performance.now() + seconds * MS

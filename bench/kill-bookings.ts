@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { inWords, killUnderLoad } from '../test/bookings/kill-harness.ts'
 
 /*
- * Kills a gateway under load, again and again, and counts the shipments: node bench/kill-bookings.ts [--kills 500]
+ * Kills a gateway under load repeatedly, and counts the shipments: node bench/kill-bookings.ts [--kills 500]
  * [--callers 32] [--life 1500] [--build claiming|unclaimed]. It fails if anything was booked twice or lost.
  */
 

@@ -11,10 +11,10 @@ import { parseArgs } from 'node:util'
 import { quoteExample } from '../mappings/quote-rows.ts'
 
 /*
- * What recording costs a quote: node bench/quotes-recorded.ts [--callers 64] [--rounds 15] [--seconds 2] [--profile FOLDER]
- * Two gateways, one with `memory:` and one with the embedded store, take turns before a minimal service; each pair of
- * rounds gives a ratio, so that what else the machine does weighs on both. Every quote has a new number. With
- * --profile, each gateway leaves CPU profiles of all its threads in the folder.
+ * Measures what storing a quote costs: node bench/quotes-recorded.ts [--callers 64] [--rounds 15] [--seconds 2] [--profile FOLDER]
+ * Two gateways, one with `memory:` and one with the embedded store, take turns in front of a minimal service; each pair of
+ * rounds gives a ratio, because a busy machine slows both down. Every quote has a new number. With
+ * --profile, each gateway writes CPU profiles of all its threads to the folder.
  */
 
 const { values } = parseArgs({
@@ -47,23 +47,23 @@ async function startGateway(storeUrl: string, serviceUrl: string): Promise<Gatew
   for await (const line of lines) {
     const { msg, url } = JSON.parse(line)
     if (msg !== 'listening') continue
-    // Nobody reads the lines of the calls, but they have to go somewhere.
+    // The log lines of the calls are discarded, but the pipe must not fill up.
     child.stdout.resume()
     return { child, port: Number(new URL(url).port) }
   }
   throw new Error('the gateway ended before it listened')
 }
 
-/** Answers every call like a service that knows the price by heart. */
+/** Starts a service that answers every call with the same price. */
 async function startService() {
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-    // A new id for every quote: what is recorded grows as it does in earnest.
+    // A new id for every quote, because the store must grow as it does in production.
     const body = JSON.stringify({ shipment_id: randomUUID(), price: 1234.5 })
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
     request.resume().on('end', () => response.writeHead(200, headers).end(body))
   }).listen(0, HOST)
   await once(server, 'listening')
-  // A server that listens on a port has an address of this kind.
+  // A server that listens on a port has an address with a port.
   return { server, url: `http://${HOST}:${(server.address() as AddressInfo).port}` }
 }
 
@@ -79,7 +79,7 @@ function quoteRequest(): string {
   )
 }
 
-/** One connection that asks one thing at a time until `end`; gives how many answers it got. */
+/** Calls over one connection, one call at a time, until `end`; returns the number of answers. */
 function callOn(port: number, end: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: HOST, noDelay: true })
@@ -102,7 +102,7 @@ function callOn(port: number, end: number): Promise<number> {
 
 interface Round {
   readonly perSecond: number
-  /** Of the gateway's process, all its threads; not a number where there is no /proc. */
+  /** Of all threads of the gateway's process; NaN without /proc. */
   readonly cpuMicros: number
 }
 
@@ -119,7 +119,7 @@ async function round({ child, port }: Gateway): Promise<Round> {
 
 const MS_PER_TICK = 10
 
-/** What a process has computed so far: fields 14 and 15 of `/proc/<pid>/stat` (proc(5)). */
+/** Returns the CPU time of a process so far: fields 14 and 15 of `/proc/<pid>/stat` (proc(5)). */
 function cpuMs(pid: number | undefined): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -130,7 +130,7 @@ function cpuMs(pid: number | undefined): number {
   }
 }
 
-/** The lower quartile, the median and the upper quartile. */
+/** Formats the median with the lower and the upper quartile. */
 function spread(figures: readonly number[], digits: number): string {
   const sorted = figures.toSorted((one, other) => one - other)
   const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN).toFixed(digits)
@@ -147,7 +147,7 @@ try {
   for (const gateway of gateways) await round(gateway)
   const pairs: { readonly memory: Round; readonly recorded: Round }[] = []
   for (let nth = 0; nth < ROUNDS; nth += 1) {
-    // Who goes first takes turns too.
+    // The order rotates too.
     const first = nth % 2
     const rounds = [await round(gateways[first === 0 ? 0 : 1]), await round(gateways[first === 0 ? 1 : 0])]
     const [memory, recorded] = first === 0 ? rounds : rounds.toReversed()

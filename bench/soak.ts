@@ -12,9 +12,9 @@ import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { shippedCommand, shippedEnv } from './compare/contenders.ts'
 
 /*
- * Whether memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
- * The gateway runs compiled (npm run build), as the image starts it, before a stand-in of the service; the load is every kind of call, good and
- * bad, some of them hostile. Prints what the gateway's memory is every ten seconds, and one line of JSON at the end.
+ * Checks that memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
+ * The compiled gateway (npm run build) runs like in the image, in front of a stand-in of the service; the load is every kind of call, good and
+ * bad, some of them hostile. Prints the gateway's memory every ten seconds, and one line of JSON at the end.
  */
 
 const { values } = parseArgs({
@@ -26,10 +26,10 @@ const CALLERS = Number(values.callers)
 const LOOK_EVERY_MS = 10_000
 const HOST = '127.0.0.1'
 const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
-/** The stand-in keeps what was booked; it begins anew before that is what the machine is busy with. */
+/** The stand-in keeps all bookings in memory; it is restarted before they take too much. */
 const CLEAR_EVERY_MS = 5_000
 
-/** What a process takes of memory, in MB: VmRSS in `/proc/<pid>/status` (proc(5)). */
+/** Returns the memory of a process in MB: VmRSS in `/proc/<pid>/status` (proc(5)). */
 function residentMegabytes(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Math.round(Number(kilobytes) / 1024)
@@ -49,7 +49,7 @@ async function startGateway(service: string, folder: string): Promise<{ url: str
   })
   const url = await new Promise<string>((resolve, reject) => {
     let out = ''
-    // Read to the end of its days: a log that nobody reads would be kept in memory.
+    // Read all of it, because an unread log stays in memory.
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       if (out === LISTENS) return
       out += chunk
@@ -65,7 +65,7 @@ async function startGateway(service: string, folder: string): Promise<{ url: str
 
 const LISTENS = 'listens'
 
-/** Everything that callers do, in turns. */
+/** Every kind of call, in turn. */
 function calls(url: string): readonly ((name: string) => Promise<number>)[] {
   const headers = { authorization: AUTHORIZATION }
   const post = async (path: string, body: string | object) => {
@@ -112,8 +112,10 @@ function calls(url: string): readonly ((name: string) => Promise<number>)[] {
   ]
 }
 
-/** The stand-in breaks off some replies in the middle, and what is passed through breaks off with them. */
+/** Stands for the status of a call that broke off. */
 const BROKEN_OFF = 1
+
+/** Accepts that a reply breaks off, because the stand-in breaks off some replies that pass through. */
 function asItBroke(error: unknown): number {
   if (error instanceof TypeError && error.message === 'terminated') return BROKEN_OFF
   throw error

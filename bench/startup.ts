@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { median, table, whole } from './compare/figures.ts'
 
 /*
- * How long from the start of the process to the first answered quote: node bench/startup.ts [--starts 15]
+ * Measures the time from the start of the process to the first answered quote: node bench/startup.ts [--starts 15]
  * [--entry dist/src/main.js]. Medians; the stores take turns.
  */
 
@@ -25,7 +26,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Knocks until the door opens, sends one quote, and waits for its answer. */
+/** Tries to connect until the gateway listens, sends one quote, and waits for its answer. */
 function firstAnswer(port: number): Promise<void> {
   const body = JSON.stringify(quoteExample)
   const credential = Buffer.from('demo:demo-secret').toString('base64')
@@ -52,31 +53,32 @@ function firstAnswer(port: number): Promise<void> {
   })
 }
 
-/** How long it takes to end after the signal. */
+/** Returns how long a process takes to end after a signal, in milliseconds. */
 async function ending(child: ChildProcess): Promise<number> {
   const at = performance.now()
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   return performance.now() - at
 }
 
-/** How long one store took to start and to stop, in milliseconds, start by start. */
+/** Times of starts and stops with one kind of store, in milliseconds. */
 export interface Startups {
-  readonly what: string
-  readonly up: readonly number[]
-  readonly down: readonly number[]
+  readonly store: string
+  readonly firstAnswerMs: number
+  readonly slowestMs: number
+  readonly stoppedAfterMs: number
 }
 
 const stores = [
-  { what: '`STORE_URL=memory:`', url: () => 'memory:' },
-  { what: 'embedded store, new', url: (folder: string, start: number) => join(folder, `${start}.db`) },
-  { what: 'embedded store, there already', url: (folder: string) => join(folder, '0.db') },
+  { store: '`STORE_URL=memory:`', url: () => 'memory:' },
+  { store: 'embedded store, new', url: (folder: string, start: number) => join(folder, `${start}.db`) },
+  { store: 'embedded store, there already', url: (folder: string) => join(folder, '0.db') },
 ] as const
 
-/** Starts a gateway again and again, by these words. */
+/** Starts a gateway repeatedly with a command. */
 export async function measureStartups(words: readonly string[], starts: number): Promise<readonly Startups[]> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
   const sandbox = await startSandbox()
-  const figures = stores.map(({ what, url }) => ({ what, url, up: [] as number[], down: [] as number[] }))
+  const figures = stores.map(({ store, url }) => ({ store, url, up: [] as number[], down: [] as number[] }))
   const [command = '', ...rest] = words
   try {
     for (let round = -1; round < starts; round += 1) {
@@ -90,29 +92,33 @@ export async function measureStartups(words: readonly string[], starts: number):
           .then(() => performance.now() - at)
           .finally(() => void child.kill('SIGTERM'))
         const downMs = await ending(child)
-        // The first round only warms the caches of the disk.
+        // The first round only fills the page cache.
         if (round < 0) continue
         up.push(upMs)
         down.push(downMs)
       }
     }
-    return figures.map(({ what, up, down }) => ({ what, up, down }))
+    return figures.map(({ store, up, down }) => ({
+      store,
+      firstAnswerMs: Math.round(median(up)),
+      slowestMs: Math.round(Math.max(...up)),
+      stoppedAfterMs: Math.round(median(down)),
+    }))
   } finally {
     await sandbox.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** The figures as a table of Markdown. */
+/** Makes the table of the figures in Markdown. */
 export function startupTable(figures: readonly Startups[]): string {
-  const ms = (times: readonly number[], share: number) =>
-    (
-      times.toSorted((one, other) => one - other)[Math.min(times.length - 1, Math.floor(times.length * share))] ??
-      Number.NaN
-    ).toFixed(0)
-  const lines = figures.map(({ what, up, down }) => `| ${what} | ${ms(up, 0.5)} | ${ms(up, 1)} | ${ms(down, 0.5)} |`)
-  const heads = '| Store | first answer, median ms | slowest ms | stopped after, median ms |\n|---|---:|---:|---:|'
-  return [heads, ...lines].join('\n')
+  return table(
+    ['Store', 'first answer, median ms', 'slowest ms', 'stopped after, median ms'],
+    figures.map(({ store, ...times }) => [
+      store,
+      ...[times.firstAnswerMs, times.slowestMs, times.stoppedAfterMs].map((figure) => whole(figure)),
+    ]),
+  )
 }
 
 if (import.meta.main) {

@@ -11,11 +11,11 @@ import { book, countUp, inWords } from '../test/bookings/kill-harness.ts'
 import { startPostgres } from '../test/store/postgres-server.ts'
 
 /*
- * Lets the store fail under a gateway that books, and counts the shipments: node bench/storage-faults.ts
+ * Lets the store of a booking gateway fail, and counts the shipments: node bench/storage-faults.ts
  * [--fault fsync|postgres|paused] [--times 50] [--callers 16]. It fails if anything was booked twice or lost.
  *
- * fsync: every so many syncs of the embedded store end with EIO, by strace (Debian: strace). postgres: the server is stopped
- * with no warning, as `pg_ctl stop -m immediate` does, and started again. paused: it answers nothing for 30 seconds.
+ * fsync: strace lets syncs of the embedded store end with EIO (Debian: strace). postgres: the server is stopped
+ * without warning, like `pg_ctl stop -m immediate`, and started again. paused: it does not answer for 30 seconds.
  */
 
 const { values } = parseArgs({
@@ -36,7 +36,7 @@ const sandbox = await startSandbox()
 const postgres = values.fault === 'fsync' ? undefined : await startPostgres()
 const storeUrl = postgres ? await postgres.createDatabase() : join(folder, 'store.db')
 
-/** Starts the gateway; `words` come before its own. */
+/** Starts the gateway; `words` precede its command. */
 async function start(words: readonly string[]): Promise<{ url: string; pid: number; child: ChildProcess }> {
   const [command = '', ...rest] = [...words, process.execPath, join(import.meta.dirname, '../src/main.ts'), 'serve']
   const env = {
@@ -52,7 +52,7 @@ async function start(words: readonly string[]): Promise<{ url: string; pid: numb
   return { url: said.url, pid: said.pid, child }
 }
 
-/** Ends it as an operator does; strace would keep the signal for itself. */
+/** Ends the gateway itself, because strace would swallow the signal. */
 async function stop({ pid, child }: { readonly pid: number; readonly child: ChildProcess }): Promise<void> {
   const gone = once(child, 'close')
   process.kill(pid, 'SIGTERM')
@@ -93,7 +93,7 @@ const caller = async () => {
       if (answer?.word === 'Yes') acknowledged.set(reference, answer.id)
       else if (answer?.word === 'Unknown') unknown.add(reference)
       else {
-        // Told that nothing was booked, or nothing at all: it comes again, as callers do.
+        // The answer says that nothing was booked, or there is none: try again, like callers do.
         refused += 1
         await pause(20)
         continue
@@ -111,7 +111,7 @@ try {
   const calling = Array.from({ length: Number(values.callers) }, caller)
   await fault()
   over = true
-  // Whoever still wants a booking gets it from a gateway whose store works.
+  // The remaining bookings are made by a gateway whose store works.
   const whole = await start([])
   url = whole.url
   await Promise.all(calling)

@@ -8,8 +8,8 @@ import type { Link, NewClaim, Store, Thing } from '../src/store/store.ts'
 import { idOf, scattered } from './ids.ts'
 
 /*
- * What the store does with many rows: node bench/store.ts [--rows 1000000] [--url postgres://…] [--folder /tmp]
- * [--shuffled]. Rows are loaded in the order of their names, as most files have them, or shuffled, the worst order.
+ * Measures the store with many rows: node bench/store.ts [--rows 1000000] [--url postgres://…] [--folder /tmp]
+ * [--shuffled]. Rows are loaded in the order of their names, as in most files, or shuffled, the worst order.
  * Prints one line of JSON for each figure.
  */
 const { values } = parseArgs({
@@ -101,7 +101,7 @@ async function lookUps(store: Store, indexes: readonly number[]): Promise<number
     const found = await store.links(tenant, name)
     took.push(performance.now() - begun)
     if (found.length !== 1) throw new Error(`${name} was found ${found.length} times`)
-    // Others have their turn, as in a gateway.
+    // Let other work run, as in a gateway.
     if (nth % 100 === 0) await new Promise(setImmediate)
   }
   return took
@@ -157,7 +157,7 @@ try {
   const bytes = readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
   if (bytes > 0) report('size', { mib: bytes / MIB, bytes_per_row: bytes / ROWS })
 
-  // Nothing of the file is left in the machine's memory, where `dd` can do that.
+  // Drop the file from the page cache, where `dd` can do that.
   for (const file of readdirSync(folder)) {
     spawnSync('dd', [`of=${join(folder, file)}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0'])
   }

@@ -6,8 +6,8 @@ import { loadMappings } from '../src/config/mappings.ts'
 import type { Explanation } from '../src/mapping/request.ts'
 
 /*
- * What one translation costs, without any network: node bench/translate.ts [rounds]
- * Each figure is the median of rounds that take turns, so that a busy moment of the machine hits all of them alike.
+ * Measures one translation, without any network: node bench/translate.ts [rounds]
+ * Figures are medians of interleaved rounds: a busy moment of the machine affects all of them alike.
  */
 
 const ROUNDS = Number(process.argv[2] ?? 31)
@@ -69,7 +69,7 @@ const all = [
   ...jobs('shipment.get', { ReferenceNumber: bookingExample.ReferenceNumber }, shipmentExample),
 ]
 
-/** What is computed has to be used, or it may not be computed at all. */
+/** Uses the results, because the compiler may remove work whose result is unused. */
 let used = 0
 
 function nsPerCall({ work }: Job): number {

@@ -10,7 +10,7 @@ import { startGateway } from './compare/contenders.ts'
 import { HOST, type Running, residentMegabytes } from './compare/processes.ts'
 
 /*
- * How long others wait while the gateway is attacked, and how long a call takes that is shed: node bench/under-attack.ts
+ * Measures how long callers wait during attacks, and how long a refused call takes: node bench/under-attack.ts
  * It needs slowhttptest (Debian: slowhttptest) and the compiled gateway (npm run build).
  */
 
@@ -21,7 +21,7 @@ const IN_FLIGHT = 50
 const SHED = 2_000
 
 const ATTACKS = [
-  { what: 'nobody', words: undefined },
+  { what: 'no attack', words: undefined },
   { what: 'slow with their headers (-H)', words: ['-H', '-i', '2', '-x', '10'], path: '/healthz' },
   {
     what: 'slow with their body (-B)',
@@ -40,7 +40,7 @@ interface Answer {
   readonly ms: number
 }
 
-/** One quote over a connection of its own, as callers make it that keep none. */
+/** Asks for one quote over a connection of its own. */
 function quote(port: number, number: string): Promise<Answer> {
   const body = JSON.stringify({ ...quoteExample, ShipmentNumber: number })
   const headers = {
@@ -61,7 +61,7 @@ function quote(port: number, number: string): Promise<Answer> {
 const at = (sorted: readonly Answer[], share: number) =>
   sorted[Math.floor(sorted.length * share)]?.ms.toFixed(1) ?? 'none'
 
-/** The figures of one row; every answer has to be the expected one. */
+/** Formats one row; every answer must have the expected status. */
 function inWords(what: string, answers: readonly Answer[], status: number, pid: number): string {
   const wrong = answers.filter((answer) => answer.status !== status).length
   const sorted = answers.toSorted((one, other) => one.ms - other.ms)
@@ -102,7 +102,7 @@ async function others(gateway: Running, attack: (typeof ATTACKS)[number]): Promi
   return inWords(attack.what, answers, 200, gateway.pid)
 }
 
-/** Calls beyond MAX_IN_FLIGHT, while as many as that wait for a service that does not answer. */
+/** Measures calls beyond MAX_IN_FLIGHT, while that many wait for a service that does not answer. */
 async function shed(folder: string, servicePort: number): Promise<string> {
   const env = { MAX_IN_FLIGHT: String(IN_FLIGHT) }
   const gateway = await startGateway({ folder, servicePort }, { env, storeUrl: 'memory:', core: null })
@@ -125,7 +125,7 @@ const body = JSON.stringify({ shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11
 const service = createServer((incoming, reply) => void incoming.resume().once('end', () => reply.end(body)))
 const silent = createServer((incoming) => void incoming.resume())
 for (const server of [service, silent]) await once(server.listen(0, HOST), 'listening')
-// Servers that listen on a port have an address with a port.
+// Servers that listen on ports have addresses with ports.
 const [answering, stalling] = [service, silent].map((server) => (server.address() as AddressInfo).port)
 try {
   process.stdout.write(

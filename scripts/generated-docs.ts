@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { renderDocs } from '../bench/compare/report.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
 import { configurationTables } from './configuration-table.ts'
@@ -14,6 +15,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
     ['docs/mapping-reference.md', mappingReference(await loadMappings()).replace(/\n{3,}/g, '\n\n')],
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
+    ...renderDocs(),
     ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errorTable())],
   ])
 }

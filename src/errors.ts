@@ -36,6 +36,9 @@ export const errorTable = {
   'service-silent': { status: 504, title: 'The service did not answer in time' },
 } as const
 
+/** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
+export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
+
 export type ErrorCode = keyof typeof errorTable
 
 export interface ErrorDetails extends ErrorOptions {

@@ -1,8 +1,8 @@
 import autocannon from 'autocannon'
 
 /*
- * Load where there is no wrk: autocannon.js URL CONNECTIONS SECONDS METHOD PATH AUTHORIZATION BODY PREFIX DIGITS FIRST
- * COUNT STRIDE. `{name}` in the path or the body is the name; with a COUNT of 0 none comes twice.
+ * Generates load without wrk: autocannon.js URL CONNECTIONS SECONDS METHOD PATH AUTHORIZATION BODY PREFIX DIGITS FIRST
+ * COUNT STRIDE. `{name}` in the path or the body stands for a name; with a COUNT of 0 no name repeats.
  */
 
 const [url, connections, seconds, method, path, authorization, body, prefix, digits, first, count, stride] =

@@ -5,7 +5,7 @@ import { Refused } from './rounds.ts'
 
 const CONNECTIONS = 16
 
-/** Makes the bookings that calls will ask for. */
+/** Makes the bookings that the load asks for. */
 export async function bookBeforehand({ port }: Running): Promise<void> {
   const { method, path, body = '' } = replay()
   const pool = new Pool(`http://${HOST}:${port}`, { connections: CONNECTIONS })
@@ -25,7 +25,7 @@ export async function bookBeforehand({ port }: Running): Promise<void> {
     }
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, caller))
-  // The stub never says the same number twice, so that one that is booked twice shows.
+  // The stub never repeats a number, so a second booking would be noticed.
   const name = nameAt(BOOKED, 0)
   const [once, again] = [await book(name), await book(name)]
   await pool.close()

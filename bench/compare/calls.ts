@@ -1,19 +1,19 @@
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 
-/** The names that calls carry: a prefix and a number of so many digits. */
+/** The names that calls carry: a prefix and a number with leading zeros. */
 export interface Names {
   readonly prefix: string
   readonly digits: number
   /** The number of the first name. */
   readonly first: number
-  /** How many names there are, which come again and again; without it, no name comes twice. */
+  /** The number of names, which repeat; without it, no name repeats. */
   readonly count?: number
-  /** How far apart names that follow each other are. @default 1 */
+  /** The distance between one name and the next. @default 1 */
   readonly stride?: number
 }
 
-/** A call that is sent again and again; `{name}` stands for a name in the path or the body. */
+/** A call that is sent repeatedly; `{name}` in the path or the body stands for a name. */
 export interface Call {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -24,21 +24,21 @@ export interface Call {
 /** The credential that every call carries. */
 export const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
 
-/** What the gateway calls the owner of that credential. */
+/** The gateway's name for the owner of that credential. */
 export const TENANT = 'demo'
 
 const DIGITS = 14
-/** More names than one stretch of load can use. */
+/** More names than one round can use. */
 const NAMES_PER_STRETCH = 1_000_000_000
 let stretches = 0
 
-/** Names that no call has carried yet. */
+/** Returns names that no call has carried yet. */
 function newNames(prefix: string): Names {
   stretches += 1
   return { prefix, digits: DIGITS, first: stretches * NAMES_PER_STRETCH }
 }
 
-/** A quote as old integrations ask for it, each under a number of its own. */
+/** Makes a version-1 quote; each call has a number of its own. */
 export const quote = (): Call => ({
   method: 'POST',
   path: '/getShippingQuote.php',
@@ -46,7 +46,7 @@ export const quote = (): Call => ({
   names: newNames('WTS'),
 })
 
-/** A quote in version 2, which passes through. */
+/** Makes a version-2 quote, which passes through. */
 export const version2Quote = (): Call => ({
   method: 'POST',
   path: '/v2/quote',
@@ -60,19 +60,19 @@ const booking = (names: Names): Call => ({
   names,
 })
 
-/** A booking, each with a reference of its own. */
+/** Makes a booking; each call has a reference of its own. */
 export const newBooking = (): Call => booking(newNames('NEW'))
 
-/** Bookings that are made before the load, so that it can ask for them. */
+/** The bookings that are made before the load, which then asks for them. */
 export const BOOKED: Names & { readonly count: number } = { prefix: 'BKD', digits: DIGITS, first: 0, count: 5_000 }
 
-/** A booking that was made already: the answer comes from its record. */
+/** Repeats a booking that was made before: the answer comes from its record. */
 export const replay = (): Call => booking(BOOKED)
 
-/** Ids as the service makes them, which the cross-reference has never heard of. */
+/** Ids in the form of the service's, unknown to the cross-reference. */
 const IDS: Names = { prefix: '6f1e4c1e-7a55-4b0c-9a3f-', digits: 12, first: 0, count: 5_000 }
 
-/** Reads a shipment by the service's own id, which needs nobody to remember it. */
+/** Reads a shipment by the service's id, which needs no cross-reference. */
 export const readById = (): Call => read(IDS)
 
 /** Reads a shipment by the caller's number. */
@@ -82,7 +82,7 @@ export const read = (names: Names = BOOKED): Call => ({
   names,
 })
 
-/** The name at a place in the order of the names. */
+/** Returns the name at an index. */
 export function nameAt({ prefix, digits, first, count, stride = 1 }: Names, index: number): string {
   const number = count === undefined ? first + index : first + ((index * stride) % count)
   return prefix + String(number).padStart(digits, '0')

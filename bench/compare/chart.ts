@@ -1,6 +1,5 @@
-import { medianOf, whole } from './figures.ts'
+import { type Line, STUB, whole } from './figures.ts'
 import type { Results } from './results.ts'
-import type { Row } from './rounds.ts'
 
 const WIDTH = 760
 const NAMES = 250
@@ -12,7 +11,7 @@ const GAP = 20
 const MARGIN = 12
 const CONNECTIONS = 32
 
-/** Greys that can be read on white and on black; one bar stands out. */
+/** Grays that are legible on white and on black, and one color for the gateway. */
 const STYLE = `
 text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #57606a }
 .title { font-size: 15px; font-weight: 600 }
@@ -22,25 +21,25 @@ rect { fill: #9aa4ae } rect.own { fill: #3f7fbf }
 
 interface Panel {
   readonly title: string
-  readonly rows: readonly Row[]
+  readonly lines: readonly Line[]
 }
 
-/** Bars of what each contender does in a second; nothing where there is nothing to draw. */
+/** Draws a bar for each contender's calls a second; returns undefined without results. */
 export function chart(results: Results): string | undefined {
   const panels = [
     { section: 'quotes', title: 'Translated quotes a second' },
     { section: 'pass-through', title: 'Version-2 calls passed through a second' },
   ].flatMap(({ section, title }): Panel[] => {
-    // Both of these sections are rows.
-    const rows = results[section]?.data as readonly Row[] | undefined
-    const shown = rows?.filter(({ id, connections }) => id !== 'stub' && connections === CONNECTIONS) ?? []
-    return shown.length > 0 ? [{ title: `${title}, one core, ${CONNECTIONS} connections`, rows: shown }] : []
+    // The data of both sections are lines.
+    const lines = results[section]?.data as readonly Line[] | undefined
+    const shown = lines?.filter(({ id, connections }) => id !== STUB && connections === CONNECTIONS) ?? []
+    return shown.length > 0 ? [{ title: `${title}, one core, ${CONNECTIONS} connections`, lines: shown }] : []
   })
   if (panels.length === 0) return undefined
   let top = 0
   const drawn = panels.map((panel) => {
     const text = draw(panel, top)
-    top += HEAD + panel.rows.length * STEP + GAP
+    top += HEAD + panel.lines.length * STEP + GAP
     return text
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${top}" viewBox="0 0 ${WIDTH} ${top}" role="img" aria-label="${panels.map(({ title }) => title).join('; ')}">
@@ -51,23 +50,21 @@ ${drawn.join('\n')}
 `
 }
 
-function draw({ title, rows }: Panel, top: number): string {
-  const bars = rows
-    .map((row) => ({ row, figure: medianOf(row, ({ perSecond }) => perSecond) }))
-    .sort((one, other) => other.figure - one.figure)
-  const longest = bars[0]?.figure ?? 1
-  const lines = bars.map(({ row, figure }, i) => {
+function draw({ title, lines }: Panel, top: number): string {
+  const bars = lines.toSorted((one, other) => other.perSecond - one.perSecond)
+  const longest = bars[0]?.perSecond ?? 1
+  const drawn = bars.map(({ id, name, perSecond }, i) => {
     const y = top + HEAD + i * STEP
-    const length = Math.max(1, Math.round((figure / longest) * (WIDTH - NAMES - VALUES - MARGIN)))
-    const own = row.id === 'gateway' ? ' class="own"' : ''
+    const length = Math.max(1, Math.round((perSecond / longest) * (WIDTH - NAMES - VALUES - MARGIN)))
+    const own = id === 'gateway' ? ' class="own"' : ''
     const text = y + BAR - 4
-    return `<text x="${NAMES - MARGIN}" y="${text}" text-anchor="end"${own}>${plain(row.name)}</text>
+    return `<text x="${NAMES - MARGIN}" y="${text}" text-anchor="end"${own}>${plain(name)}</text>
 <rect x="${NAMES}" y="${y}" width="${length}" height="${BAR}" rx="3"${own}/>
-<text x="${NAMES + length + 8}" y="${text}"${own}>${whole(figure)}</text>`
+<text x="${NAMES + length + 8}" y="${text}"${own}>${whole(perSecond)}</text>`
   })
-  return [`<text x="${MARGIN}" y="${top + 26}" class="title">${title}</text>`, ...lines].join('\n')
+  return [`<text x="${MARGIN}" y="${top + 26}" class="title">${title}</text>`, ...drawn].join('\n')
 }
 
-/** A name without the marks of Markdown, as XML has it. */
+/** Returns a name without Markdown, escaped for XML. */
 const plain = (name: string) =>
   name.replaceAll('`', '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

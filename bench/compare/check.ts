@@ -10,12 +10,12 @@ import type { Contender } from './contenders.ts'
 import { HOST, type Running } from './processes.ts'
 import { Refused } from './rounds.ts'
 
-/** A call whose answer, and what the service is asked for it, must be the gateway's own. */
+/** A call that every contender must answer, and ask the service for, exactly as the gateway does. */
 interface Probe {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: object
-  /** What the service answers. */
+  /** The service's reply. */
   readonly status: number
   readonly reply: object
 }
@@ -66,7 +66,7 @@ const probes: Readonly<Record<Kind, readonly Probe[]>> = {
     priced('/v2/quote', { pickup: '10314', delivery: '33166', vehicle_type: 'car' }, 1234.5),
     priced('/v2/quote?x=%20y', { pickup: 'é', n: [1, 2.5, null] }, 2),
   ],
-  // Each under a reference of its own, for the gateway would answer a second one from its record.
+  // Each has a reference of its own, because the gateway answers a repeated one from its record.
   bookings: [
     booking({}),
     booking({ ReferenceNumber: 'X-1', PickupState: 'New York', DeliveryState: 'fl', PickupZip: '2134', VinNo: '' }),
@@ -95,12 +95,12 @@ const probes: Readonly<Record<Kind, readonly Probe[]>> = {
   ],
 }
 
-/** One answered call, seen from both ends. */
+/** One answered call, seen from the caller and from the service. */
 interface Outcome {
   readonly status: number
   readonly type: string | undefined
   readonly answer: unknown
-  /** All that the service was asked. */
+  /** The requests to the service. */
   readonly asked: readonly object[]
 }
 
@@ -110,7 +110,7 @@ interface CheckingService {
   readonly close: () => Promise<void>
 }
 
-/** A service that remembers what it was asked. */
+/** Starts a service that records its requests. */
 async function startCheckingService(): Promise<CheckingService> {
   let asked: object[] = []
   let status = 200
@@ -154,7 +154,7 @@ async function startCheckingService(): Promise<CheckingService> {
   }
 }
 
-/** JSON as what it says, for the order of its fields is free; anything else as it is. */
+/** Parses JSON, in which the order of fields is free; returns anything else unchanged. */
 function readable(body: string): unknown {
   try {
     return JSON.parse(body)
@@ -163,7 +163,7 @@ function readable(body: string): unknown {
   }
 }
 
-/** Refuses contenders that do not ask and answer just as the gateway does: they would be measured at something else. */
+/** Refuses contenders that do not ask and answer exactly as the gateway does, because they would do other work. */
 export async function check(
   kind: Kind,
   gateway: Contender,
@@ -199,5 +199,5 @@ export async function check(
   }
 }
 
-/** A media type without its parameters, which are free. */
+/** Returns a media type without its parameters, which are free. */
 const mediaType = (type: string | null | undefined) => type?.split(';')[0]

@@ -7,13 +7,13 @@ import type { Programs } from './programs.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Where a contender finds the service, and a folder of its own. */
+/** The port of the service, and a folder for one contender. */
 export interface Place {
   readonly folder: string
   readonly servicePort: number
 }
 
-/** Something that stands between callers and the service. */
+/** A program between callers and the service. */
 export interface Contender {
   readonly id: string
   readonly name: string
@@ -22,12 +22,12 @@ export interface Contender {
 
 const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
 
-/** What the image puts into the environment. */
+/** The environment of the image. */
 export const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
   [...DOCKERFILE.matchAll(/^ENV (.*)$/gm)].flatMap(([, pairs = '']) => pairs.split(' ').map((pair) => pair.split('='))),
 )
 
-/** How the image starts the gateway: the last `CMD` of the Dockerfile. */
+/** Returns the command of the image: the last `CMD` of the Dockerfile. */
 export function shippedCommand(): readonly string[] {
   const commands = DOCKERFILE.match(/^CMD \[.*\]$/gm) ?? []
   const [, ...words]: string[] = JSON.parse(commands.at(-1)?.slice('CMD '.length) ?? '[]')
@@ -42,7 +42,7 @@ interface GatewayOptions {
   readonly core?: string | null
 }
 
-/** Starts the gateway as it is shipped, with a log line for every call. */
+/** Starts the gateway like the image does, with a log line for every call. */
 export async function startGateway({ folder, servicePort }: Place, options: GatewayOptions = {}): Promise<Running> {
   const port = await freePort()
   const env = {
@@ -59,10 +59,10 @@ export async function startGateway({ folder, servicePort }: Place, options: Gate
   return startServer(port, shippedCommand(), { core, env })
 }
 
-/** The gateway as it is shipped. */
+/** The gateway like in the image. */
 export const gateway: Contender = { id: 'gateway', name: 'Transload', start: (place) => startGateway(place) }
 
-/** The gateway that forgets. */
+/** The gateway with a store in memory. */
 export const forgetful: Contender = {
   id: 'gateway-memory',
   name: 'Transload, `STORE_URL=memory:`',
@@ -82,14 +82,14 @@ function nodeContender(id: string, name: string): Contender {
   }
 }
 
-/** The others that are programs for Node: they also book and read. */
+/** The other Node programs, which also book and read. */
 export const nodePeers: readonly Contender[] = [
   nodeContender('bare', 'bare `node:http` + undici `dispatch`'),
   nodeContender('fastify', 'fastify + @fastify/reply-from'),
   nodeContender('express', 'express + axios'),
 ]
 
-/** The others that translate quotes, as far as they are installed. */
+/** Returns the other contenders that translate quotes, as far as they are installed. */
 export function translators({ nginxLua, haproxyLua }: Programs): readonly Contender[] {
   return [
     ...(nginxLua ? [nginx('nginx + Lua', nginxLua)] : []),
@@ -98,7 +98,7 @@ export function translators({ nginxLua, haproxyLua }: Programs): readonly Conten
   ]
 }
 
-/** The others that pass calls through, as far as they are installed. */
+/** Returns the other contenders that pass calls through, as far as they are installed. */
 export function passers(programs: Programs): readonly Contender[] {
   return [
     ...(programs.nginx ? [nginx('nginx', undefined)] : []),
@@ -117,7 +117,7 @@ function haproxy(name: string, json: string | undefined): Contender {
   return { id: 'haproxy', name, start }
 }
 
-/** The service's stub: nothing that is measured may be faster. */
+/** Starts the stub of the service, which must be faster than every contender. */
 export async function startStub(folder: string, programs: Programs): Promise<Running> {
   const port = await freePort()
   if (programs.nginx) return startNginxStub(folder, port, cores.stub)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
 import { HOST, type Running, startServer } from './processes.ts'
 
-/** HAProxy before the service: `/v2/` as it is, quotes translated by Lua where it finds a JSON library for that. */
+/** Starts HAProxy in front of the service: it passes `/v2/` through, and Lua translates quotes if it has a JSON library. */
 export function startHaproxy(
   place: { readonly folder: string; readonly port: number; readonly servicePort: number; readonly core: string },
   json: string | undefined,

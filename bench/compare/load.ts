@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { AUTHORIZATION, type Call } from './calls.ts'
 import { cores, HOST, output } from './processes.ts'
 
-/** What a stretch of load has shown. */
+/** The figures of one round of load. */
 export interface Load {
   readonly perSecond: number
   readonly calls: number
   /** Answers of 400 and above, and calls without an answer. */
   readonly failed: number
-  /** Milliseconds within which half of the answers came. */
+  /** The median latency in milliseconds. */
   readonly p50: number
   readonly p99: number
 }
@@ -20,19 +20,19 @@ export interface Stretch {
   readonly seconds: number
 }
 
-/** Sends one call again and again over so many connections, one at a time on each. */
+/** Sends one call repeatedly over some connections, one at a time on each. */
 export type Loader = (stretch: Stretch) => Promise<Load>
 
 const MICROS_PER_MS = 1_000
 const MICROS_PER_SECOND = 1_000_000
 
-/** What both generators are told of a call, in order. */
+/** Returns the arguments that describe a call to both load generators. */
 const words = ({ method, path, body = '', names }: Call): readonly string[] => [
   ...[method, path, AUTHORIZATION, body, names?.prefix ?? '', String(names?.digits ?? 1)],
   ...[String(names?.first ?? 0), String(names?.count ?? 0), String(names?.stride ?? 1)],
 ]
 
-/** wrk, in one thread. */
+/** Generates load with wrk, in one thread. */
 export const wrk: Loader = async ({ port, call, connections, seconds }) => {
   const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '--latency']
   const script = join(import.meta.dirname, 'wrk.lua')
@@ -40,14 +40,14 @@ export const wrk: Loader = async ({ port, call, connections, seconds }) => {
   return figures(await output(['wrk', ...options, '-s', script, url, '--', ...words(call)], { core: cores.load }))
 }
 
-/** autocannon, where there is no wrk; its latencies are whole milliseconds. */
+/** Generates load with autocannon, if wrk is not installed; its latencies are whole milliseconds. */
 export const autocannon: Loader = async ({ port, call, connections, seconds }) => {
   const program = join(import.meta.dirname, 'autocannon.js')
   const options = [`http://${HOST}:${port}`, String(connections), String(seconds)]
   return figures(await output([process.execPath, program, ...options, ...words(call)], { core: cores.load }))
 }
 
-/** Both generators end with a line of JSON. */
+/** Reads the last line of output, which is JSON from both generators. */
 function figures(said: string): Load {
   const { calls, micros, failed, p50, p99 } = JSON.parse(said.trim().split('\n').at(-1) ?? '')
   return {

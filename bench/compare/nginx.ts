@@ -8,9 +8,9 @@ const CONNECTIONS = 4096
 const KEPT_CONNECTIONS = 128
 const FOREVER = 'keepalive_requests 1000000000; keepalive_timeout 1h; keepalive_time 24h;'
 
-/** The words of a configuration that every nginx here begins with: one worker, and no access log. */
+/** Returns the beginning of every nginx configuration here: one worker. */
 function general(folder: string, name: string, modules: readonly string[]): string {
-  // Started by root, the worker would be another user, who may not read the folder.
+  // If root starts it, the worker would run as another user, who may not read the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   return `${modules.join('\n')}
 ${user} daemon off; worker_processes 1; pid ${join(folder, name)}.pid; error_log stderr error;
@@ -23,7 +23,7 @@ async function run(folder: string, name: string, text: string, port: number, cor
   return startServer(port, ['nginx', '-p', folder, '-c', file, '-e', 'stderr'], { core })
 }
 
-/** A stub of the service: constant answers, but for ids and numbers that never come twice. */
+/** Starts a stub of the service: constant answers, except for ids and numbers, which never repeat. */
 export function startNginxStub(folder: string, port: number, core: string): Promise<Running> {
   const shipment = JSON.stringify({ ...shipmentExample, id: '$uuid', number: 'TL-$request_id' })
   return run(
@@ -46,7 +46,7 @@ http {
   )
 }
 
-/** nginx before the service: `/v2/` as it is, quotes translated by Lua where it has that. */
+/** Starts nginx in front of the service: it passes `/v2/` through, and Lua translates quotes if it is installed. */
 export function startNginx(
   place: { readonly folder: string; readonly port: number; readonly servicePort: number; readonly core: string },
   modules: readonly string[] | undefined,

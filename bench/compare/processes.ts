@@ -5,23 +5,23 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Everything that is measured listens here. */
+/** The address on which every measured program listens. */
 export const HOST = '127.0.0.1'
 
-/** How many cores there are; asked before anything is tied to one of them. */
+/** The number of cores; read before this process is pinned to one of them. */
 export const CORES = availableParallelism()
 const PATIENCE_MS = 20_000
 const KNOCK_EVERY_MS = 20
 const MS_PER_TICK = 10
 const KILOBYTE = 1024
 
-/** Which core runs what. With two cores, the load and the service's stub share one. */
+/** The core of each program. With two cores, the load and the stub of the service share one. */
 export const cores = { contender: '0', load: '1', stub: CORES > 2 ? '2' : '1' } as const
 
-/** Whether programs can be tied to cores here. */
+/** True if programs can be pinned to cores on this machine. */
 export const pinning = CORES > 1 && spawnSync('taskset', ['-c', cores.load, 'true']).status === 0
 
-/** A program that was started, by whoever has to stop it. */
+/** A running program. */
 export interface Running {
   readonly port: number
   readonly pid: number
@@ -29,11 +29,15 @@ export interface Running {
 }
 
 const children = new Set<ChildProcess>()
-// Nothing of this run is left behind, however it ends.
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGTERM')
-})
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+let watching = false
+
+/** Ends the programs of this run when the run ends, after a signal too. */
+function endTogether(): void {
+  process.once('exit', () => {
+    for (const child of children) child.kill('SIGTERM')
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+}
 
 interface Options {
   readonly core?: string | undefined
@@ -41,15 +45,17 @@ interface Options {
   readonly stdout?: 'ignore' | 'pipe'
 }
 
-/** The words that start a program on a core, or on all of them, and not where this process has stepped aside to. */
+/** Returns the command that starts a program on one core, or on all cores although this process is pinned to one. */
 export function placed(words: readonly string[], core = `0-${CORES - 1}`): readonly string[] {
   return pinning ? ['taskset', '-c', core, ...words] : words
 }
 
-/** Starts a program, on a core of its own where one is named. */
+/** Starts a program, pinned if a core is given. */
 export function start(words: readonly string[], { core, env, stdout = 'ignore' }: Options = {}): ChildProcess {
   const [command = '', ...rest] = placed(words, core)
   const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', stdout, 'inherit'] })
+  if (!watching) endTogether()
+  watching = true
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child
@@ -85,7 +91,7 @@ async function listens(child: ChildProcess, port: number, words: readonly string
   throw new Error(`${words.join(' ')} does not listen on port ${port}`)
 }
 
-/** Ends a program: politely, then not. */
+/** Stops a program with SIGTERM, and after a while with SIGKILL. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')
@@ -95,7 +101,7 @@ export async function stop(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** What a program says on its standard output, once it has ended well. */
+/** Returns the standard output of a program that ends with exit code 0. */
 export async function output(words: readonly string[], options: Options = {}): Promise<string> {
   const child = start(words, { ...options, stdout: 'pipe' })
   let said = ''
@@ -107,7 +113,7 @@ export async function output(words: readonly string[], options: Options = {}): P
   return said
 }
 
-/** A port that nobody listens on. */
+/** Returns a free port. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, HOST)
   await once(server, 'listening')
@@ -117,12 +123,12 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Keeps this process, all its threads, away from the core that is measured. */
+/** Pins all threads of this process to the core of the load, away from the contender. */
 export function stepAside(): void {
   if (pinning) spawnSync('taskset', ['-a', '-cp', cores.load, String(process.pid)])
 }
 
-/** A process, its children and theirs. */
+/** Returns a process and all its descendants. */
 function family(pid: number): readonly number[] {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc')) {
@@ -135,7 +141,7 @@ function family(pid: number): readonly number[] {
   return found
 }
 
-/** The fields of `/proc/<pid>/stat` behind the name, from the state on (proc(5)); none where there is no such process. */
+/** Returns the fields of `/proc/<pid>/stat` after the name (proc(5)); none if there is no such process. */
 function statOf(pid: number): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -145,7 +151,7 @@ function statOf(pid: number): readonly string[] {
   }
 }
 
-/** What a program and its children have computed so far; not a number where there is no /proc. */
+/** Returns the CPU time of a program and its descendants so far; NaN without /proc. */
 export function cpuMilliseconds(pid: number): number {
   if (process.platform !== 'linux') return Number.NaN
   return family(pid).reduce((sum, one) => {
@@ -154,7 +160,7 @@ export function cpuMilliseconds(pid: number): number {
   }, 0)
 }
 
-/** What a program and its children take of memory, in MB; not a number where there is no /proc. */
+/** Returns the memory of a program and its descendants in MB; NaN without /proc. */
 export function residentMegabytes(pid: number): number {
   if (process.platform !== 'linux') return Number.NaN
   const kilobytes = family(pid).reduce((sum, one) => {

@@ -2,26 +2,26 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The programs of this machine that take part; none of them is installed by the comparison. */
+/** The programs of this machine that take part; the bench installs none of them. */
 export interface Programs {
   readonly wrk: boolean
   readonly nginx: boolean
-  /** Words of a configuration that load nginx's Lua module. */
+  /** Lines of configuration that load nginx's Lua modules. */
   readonly nginxLua: readonly string[] | undefined
   readonly haproxy: boolean
-  /** Where HAProxy's Lua finds its JSON. */
+  /** The path at which HAProxy's Lua finds its JSON library. */
   readonly haproxyLua: string | undefined
-  /** What is missing, and what is left out for it. */
+  /** The missing programs, and what the bench leaves out without them. */
   readonly missing: readonly string[]
 }
 
-/** What a program says of itself, on either output. */
+/** Runs a program and returns its output on both streams. */
 function said(command: string, ...words: readonly string[]): string | undefined {
   const { error, stdout, stderr } = spawnSync(command, words, { encoding: 'utf8' })
   return error ? undefined : `${stdout}${stderr}`
 }
 
-/** Looks for the programs. */
+/** Finds the programs. */
 export function findPrograms(): Programs {
   const wrk = said('wrk', '-v') !== undefined
   const nginx = said('nginx', '-V')
@@ -55,7 +55,7 @@ function jsonOfLua(versions: string): string | undefined {
   return found?.replace('cjson.so', '?.so')
 }
 
-/** The version of everything that takes part, by its name. */
+/** Returns the versions of all programs and packages, by name. */
 export function versions(programs: Programs): Readonly<Record<string, string>> {
   const packages = [
     'fastify',
@@ -67,7 +67,7 @@ export function versions(programs: Programs): Readonly<Record<string, string>> {
   ]
   const installed = packages.map((name) => {
     const { version } = JSON.parse(
-      readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8'),
+      readFileSync(join(import.meta.dirname, '../node_modules', name, 'package.json'), 'utf8'),
     )
     return [name, String(version)]
   })

@@ -5,31 +5,37 @@ import { table } from './figures.ts'
 import { type Result, type Results, readResults } from './results.ts'
 import { sections } from './sections.ts'
 
-const DOCS = join(import.meta.dirname, '../../docs')
+const ROOT = join(import.meta.dirname, '../..')
 
-const how = `Every figure is a median of rounds that take turns, so that what else the machine does weighs on all of them alike; the
-first stretch of load on each contender warms it up and does not count. A ratio is that of calls a second to those of the
-contender in bold type in the same round. The contender has a core of its own; the load and a stub of the service share
-another, or have one each where there are more than two. What the stub alone answers is the limit of what can be measured.
-Calls that fail are not tolerated: a run with a single one is refused, and so is a contender that asks or answers anything
-else than Transload does.`
+const how = `Every figure is the median of interleaved rounds: a busy machine slows all contenders down alike. A warm-up before the
+rounds does not count. A ratio compares calls a second with those of the contender in bold type in the same round. The
+contender has a core of its own; the load and a stub of the service share another, or have one each on a machine with more
+than two. The figures of the stub alone are the limit of the measurement. A run with a failed call is refused, and so is a
+contender that asks or answers differently from Transload.`
 
-/** Writes the page and its chart from the results of all runs so far. */
-export function renderPage(): void {
+/** Returns the page and its chart, by path, made from the newest results. */
+export function renderDocs(): ReadonlyMap<string, string> {
   const results = readResults()
   const drawn = chart(results)
-  if (drawn) writeFileSync(join(DOCS, 'performance.svg'), drawn)
-  writeFileSync(join(DOCS, 'performance.md'), page(results, drawn !== undefined))
+  return new Map([
+    ['docs/performance.md', page(results, drawn !== undefined)],
+    ...(drawn === undefined ? [] : [['docs/performance.svg', drawn] as const]),
+  ])
+}
+
+/** Writes the page and its chart. */
+export function writeDocs(): void {
+  for (const [path, text] of renderDocs()) writeFileSync(join(ROOT, path), text)
 }
 
 function page(results: Results, hasChart: boolean): string {
-  const parts = [...sections].flatMap(([name, { title, about, inRounds, markdown }]) => {
+  const parts = [...sections].flatMap(([name, { title, about, markdown }]) => {
     const result = results[name]
-    return result ? [`## ${title}`, about, markdown(result.data), origin(result, inRounds)] : []
+    return result ? [`## ${title}`, about, markdown(result.data), origin(result)] : []
   })
   return `${[
     '# Performance',
-    'Written by `npm run bench`, which measures all of this on the machine that it is started on.',
+    '`npm run bench` measures all of this on your machine, and writes this page.',
     ...(hasChart ? ['![Translated quotes a second, each contender on one core](performance.svg)'] : []),
     ...parts,
     '## How it was measured',
@@ -38,25 +44,25 @@ function page(results: Results, hasChart: boolean): string {
     versionTable(results),
     missing(results),
     '## Again',
-    'All of it takes a little more than an hour; a part of it leaves the other parts of this page as they are:',
+    'A full run takes a little more than an hour. A run of some sections keeps the results of the others:',
     '```sh\nnpm run bench\nnpm run bench -- --only quotes,pass-through --seconds 5 --rounds 3\n```',
-    'nginx, HAProxy and wrk take part where they are installed (Debian: `nginx libnginx-mod-http-lua lua-cjson haproxy wrk`).',
+    'nginx, HAProxy and wrk take part if they are installed (Debian: `nginx libnginx-mod-http-lua lua-cjson haproxy wrk`).',
   ]
     .filter((part) => part !== '')
     .join('\n\n')}\n`
 }
 
-function origin({ date, commit, sizes }: Result, inRounds: boolean): string {
-  const rounds = inRounds ? `, ${sizes.rounds} ${sizes.rounds === 1 ? 'round' : 'rounds'} of ${sizes.seconds} s` : ''
-  return `<sub>${date}, commit ${commit}${rounds}</sub>`
+function origin({ date, commit, rounds }: Result): string {
+  const how = rounds ? `, ${rounds.count} ${rounds.count === 1 ? 'round' : 'rounds'} of ${rounds.seconds} s` : ''
+  return `<sub>${date}, commit ${commit}${how}</sub>`
 }
 
-/** The machines, each once, with what was measured on it. */
+/** Returns a table of the machines with the sections measured on them. */
 function machines(results: Results): string {
   const lines = new Map<string, string[]>()
   for (const [name, { machine }] of inOrder(results)) {
     const { cpu, cores, gigabytes, system, pinning } = machine
-    const bound = pinning ? '' : '; nothing tied to a core'
+    const bound = pinning ? '' : '; nothing pinned to a core'
     const line = `${cpu}, ${cores} cores, ${gigabytes} GB of memory, ${system}${bound}`
     lines.set(line, [...(lines.get(line) ?? []), name])
   }

@@ -4,23 +4,24 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { CORES, pinning } from './processes.ts'
 import { type Programs, versions } from './programs.ts'
-import type { Sizes } from './section.ts'
+import type { Section, Sizes } from './section.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const FILE = join(ROOT, 'bench/results.json')
 const GIGABYTE = 1024 ** 3
+const LINE_WIDTH = 260
 
-/** Where something was measured. */
+/** The machine of a measurement. */
 export interface Machine {
   readonly cpu: string
   readonly cores: number
   readonly gigabytes: number
   readonly system: string
-  /** Whether programs were tied to cores. */
+  /** True if programs were pinned to cores. */
   readonly pinning: boolean
 }
 
-/** What one section showed, and how it came about. */
+/** The result of one section, and its circumstances. */
 export interface Result {
   readonly date: string
   /** The commit of the gateway that was measured. */
@@ -28,30 +29,43 @@ export interface Result {
   readonly machine: Machine
   readonly versions: Readonly<Record<string, string>>
   readonly missing: readonly string[]
-  readonly sizes: Sizes
-  /** As the section gave it. */
+  /** Missing where the section is not measured in rounds. */
+  readonly rounds?: { readonly count: number; readonly seconds: number }
+  /** In the form of the section. */
   readonly data: unknown
 }
 
 export type Results = Readonly<Record<string, Result>>
 
-/** The results of all runs so far, the newest of each section. */
+/** Reads the newest result of each section. */
 export function readResults(): Results {
   return existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
 }
 
-/** Puts the result of one section in the place of its older one. */
-export function keepResult(section: string, programs: Programs, sizes: Sizes, data: unknown): void {
+/** Replaces the result of one section. */
+export function keepResult(name: string, section: Section, programs: Programs, sizes: Sizes, data: unknown): void {
   const result: Result = {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
     machine: machine(),
     versions: versions(programs),
     missing: programs.missing,
-    sizes,
+    ...(section.inRounds && { rounds: { count: sizes.rounds, seconds: sizes.seconds } }),
     data,
   }
-  writeFileSync(FILE, `${JSON.stringify({ ...readResults(), [section]: result }, null, 1)}\n`)
+  writeFileSync(FILE, `${written({ ...readResults(), [name]: result })}\n`)
+}
+
+/** Formats JSON with each short value on one line, such as a line of a table. */
+function written(value: unknown, indent = ''): string {
+  const flat = JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || flat.length <= LINE_WIDTH) return flat
+  const inner = `${indent} `
+  const parts = Array.isArray(value)
+    ? value.map((item) => written(item, inner))
+    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${written(item, inner)}`)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }
 
 function machine(): Machine {
@@ -64,7 +78,7 @@ function machine(): Machine {
   }
 }
 
-/** The last commit, and whether what is measured is more than that. */
+/** Returns the last commit, and says so if the measured files have changed since. */
 function commit(): string {
   const git = (...words: readonly string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim()
   try {

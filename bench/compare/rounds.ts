@@ -2,28 +2,28 @@ import type { Call } from './calls.ts'
 import type { Load, Loader } from './load.ts'
 import { cpuMilliseconds, type Running, residentMegabytes } from './processes.ts'
 
-/** A contender that does one kind of call over so many connections. */
+/** A contender that gets one kind of call over some connections. */
 export interface Case {
   readonly id: string
   readonly name: string
   readonly connections: number
   readonly running: Running
-  /** The call of one stretch of load, with names that no earlier stretch has used. */
+  /** Returns the call of one round, with names that no earlier round has used. */
   readonly call: () => Call
 }
 
-/** One stretch of load on one contender. */
+/** The figures of one round of one contender. */
 export interface Round {
   readonly perSecond: number
   readonly p50: number
   readonly p99: number
-  /** Of the contender's processes, for each call; null where that cannot be seen. */
+  /** CPU time of the contender's processes for each call; null if unknown. */
   readonly cpuMicros: number | null
-  /** Of the contender's processes, at the end of the round; null where that cannot be seen. */
+  /** Memory of the contender's processes at the end of the round; null if unknown. */
   readonly megabytes: number | null
 }
 
-/** What the rounds of a case have shown. */
+/** The rounds of a case. */
 export interface Row {
   readonly id: string
   readonly name: string
@@ -33,13 +33,13 @@ export interface Row {
 
 export interface Plan {
   readonly load: Loader
-  /** Long enough for Node to compile what is hot, or the first rounds differ from the last. */
+  /** Long enough for Node to compile hot code, or the first rounds differ from the last. */
   readonly warmUpSeconds: number
   readonly seconds: number
   readonly rounds: number
 }
 
-/** A run that must not be believed. */
+/** A run whose figures are not valid. */
 export class Refused extends Error {
   override readonly name = 'Refused'
 }
@@ -50,13 +50,13 @@ const DIGITS = 1_000
 const rounded = (figure: number): number => Math.round(figure * DIGITS) / DIGITS
 const known = (figure: number): number | null => (Number.isNaN(figure) ? null : rounded(figure))
 
-/** Loads every case in turn, round after round, so that what else the machine does weighs on all of them alike. */
+/** Measures every case in turn, round after round: a busy machine slows all of them down alike. */
 export async function measure(cases: readonly Case[], plan: Plan): Promise<readonly Row[]> {
   const rows = cases.map((one) => ({ one, rounds: [] as Round[] }))
   for (const { one } of rows) await stretch(one, plan.load, plan.warmUpSeconds)
   for (let round = 0; round < plan.rounds; round += 1) {
     tell(`round ${round + 1} of ${plan.rounds}`)
-    // Who goes first takes turns too.
+    // The order rotates too.
     const shift = round % rows.length
     for (const { one, rounds } of [...rows.slice(shift), ...rows.slice(0, shift)]) {
       rounds.push(await stretch(one, plan.load, plan.seconds))
@@ -79,13 +79,13 @@ async function stretch({ name, running, call, connections }: Case, load: Loader,
   }
 }
 
-/** Calls that failed cost less than calls that did not: figures with any of them among them say nothing. */
+/** Refuses a round with failed calls, because they cost less than others. */
 export function refuseFailures(name: string, { calls, failed }: Load): void {
   if (calls === 0) throw new Refused(`${name} answered no call`)
   if (failed > 0) throw new Refused(`${name}: ${failed} of ${calls} calls failed`)
 }
 
-/** What is being done, for whoever waits. */
+/** Prints progress to standard error. */
 export function tell(line: string): void {
   process.stderr.write(`${line}\n`)
 }

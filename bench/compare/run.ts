@@ -1,24 +1,24 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { autocannon, wrk } from './load.ts'
 import { findPrograms } from './programs.ts'
-import { renderPage } from './report.ts'
+import { writeDocs } from './report.ts'
 import { keepResult } from './results.ts'
 import { Refused, tell } from './rounds.ts'
 import { createBench } from './section.ts'
 import { sections } from './sections.ts'
 
 /*
- * Measures the gateway side by side with others, and writes docs/performance.md and docs/performance.svg.
+ * Measures the gateway beside other gateways, and writes docs/performance.md and docs/performance.svg.
  *
  * npm run bench -- [--only quotes,pass-through,calls,store,workers,xrefs,memory,stream,startup] [--seconds 10]
  * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]
  *
- * Sections that are not measured keep their last results, which are in bench/results.json. A run in which any call fails,
- * or a contender does not do the same as the gateway, is refused with exit code 1.
+ * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a
+ * call fails or a contender does not do the same as the gateway.
  */
 
 const { values } = parseArgs({
@@ -35,21 +35,25 @@ const { values } = parseArgs({
     render: { type: 'boolean', default: false },
   },
 })
-const ROOT = join(import.meta.dirname, '../..')
+const BENCH = join(import.meta.dirname, '..')
 
-function npm(...words: readonly string[]): void {
-  const { status } = spawnSync('npm', words, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
+function npm(folder: string, ...words: readonly string[]): void {
+  const { status } = spawnSync('npm', words, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) throw new Error(`npm ${words.join(' ')} ended with ${status}`)
+}
+
+/** Returns true if the packages are those of the lock file: npm writes its own copy of it after an installation. */
+function installed(): boolean {
+  const changedAt = (name: string) => statSync(join(BENCH, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return changedAt('node_modules/.package-lock.json') > changedAt('package-lock.json')
 }
 
 async function run(): Promise<void> {
   const names = values.only.split(',')
   const unknown = names.filter((name) => !sections.has(name))
   if (unknown.length > 0) throw new Refused(`there is no section ${unknown.join(', ')}, only ${[...sections.keys()]}`)
-  if (!existsSync(join(import.meta.dirname, 'node_modules'))) {
-    npm('ci', '--prefix', import.meta.dirname, '--loglevel=error', '--no-audit', '--no-fund')
-  }
-  npm('run', '--silent', 'build')
+  if (!installed()) npm(BENCH, 'ci')
+  npm(dirname(BENCH), 'run', '--silent', 'build')
   const sizes = {
     warmUpSeconds: Number(values['warm-up']),
     seconds: Number(values.seconds),
@@ -62,7 +66,7 @@ async function run(): Promise<void> {
   const programs = findPrograms()
   for (const line of programs.missing) tell(line)
   const folder = mkdtempSync(join(values.folder, 'transload-bench-'))
-  // Also where the run is ended by a signal.
+  // After a signal too.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, sizes)
   for (const name of names) {
@@ -70,14 +74,14 @@ async function run(): Promise<void> {
     if (!section) continue
     tell(`\n${section.title}`)
     const data = await section.measure(bench)
-    keepResult(name, programs, sizes, data)
+    keepResult(name, section, programs, sizes, data)
     process.stdout.write(`${section.markdown(data)}\n`)
   }
 }
 
 try {
   if (!values.render) await run()
-  renderPage()
+  writeDocs()
 } catch (error) {
   if (!(error instanceof Refused)) throw error
   tell(`refused: ${error.message}`)

@@ -5,46 +5,46 @@ import { type Running, stepAside } from './processes.ts'
 import type { Programs } from './programs.ts'
 import type { Plan } from './rounds.ts'
 
-/** How long and how much is measured. */
+/** Durations and amounts of a run. */
 export interface Sizes {
   readonly warmUpSeconds: number
   readonly seconds: number
   readonly rounds: number
   readonly memorySeconds: number
-  /** Cross-references that are there before the load. */
+  /** Cross-references in the store before the load. */
   readonly xrefs: number
   readonly starts: number
   readonly streamMegabytes: number
 }
 
-/** What every section measures with. */
+/** The tools of every section. */
 export interface Bench {
   readonly programs: Programs
   readonly load: Loader
   readonly sizes: Sizes
   readonly plan: Plan
-  /** A folder of its own, gone when the run is over. */
+  /** Makes a folder, which is removed when the run ends. */
   readonly newFolder: () => string
-  /** Runs with servers that are stopped at the end, however that comes. */
+  /** Runs `work` and stops the servers that it kept, after an error too. */
   readonly using: <T>(work: (keep: Keep) => Promise<T>) => Promise<T>
 }
 
-/** Starts a server and notes that it has to be stopped. */
+/** Waits for a server to start, and stops it at the end. */
 export type Keep = (starting: Promise<Running>) => Promise<Running>
 
-/** One thing that is measured, and its part of the page. */
+/** One part of the page: how it is measured and how it is shown. */
 export interface Section<Data = unknown> {
   readonly title: string
-  /** What was done, in a paragraph. */
+  /** One paragraph about the measurement. */
   readonly about: string
-  /** Whether it is measured in rounds. */
+  /** True if it is measured in interleaved rounds. */
   readonly inRounds: boolean
   readonly measure: (bench: Bench) => Promise<Data>
-  /** A method, so that a table can hold sections of several kinds of data; each reads only what it wrote itself. */
+  /** A method, because one map holds sections of several kinds of data; each reads only its own. */
   markdown(data: Data): string
 }
 
-/** What every section measures with, in a folder of this run. */
+/** Makes the tools of every section, in a folder of this run. */
 export function createBench(folder: string, programs: Programs, load: Loader, sizes: Sizes): Bench {
   let folders = 0
   stepAside()

@@ -8,7 +8,7 @@ import { stream } from './sections/stream.ts'
 import { workers } from './sections/workers.ts'
 import { xrefs } from './sections/xrefs.ts'
 
-/** Everything that can be measured, in the order of the page. */
+/** All sections, in the order of the page. */
 export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['quotes', quotes],
   ['pass-through', passThrough],

@@ -11,12 +11,12 @@ const CHUNK = Buffer.alloc(64 * 1024, 'x')
 const LOOK_EVERY_MS = 20
 const MEGABYTE = 1024 * 1024
 
-/** So many bytes, made on the way. */
+/** Generates `size` bytes. */
 function* bytes(size: number): Generator<Buffer> {
   for (let left = size; left > 0; left -= CHUNK.length) yield left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK
 }
 
-/** A service that takes bodies of any size and answers with how much came, or with as much as it is asked for. */
+/** Starts a service that counts the bytes of a body, and answers with as many bytes as the query asks for. */
 export async function startStreamService(): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const server = createServer(async (incoming, response) => {
     const size = Number(new URL(incoming.url ?? '', `http://${HOST}`).searchParams.get('bytes') ?? 0)
@@ -41,14 +41,14 @@ export async function startStreamService(): Promise<{ readonly port: number; rea
   }
 }
 
-/** What one large transfer showed. */
+/** The figures of one large transfer. */
 export interface Transfer {
   readonly seconds: number
-  /** How far the highest memory was above that before. */
+  /** The difference between the highest memory and the memory before. */
   readonly grownMegabytes: number
 }
 
-/** Sends a large body through a contender, or asks for a large reply, and looks at its memory meanwhile. */
+/** Sends a large body through a contender, or asks for a large reply, and watches its memory. */
 export async function transfer({ port, pid }: Running, direction: 'in' | 'out', megabytes: number): Promise<Transfer> {
   const size = megabytes * MEGABYTE
   const before = residentMegabytes(pid)

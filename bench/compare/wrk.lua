@@ -1,11 +1,11 @@
--- Load for wrk: one call again and again, with a name of its own in each.
--- wrk … -- METHOD PATH AUTHORIZATION BODY PREFIX DIGITS FIRST COUNT STRIDE; {name} in the path or the body is the name,
--- a COUNT of 0 means that no name comes twice.
+-- Generates load with wrk: repeats one call, with a new name in each.
+-- wrk … -- METHOD PATH AUTHORIZATION BODY PREFIX DIGITS FIRST COUNT STRIDE; {name} in the path or the body stands for
+-- a name; with a COUNT of 0 no name repeats.
 local head, tail, prefix, digits, first, count, stride
 local sent = 0
 local HOLE = "{name}"
 
--- Without any name the request is always the same, and `tail` is missing.
+-- Without a name the request is always the same, and `tail` is missing.
 function init(args)
   local method, path, authorization, body = args[1], args[2], args[3], args[4]
   prefix, digits, first, count, stride = args[5], args[6], tonumber(args[7]), tonumber(args[8]), tonumber(args[9])
@@ -34,7 +34,7 @@ function request()
   return head .. digits:format(number) .. tail
 end
 
--- What was measured, as a line of JSON; latencies are in microseconds.
+-- Prints the figures as a line of JSON; latencies are in microseconds.
 function done(summary, latency)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout

@@ -1,10 +1,10 @@
-import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { CHALLENGE, GatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { type Account, openAccount, type Scheme } from '../service/account.ts'
+import { basicOf, basicPair } from '../service/basic.ts'
 import type { Upstream } from '../service/upstream.ts'
 import { type Limits, unlimited } from './limits.ts'
 
@@ -122,9 +122,6 @@ export function accountAt(
   return openAccount({ upstream, ...address, basic, pool, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }
 
-/** The challenge of a reply with status 401. */
-export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
-
 /** The error of a call without a credential that can be used. */
 export function noCredential(): GatewayError {
   return new GatewayError(
@@ -132,26 +129,6 @@ export function noCredential(): GatewayError {
     'No usable credential was sent. Send the Client ID and Client Secret as HTTP Basic authentication.',
     { headers: { 'WWW-Authenticate': CHALLENGE } },
   )
-}
-
-const BASIC = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i
-
-/** The id and secret of a Basic credential (RFC 7617); undefined if it is none. */
-export function basicPair(
-  authorization: string | undefined,
-): { readonly id: string; readonly secret: string } | undefined {
-  const encoded = BASIC.exec(authorization ?? '')?.[1]
-  if (encoded === undefined) return undefined
-  const bytes = Buffer.from(encoded, 'base64')
-  // Read as UTF-8, ids that are not would all become the same one.
-  const pair = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
-  const colon = pair.indexOf(':')
-  return colon > 0 ? { id: pair.slice(0, colon), secret: pair.slice(colon + 1) } : undefined
-}
-
-/** A Basic credential from its two halves. */
-export function basicOf(id: string, secret: string): string {
-  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 }
 
 /** Whether a call brings a token of its own. */

@@ -1,5 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { parseSecretHash } from '../secret-hash-form.ts'
 
 /** The cost of a hash: 2^15 rounds of 1 KiB, about a tenth of a second and 32 MiB. */
 const COST_LOG2 = 15
@@ -43,25 +44,14 @@ export async function hashSecret(secret: string): Promise<string> {
   return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(hash)}`
 }
 
-const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
-const COST_LIMIT_LOG2 = 17
-
-/** Whether a text is a hash that `matchesHash` can verify at a cost that a gateway can bear. */
-export function isSecretHash(text: string): boolean {
-  const [, cost = '0', block = '0', parallel = '0'] = FORM.exec(text) ?? []
-  return between(cost, 1, COST_LIMIT_LOG2) && between(block, 1, BLOCK) && between(parallel, 1, 4)
-}
-
-/** Whether a secret is the one that was hashed; takes the same time either way. */
+/** Returns whether a secret is the one that was hashed; takes the same time either way. */
 export async function matchesHash(secret: string, text: string): Promise<boolean> {
-  const [, cost, block, parallel, salt = '', hash = ''] = FORM.exec(text) ?? []
-  const expected = Buffer.from(hash, 'base64')
-  const options = { N: 2 ** Number(cost), r: Number(block), p: Number(parallel), maxmem: MEMORY_BYTES }
-  const actual = await slowHash(secret, Buffer.from(salt, 'base64'), expected.length, options)
-  return timingSafeEqual(actual, expected)
+  const parsed = parseSecretHash(text)
+  if (!parsed) return false
+  const { costLog2, block, parallel, salt, hash } = parsed
+  const options = { N: 2 ** costLog2, r: block, p: parallel, maxmem: MEMORY_BYTES }
+  return timingSafeEqual(await slowHash(secret, salt, hash.length, options), hash)
 }
-
-const between = (text: string, least: number, most: number) => Number(text) >= least && Number(text) <= most
 
 /** PHC strings carry no padding. */
 const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')

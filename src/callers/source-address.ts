@@ -1,42 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP, type Socket, SocketAddress } from 'node:net'
-
-/** Networks such as `192.0.2.0/24`, `2001:db8::/32` or a single address. */
-export interface Networks {
-  readonly has: (address: string) => boolean
-  /** How many bits the narrowest network of these that has the address fixes; -1 where none has it. */
-  readonly narrowest: (address: string) => number
-}
-
-/** Whether a text is a network or an address. */
-export function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsOf(family))
-}
-
-/** Compiles networks; each must be one. */
-export function compileNetworks(networks: readonly string[]): Networks {
-  const compiled = networks.map((network) => {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address)
-    const fixed = bits === undefined ? bitsOf(family) : Number(bits)
-    const list = new BlockList()
-    list.addSubnet(address, fixed, familyName(family))
-    return { list, fixed }
-  })
-  const narrowest = (address: string) => {
-    // A connection that is closed already has no address.
-    if (isIP(address) === 0) return -1
-    const family = familyName(isIP(address))
-    return compiled.reduce((most, { list, fixed }) => (fixed > most && list.check(address, family) ? fixed : most), -1)
-  }
-  return { has: (address) => narrowest(address) >= 0, narrowest }
-}
-
-const bitsOf = (family: number) => (family === 6 ? 128 : 32)
-const familyName = (family: number) => (family === 6 ? 'ipv6' : 'ipv4')
+import { isIP, type Socket, SocketAddress } from 'node:net'
+import type { Networks } from '../networks.ts'
 
 /** Where a call comes from: its connection, or what trusted proxies say about it, from the nearest one on. */
 export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Networks | undefined): string {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
+import { compileNetworks } from '../networks.ts'
 import { createLimits, type Limits } from './limits.ts'
-import { compileNetworks, sourceAddress, sourceOf } from './source-address.ts'
+import { sourceAddress, sourceOf } from './source-address.ts'
 
 const SOURCES_KEPT = 10_000
 

@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Tenant } from '../config/tenants-file.ts'
 import { GatewayError } from '../errors.ts'
+import { compileNetworks, type Networks } from '../networks.ts'
+import { type BasicPair, basicOf, basicPair } from '../service/basic.ts'
 import {
   accountAt,
   asTheyAre,
-  basicOf,
-  basicPair,
   type Caller,
   type Credentials,
   type CredentialsDeps,
@@ -18,7 +18,7 @@ import {
 } from './credentials.ts'
 import { createLimits } from './limits.ts'
 import { hashSecret, matchesHash } from './secret-hash.ts'
-import { compileNetworks, type Networks, sourceAddress, sourceOf } from './source-address.ts'
+import { sourceAddress, sourceOf } from './source-address.ts'
 
 /** The shared edge's callers: each tenant's own credential is verified here, and the tenant's goes to the service. */
 export interface TenantCredentials extends Credentials {
@@ -91,7 +91,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
   }
 
   /** Counted before it is known to be wrong, so that many guesses at once are not free. */
-  async function verify(pair: Pair, id: string, guesser: string): Promise<Caller | undefined> {
+  async function verify(pair: BasicPair, id: string, guesser: string): Promise<Caller | undefined> {
     const count = guesses.get(guesser) ?? 0
     if (count >= GUESSES) throw tooManyGuesses()
     guesses.set(guesser, count + 1)
@@ -134,8 +134,6 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     },
   }
 }
-
-type Pair = NonNullable<ReturnType<typeof basicPair>>
 
 async function matching(
   secret: string,

@@ -2,9 +2,10 @@ import { GatewayError } from '../errors.ts'
 import type { Finds } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
-import { isSuccess, readJson, type Sending, type Service } from '../service/service.ts'
+import { isSuccess, readJson, type Service } from '../service/service.ts'
 import type { Facts } from '../store/store.ts'
 import { type Known, vinKey, type Xref } from '../xref/xref.ts'
+import type { Sending } from './send.ts'
 
 /** The thing that a call is about. */
 export interface Found {

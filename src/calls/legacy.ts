@@ -7,13 +7,13 @@ import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Call } from '../observe/call.ts'
 import { refusal } from '../service/failures.ts'
-import { type Address, isSuccess, type Sending, type Service } from '../service/service.ts'
+import { type Address, isSuccess, type Service } from '../service/service.ts'
 import type { Keepsake, Xref } from '../xref/xref.ts'
 import { type Found, find, pathSegment } from './find.ts'
 import { namedIn, ownNumber, quoteFacts, recall, unnamed, vinOf, withoutName } from './names.ts'
 import { classify, receive, type Version1, type Version2 } from './read-request.ts'
 import { bookingOf, idHeaders, keepsakeOf } from './record.ts'
-import type { Perform } from './send.ts'
+import type { Perform, Sending } from './send.ts'
 import { handedOver, unchanged } from './version-2-body.ts'
 
 /** What the corridor needs; the same for every call. */
@@ -50,7 +50,8 @@ export async function legacy(
   const leave = limits.enter()
   try {
     const intake = classify(sent, endpoint, call, deps.catalog, synonyms)
-    const sending: Sending = { caller, requestId: call.id, deadline: performance.now() + deps.timeoutMs }
+    const deadline = performance.now() + deps.timeoutMs
+    const sending: Sending = { caller, account: caller.account, requestId: call.id, deadline }
     if (intake.generation === 2) return await handedBack(intake, endpoint, sending, deps)
     return await translated(intake, incoming, sending, deps)
   } finally {

@@ -3,11 +3,11 @@ import type { Booking } from '../bookings/bookings.ts'
 import { claims } from '../mapping/check.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
-import type { Sending } from '../service/service.ts'
 import { type Keepsake, vinKey } from '../xref/xref.ts'
 import type { Found } from './find.ts'
 import { namesIn } from './names.ts'
 import type { Version1 } from './read-request.ts'
+import type { Sending } from './send.ts'
 
 /** What tells this booking from others: the fields that go into it, in the order of their rows. */
 export function bookingOf(

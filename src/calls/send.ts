@@ -1,3 +1,4 @@
+import type { Caller } from '../callers/credentials.ts'
 import { GatewayError } from '../errors.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
@@ -5,8 +6,19 @@ import { entryWith } from '../mapping/overlay.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
-import { isSuccess, readJson, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
+import {
+  isSuccess,
+  readJson,
+  type Service,
+  type ServiceRequest,
+  type Sending as ServiceSending,
+} from '../service/service.ts'
 import { type Found, pathSegment } from './find.ts'
+
+/** How a call's requests are sent, and for whom. */
+export interface Sending extends ServiceSending {
+  readonly caller: Caller
+}
 
 /** A translated call, ready to be done. */
 export interface Deed {

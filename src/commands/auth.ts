@@ -1,10 +1,10 @@
-import { accountAt, basicOf } from '../callers/credentials.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenants } from '../config/tenants-file.ts'
 import { GatewayError } from '../errors.ts'
 import { EXIT_USAGE } from '../exit-codes.ts'
-import { settingsOf } from '../gateway.ts'
+import { type Account, openAccount } from '../service/account.ts'
+import { basicOf } from '../service/basic.ts'
 import { NoReply } from '../service/exchange.ts'
 import { createUpstream } from '../service/upstream.ts'
 
@@ -29,7 +29,8 @@ export async function auth([verb]: readonly string[]): Promise<number> {
   for (const { name, basic, address } of accounts) {
     const results = []
     for (const scheme of ['basic', 'oauth2'] as const) {
-      const account = accountAt({ config, settings: settingsOf(config), upstream }, address, basic, name, scheme)
+      const timeoutMs = config.UPSTREAM_TIMEOUT_MS
+      const account = openAccount({ upstream, ...address, basic, pool: name, scheme, timeoutMs })
       results.push(await attempt(account, config.UPSTREAM_TIMEOUT_MS))
     }
     good &&= results.some(({ accepted }) => accepted)
@@ -43,7 +44,7 @@ export async function auth([verb]: readonly string[]): Promise<number> {
   await upstream.close()
   return good ? 0 : 1
 
-  async function attempt(account: ReturnType<typeof accountAt>, timeoutMs: number) {
+  async function attempt(account: Account, timeoutMs: number) {
     const deadline = performance.now() + timeoutMs
     try {
       const reply = await account.authorized(deadline, (authorization) =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { isNetwork } from '../callers/source-address.ts'
+import { isNetwork } from '../networks.ts'
 import { unfitCertificates } from './certificates.ts'
 import {
   basePaths,

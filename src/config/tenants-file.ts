@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { isSecretHash } from '../callers/secret-hash.ts'
-import { isNetwork } from '../callers/source-address.ts'
+import { isNetwork } from '../networks.ts'
+import { parseSecretHash } from '../secret-hash-form.ts'
 import { serviceAddress, version2Word, webAddress } from './values.ts'
 
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
@@ -16,7 +16,7 @@ const credential = z.strictObject({
     .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id, which has no control characters'),
   secret_hash: z
     .string()
-    .refine(isSecretHash, 'must be a hash that `transload tenants hash` made')
+    .refine((text) => parseSecretHash(text) !== undefined, 'must be a hash that `transload tenants hash` made')
     .describe('What `transload tenants hash` prints.'),
 })
 

@@ -1,5 +1,4 @@
-import { CHALLENGE } from '../callers/credentials.ts'
-import { GatewayError } from '../errors.ts'
+import { CHALLENGE, GatewayError } from '../errors.ts'
 import { serviceMessage } from './error-message.ts'
 import type { NoReply, UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'

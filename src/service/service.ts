@@ -1,4 +1,3 @@
-import type { Caller } from '../callers/credentials.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
@@ -22,9 +21,9 @@ export interface ServiceRequest {
   readonly ifMatch?: string | undefined
 }
 
-/** How and for whom a request is sent. */
+/** How a request is sent, and on whose account. */
 export interface Sending {
-  readonly caller: Caller
+  readonly account: Account
   readonly requestId: string
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number
@@ -79,9 +78,9 @@ export function createService(config: Config, upstream: Upstream): Service {
     return made
   }
 
-  const call = async ({ method, path, headers, body }: Outgoing, { caller, requestId, deadline, alone }: Sending) => {
-    const { origin, prefix, pool, authorized } = caller.account
-    const { retry, circuit } = acquaintance(caller.account)
+  const call = async ({ method, path, headers, body }: Outgoing, { account, requestId, deadline, alone }: Sending) => {
+    const { origin, prefix, pool, authorized } = account
+    const { retry, circuit } = acquaintance(account)
     const attempt = (authorization: string) =>
       upstream.call({
         method,
@@ -96,13 +95,13 @@ export function createService(config: Config, upstream: Upstream): Service {
     const once = () => circuit(() => authorized(deadline, attempt))
     const reply = await (isRepeatable(method, path) ? retry(once, deadline) : once())
     // A refusal may quote what it refuses, and the credential may be one that the caller has never seen.
-    const tells = !isSuccess(reply.status) && caller.account.isRepeatedIn(reply.body.toString('latin1'))
+    const tells = !isSuccess(reply.status) && account.isRepeatedIn(reply.body.toString('latin1'))
     return tells ? { ...reply, body: Buffer.alloc(0) } : reply
   }
 
   return {
     send: (request, sending) => {
-      const { quotes, shipments } = acquaintance(sending.caller.account)
+      const { quotes, shipments } = acquaintance(sending.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
         return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { CHALLENGE, GatewayError } from '../errors.ts'
 import { serviceMessage } from './error-message.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
@@ -120,9 +120,6 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
     return {}
   }
 }
-
-/** What a caller of version 1 can send. */
-const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
 const unreadable = () =>
   new GatewayError('login-failed', 'The service gave no token that can be read. Try again later.', { status: 502 })

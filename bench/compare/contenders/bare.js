@@ -14,7 +14,7 @@ import {
 
 const pool = new Pool(service, { connections })
 
-/** Sends, and gives the whole reply to `done`. */
+/** Sends a request and passes the whole reply to `done`. */
 function send(method, path, headers, body, done) {
   let status = 0
   let received = {}
@@ -34,7 +34,7 @@ function send(method, path, headers, body, done) {
   )
 }
 
-/** Hands the body over as it comes, and the reply back likewise. */
+/** Passes the body and the reply through as they arrive. */
 async function passThrough(request, response) {
   const { authorization, 'content-type': type, 'content-length': length } = request.headers
   const headers = { ...(authorization && { authorization }), ...(type && { 'content-type': type }) }
@@ -47,7 +47,7 @@ async function passThrough(request, response) {
   })
 }
 
-/** Asks the service, and answers what `toVersion1` makes of its reply; a refusal is handed on as it is. */
+/** Sends a request to the service and answers with its translated reply; a refusal passes through. */
 function ask(method, path, { headers: { authorization } }, body, response, toVersion1) {
   const headers = { ...(body && { 'content-type': 'application/json' }), ...(authorization && { authorization }) }
   send(method, path, headers, body, (error, reply) => {
@@ -63,7 +63,7 @@ function ask(method, path, { headers: { authorization } }, body, response, toVer
   })
 }
 
-/** Gives the fields of a body to `done`. */
+/** Reads a body and passes its fields to `done`. */
 function collect(request, done) {
   const chunks = []
   request.on('data', (chunk) => chunks.push(chunk))

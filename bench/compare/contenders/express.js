@@ -31,7 +31,7 @@ const endToEnd = (headers) => {
 
 const app = express()
 
-/** Answers what `toVersion1` makes of a reply; a refusal is handed on as it is. */
+/** Answers with a translated reply; a refusal passes through. */
 function answer(response, { status, data }, toVersion1) {
   if (status < 300) response.json(toVersion1(data))
   else response.status(status).json(data)
@@ -65,7 +65,7 @@ app.use('/v2', async (request, response) => {
     decompress: false,
   })
   response.status(reply.status).set(endToEnd(reply.headers))
-  // A caller that has hung up is no mistake of this program.
+  // A caller that hangs up is not an error of this program.
   await pipeline(reply.data, response).catch(() => response.destroy())
 })
 

@@ -15,7 +15,7 @@ import {
 const app = fastify()
 app.register(replyFrom, { base: service, undici: { connections, pipelining: 1 } })
 
-/** Answers what `toVersion1` makes of a reply; a refusal is handed on as it is. */
+/** Answers with a translated reply; a refusal passes through. */
 const answered = (toVersion1) => ({
   onResponse: (_request, answer, { statusCode, stream }) => {
     if (statusCode >= 300) return answer.send(stream)
@@ -36,13 +36,13 @@ app.post('/createShipment.php', ({ body }, reply) =>
   reply.from('/v2/shipments', { body: bookingToVersion2(body), ...answered(bookingToVersion1) }),
 )
 
-// Without a query of its own, the call would carry on the caller's.
+// Without a query here, the caller's query would be sent.
 app.get('/getShipment.php', ({ query }, reply) =>
   reply.from(shipmentPath(query.ReferenceNumber), { queryString: () => '', ...answered(shipmentToVersion1) }),
 )
 
 app.register(async (through) => {
-  // What passes through is not parsed.
+  // Bodies that pass through are not parsed.
   through.removeAllContentTypeParsers()
   through.addContentTypeParser('*', (_request, body, done) => done(null, body))
   through.all('/v2/*', (request, reply) => reply.from(request.url))

@@ -1,5 +1,5 @@
--- A quote in HAProxy: a service of its Lua translates, asks with HAProxy's own HTTP client, whose connections are kept,
--- and translates back. Rewriting the bodies in a filter on the way to a usual backend takes a quarter more time.
+-- Translates a quote in HAProxy: a Lua service translates it and sends it with HAProxy's HTTP client, which keeps its
+-- connections. Rewriting the bodies in a filter in front of a usual backend takes a quarter more time.
 local folder = os.getenv("BENCH_FOLDER")
 package.path = folder .. "/?.lua;" .. package.path
 package.cpath = os.getenv("BENCH_LUA_CPATH") .. ";" .. package.cpath

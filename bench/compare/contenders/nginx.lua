@@ -1,4 +1,4 @@
--- A quote in nginx: translated, asked over the kept connections of the upstream, and translated back.
+-- Translates a quote in nginx, sends it over the kept connections of the upstream, and translates the reply.
 local translate = require("translate")
 
 ngx.req.read_body()

@@ -1,6 +1,6 @@
-/** Where a Node contender listens and where the service is: `node contender.js PORT SERVICE_URL`. */
+/** The arguments of a Node contender: `node contender.js PORT SERVICE_URL`. */
 export const host = '127.0.0.1'
 export const port = Number(process.argv[2])
 export const service = process.argv[3]
-/** Connections to the service at most, as the gateway has it unless told. */
+/** The most connections to the service: the gateway's default. */
 export const connections = 128

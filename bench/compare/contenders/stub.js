@@ -4,8 +4,8 @@ import { shipmentExample } from '../../../mappings/booking-rows.ts'
 import { host, port } from './place.js'
 
 /*
- * The service's stub where there is no nginx: reads no more of a request than its first line and its length, and answers
- * with constant bytes, but for ids and numbers that never come twice.
+ * A stub of the service without nginx: it reads only the first line and the length of a request, and answers with
+ * constant bytes, except for ids and numbers, which never repeat.
  */
 
 const HEAD_END = '\r\n\r\n'

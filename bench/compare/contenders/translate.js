@@ -2,14 +2,14 @@ import { stateCodes } from '../../../mappings/us-states.ts'
 import { vehicleTypes } from '../../../mappings/vehicle-types.ts'
 
 /*
- * The translation of a quote, a booking and a read as somebody would write it by hand for these three calls: what every
- * Node contender does. The check before each run holds it against the gateway's own.
+ * Translates a quote, a booking and a read, written by hand for these three calls. Every Node contender uses it, and the
+ * check before each run compares it with the gateway.
  */
 
 const BETWEEN_WORDS = /[\s,;:./|()[\]"]+/
 const LONGEST_PHRASE = 4
 
-/** `BOX_TRUCK`, `box truck` and `Box-Truck` are the same. */
+/** Normalizes a word: `BOX_TRUCK`, `box truck` and `Box-Truck` are the same. */
 const folded = (text) =>
   text
     .toUpperCase()
@@ -22,7 +22,7 @@ const transports = new Map([
   ['ENCLOSED AUTO', 'enclosed'],
 ])
 
-/** The type that the longest known phrase of a description means. */
+/** Returns the vehicle type of the longest known phrase in a description. */
 function typeInWords(text = '') {
   const words = text.split(BETWEEN_WORDS).map(folded)
   for (let length = Math.min(LONGEST_PHRASE, words.length); length > 0; length -= 1) {
@@ -34,10 +34,10 @@ function typeInWords(text = '') {
   return undefined
 }
 
-/** `2134` has lost its leading zero. */
+/** Restores lost leading zeros: `2134` becomes `02134`. */
 const zip = (text) => (/^\d{3,4}$/.test(text) ? text.padStart(5, '0') : text)
 
-/** The version-2 body of a version-1 quote. */
+/** Returns the version-2 body of a version-1 quote. */
 export function quoteToVersion2(fields) {
   const { PickupCommodityCode = '', DeliveryCommodityCode = '', EquipmentType = '' } = fields
   return {
@@ -52,25 +52,25 @@ export function quoteToVersion2(fields) {
   }
 }
 
-/** The version-1 reply to a quote: the caller's own number where it has one. */
+/** Returns the version-1 reply to a quote, with the caller's number if there is one. */
 export function quoteToVersion1(reply, fields) {
   return { Cost: reply.price.toFixed(2), ShipmentNumber: fields.ShipmentNumber || reply.shipment_id }
 }
 
-/** What was sent, converted; blanks are nothing, and JSON leaves out what is undefined. */
+/** Converts a field; a blank becomes undefined, which JSON leaves out. */
 function given(text, convert) {
   const trimmed = text?.trim()
   if (!trimmed) return undefined
   return convert ? convert(trimmed) : trimmed
 }
 
-/** `(718) 555-0100 ext. 5` as ten digits. */
+/** Returns `(718) 555-0100 ext. 5` as ten digits. */
 function phone(text) {
   const digits = text.replace(/(?:ext|x|#).*/i, '').replace(/\D+/g, '')
   return digits.length === 11 && digits.startsWith('1') ? digits.slice(1) : digits
 }
 
-/** `NY`, `ny` and `New York` are the same. */
+/** Normalizes a state: `NY`, `ny` and `New York` are the same. */
 function state(text) {
   const letters = text.replace(/[\s.,]+/g, '').toUpperCase()
   return stateCodes.get(letters) ?? letters
@@ -79,7 +79,7 @@ function state(text) {
 const zipcode = (text) => Number(text.slice(0, 5))
 const vin = (text) => text.replace(/\s+/g, '').toUpperCase()
 
-/** The version-2 body of a version-1 booking. */
+/** Returns the version-2 body of a version-1 booking. */
 export function bookingToVersion2(fields) {
   const pickupName = given(fields.PickupName)
   const deliveryName = given(fields.DeliveryName)
@@ -124,21 +124,21 @@ export function bookingToVersion2(fields) {
   }
 }
 
-/** The version-1 reply to a booking that was made. */
+/** Returns the version-1 reply to a booking. */
 export function bookingToVersion1({ id, number }) {
   const shipment = number ? `shipment number ${number}` : `shipment ${id}`
   return { Message: `Transportation booked: ${shipment}.`, TransportationBooked: 'Yes' }
 }
 
-/** Where the service has a shipment. */
+/** Returns the service's path of a shipment. */
 export const shipmentPath = (name) => `/v2/shipments/${encodeURIComponent(name)}`
 
-/** A value as version 1 has it: always text. */
+/** Returns a value as text, the only type of version 1. */
 const shown = (value) => String(value ?? '')
 
 const shownZip = (value) => (typeof value === 'number' ? String(value).padStart(5, '0') : shown(value))
 
-/** The version-1 reply to a read. */
+/** Returns the version-1 reply to a read. */
 export function shipmentToVersion1(shipment) {
   const { number, status, customer = {}, pickup = {}, delivery = {}, vehicles = [] } = shipment
   const [vehicle = {}] = vehicles

@@ -1,5 +1,5 @@
--- The translation of a quote as somebody would write it by hand for this one call: what nginx and HAProxy do.
--- Runs under LuaJIT and Lua 5.3. The check before each run holds it against the gateway's own.
+-- Translates a quote, written by hand for this one call. nginx and HAProxy use it.
+-- Runs under LuaJIT and Lua 5.3. The check before each run compares it with the gateway.
 local cjson = require("cjson")
 
 local BETWEEN_WORDS = "[^%s,;:./|()%[%]\"]+"
@@ -7,12 +7,12 @@ local LONGEST_PHRASE = 4
 local transports = { ["OPEN AUTO"] = "open", ["ENCLOSED AUTO"] = "enclosed" }
 local types = {}
 
--- BOX_TRUCK, box truck and Box-Truck are the same.
+-- Normalizes a word: BOX_TRUCK, box truck and Box-Truck are the same.
 local function folded(text)
   return (text:upper():gsub("[%s,;:./|()%[%]\"_-]+", " "):gsub("^ ", ""):gsub(" $", ""))
 end
 
--- The type that the longest known phrase of a description means.
+-- Returns the vehicle type of the longest known phrase in a description.
 local function type_in_words(text)
   local words = {}
   for word in text:gmatch(BETWEEN_WORDS) do words[#words + 1] = folded(word) end
@@ -25,7 +25,7 @@ local function type_in_words(text)
   return nil
 end
 
--- 2134 has lost its leading zero.
+-- Restores lost leading zeros: 2134 becomes 02134.
 local function zip(text)
   if text:find("^%d%d%d%d?$") then return ("0"):rep(5 - #text) .. text end
   return text
@@ -40,7 +40,7 @@ function translate.load(path)
   file:close()
 end
 
--- The version-2 body of a version-1 quote, and the caller's own number.
+-- Returns the version-2 body of a version-1 quote, and the caller's number.
 function translate.to_version_2(body)
   local fields = cjson.decode(body)
   return cjson.encode({
@@ -54,7 +54,7 @@ function translate.to_version_2(body)
   }), fields.ShipmentNumber
 end
 
--- The version-1 reply to a quote.
+-- Returns the version-1 reply to a quote.
 function translate.to_version_1(body, own)
   local reply = cjson.decode(body)
   if own == nil or own == "" then own = reply.shipment_id end

@@ -2,45 +2,45 @@ import { bookBeforehand } from '../booked.ts'
 import { newBooking, read, readById, replay } from '../calls.ts'
 import { check } from '../check.ts'
 import { forgetful, gateway, nodePeers, startStub } from '../contenders.ts'
-import { caseTable } from '../figures.ts'
-import { type Case, measure, type Row, tell } from '../rounds.ts'
+import { caseTable, type Line, summarize } from '../figures.ts'
+import { type Case, measure, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = 32
 
-/** What the others do as well. */
+/** Calls that the other contenders make as well. */
 const shared = [
   { kind: 'bookings', title: 'Bookings, each with a reference number of its own', call: newBooking },
   {
     kind: 'reads-by-id',
-    title: 'Reads of a shipment by the service’s id, which Transload looks for in its store first',
+    title: 'Reads of a shipment by the service’s id, which Transload first looks up in its store',
     call: readById,
   },
 ] as const
 
-/** What takes a memory. */
+/** Calls that need a store. */
 const remembered = [
-  { kind: 'reads', title: 'Reads of a shipment by the caller’s number (Transload alone)', call: () => read() },
+  { kind: 'reads', title: 'Reads of a shipment by the caller’s number (Transload only)', call: () => read() },
   {
     kind: 'replays',
-    title: 'Bookings that were made already, answered from their record (Transload alone)',
+    title: 'Repeated bookings, answered from their record (Transload only)',
     call: replay,
   },
 ] as const
 
 const kinds = [...shared, ...remembered]
 
-/** Ids are those of the contenders, so that each kind is a table of its own. */
-type Data = Readonly<Record<string, readonly Row[]>>
+/** The lines of each kind of call. */
+type Data = Readonly<Record<string, readonly Line[]>>
 
-/** The other kinds of calls, beside others as far as those can do them. */
+/** Bookings, reads and replays, beside contenders that can make them. */
 export const calls: Section<Data> = {
   title: 'Bookings, reads and replays',
   about:
-    'Over 32 connections. Transload claims a booking durably, sends it over a connection of its own, and records it durably ' +
-    'before it answers. The others have to ask and answer exactly the same here as well, but they only translate: no claim, ' +
-    'no record, none of the caller’s numbers, and nothing against a booking that is sent twice. nginx and HAProxy take part ' +
-    'in quotes and passed-through calls alone.',
+    'Over 32 connections. Transload stores a claim, sends the booking over a connection of its own, and stores the result ' +
+    'before it answers. The other contenders ask and answer exactly the same, but they only translate: they store neither ' +
+    'claims nor the caller’s numbers, and they do not prevent a second booking. nginx and HAProxy are measured only with ' +
+    'quotes and with calls that pass through.',
   inRounds: true,
   measure: async (bench) => {
     tell('checking that all of them do the same')
@@ -57,14 +57,19 @@ export const calls: Section<Data> = {
         }
       }
       const rows = await measure(cases, bench.plan)
-      return Object.fromEntries(kinds.map(({ kind }) => [kind, rows.filter((_, i) => cases[i]?.kind === kind)]))
+      const linesOf = (kind: string) =>
+        summarize(
+          rows.filter((_, i) => cases[i]?.kind === kind),
+          gateway.id,
+        )
+      return Object.fromEntries(kinds.map(({ kind }) => [kind, linesOf(kind)]))
     })
   },
   markdown: (data) =>
     kinds
       .flatMap(({ kind, title }) => {
-        const rows = data[kind] ?? []
-        return rows.length > 0 ? [`${title}:\n\n${caseTable(rows, gateway.id, 'calls/s')}`] : []
+        const lines = data[kind] ?? []
+        return lines.length > 0 ? [`${title}:\n\n${caseTable(lines, gateway.id, 'calls/s')}`] : []
       })
       .join('\n\n'),
 }

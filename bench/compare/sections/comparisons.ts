@@ -1,9 +1,9 @@
 import { type Call, quote, version2Quote } from '../calls.ts'
 import { check, type Kind } from '../check.ts'
 import { type Contender, forgetful, gateway, passers, startStub, translators } from '../contenders.ts'
-import { tablesByConnections } from '../figures.ts'
+import { type Line, STUB, summarize, tablesByConnections } from '../figures.ts'
 import type { Programs } from '../programs.ts'
-import { type Case, measure, type Row, tell } from '../rounds.ts'
+import { type Case, measure, tell } from '../rounds.ts'
 import type { Bench, Section } from '../section.ts'
 
 const CONNECTIONS = [1, 32]
@@ -14,8 +14,8 @@ interface Comparison {
   readonly call: () => Call
 }
 
-/** Measures the gateway beside others that do the same, and the stub, which is the limit of what can be measured. */
-async function compare({ kind, others, call }: Comparison, bench: Bench): Promise<readonly Row[]> {
+/** Measures the gateway, other contenders, and the stub alone, which is the limit of the measurement. */
+async function compare({ kind, others, call }: Comparison, bench: Bench): Promise<readonly Line[]> {
   const peers = others(bench.programs)
   tell('checking that all of them do the same')
   await check(kind, gateway, peers, bench.newFolder)
@@ -25,33 +25,33 @@ async function compare({ kind, others, call }: Comparison, bench: Bench): Promis
     const add = (one: Omit<Case, 'connections'>) => {
       for (const connections of CONNECTIONS) cases.push({ ...one, connections })
     }
-    add({ id: 'stub', name: 'straight to the stub: the limit of the load', running: stub, call: version2Quote })
+    add({ id: STUB, name: 'the stub alone: the limit of the load', running: stub, call: version2Quote })
     for (const { id, name, start } of [gateway, ...peers]) {
       const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
       add({ id, name, running, call })
     }
-    return measure(cases, bench.plan)
+    return summarize(await measure(cases, bench.plan), gateway.id)
   })
 }
 
-/** Quotes, translated there and back. */
-export const quotes: Section<readonly Row[]> = {
+/** Quotes, translated in both directions. */
+export const quotes: Section<readonly Line[]> = {
   title: 'Translated quotes',
   about:
-    'A version-1 quote of 27 fields in, a version-2 quote to the service, its reply mapped back. Transload is as it is ' +
-    'shipped: it identifies the caller, remembers every quote durably before it answers, and writes a log line for each call. ' +
-    'The others only translate; before the load, each of them has to ask and answer exactly as Transload does.',
+    'A version-1 quote of 27 fields becomes a version-2 quote, and the service’s reply is translated back. Transload has its ' +
+    'default settings: it identifies the caller, stores every quote before it answers, and writes a log line for each call. ' +
+    'The other contenders only translate; a check before the load makes sure that they ask and answer exactly as Transload does.',
   inRounds: true,
   measure: (bench) =>
     compare({ kind: 'quotes', others: (programs) => [forgetful, ...translators(programs)], call: quote }, bench),
-  markdown: (rows) => tablesByConnections(rows, gateway.id, 'quotes/s'),
+  markdown: (lines) => tablesByConnections(lines, gateway.id, 'quotes/s'),
 }
 
-/** Version-2 calls, handed over as they are. */
-export const passThrough: Section<readonly Row[]> = {
+/** Version-2 calls, passed through unchanged. */
+export const passThrough: Section<readonly Line[]> = {
   title: 'Version-2 calls, passed through',
-  about: 'A version-2 quote, handed to the service as it is, and so is its reply.',
+  about: 'A version-2 quote and its reply pass through unchanged.',
   inRounds: true,
   measure: (bench) => compare({ kind: 'pass-through', others: passers, call: version2Quote }, bench),
-  markdown: (rows) => tablesByConnections(rows, gateway.id, 'calls/s'),
+  markdown: (lines) => tablesByConnections(lines, gateway.id, 'calls/s'),
 }

@@ -17,14 +17,15 @@ interface Data {
   readonly perSecond: number
   /** Before the load. */
   readonly idle: number
-  /** Under load, evenly spread. */
-  readonly megabytes: readonly number[]
+  /** The median of each quarter of the time under load. */
+  readonly quarters: readonly number[]
+  readonly highest: number
 }
 
-/** Whether memory grows under load that does not end. */
+/** Memory of the gateway under a long load. */
 export const memory: Section<Data> = {
   title: 'Memory under load',
-  about: 'Quotes over 32 connections without a pause: what the gateway’s process takes of memory.',
+  about: 'The memory of the gateway’s process during quotes over 32 connections without a pause.',
   inRounds: false,
   measure: (bench) =>
     bench.using(async (keep) => {
@@ -44,13 +45,14 @@ export const memory: Section<Data> = {
       }
       const loaded = await loading
       refuseFailures(gateway.name, loaded)
-      return { seconds, perSecond: Math.round(loaded.perSecond), idle, megabytes }
+      const size = Math.ceil(megabytes.length / PARTS)
+      const quarters = Array.from({ length: PARTS }, (_, i) => median(megabytes.slice(i * size, (i + 1) * size)))
+      const highest = Math.max(...megabytes)
+      return { seconds, perSecond: Math.round(loaded.perSecond), idle, quarters: quarters.map(Math.round), highest }
     }),
-  markdown: ({ seconds, perSecond, idle, megabytes }) => {
-    const size = Math.ceil(megabytes.length / PARTS)
-    const parts = Array.from({ length: PARTS }, (_, i) => megabytes.slice(i * size, (i + 1) * size))
-    const heads = ['', 'before the load', ...parts.map((_, i) => `quarter ${i + 1}`), 'highest']
-    const cells = [idle, ...parts.map((part) => median(part)), Math.max(...megabytes)].map((figure) => whole(figure))
+  markdown: ({ seconds, perSecond, idle, quarters, highest }) => {
+    const heads = ['', 'before the load', ...quarters.map((_, i) => `quarter ${i + 1}`), 'highest']
+    const cells = [idle, ...quarters, highest].map((figure) => whole(figure))
     return `${whole(seconds)} s at ${whole(perSecond)} quotes a second:\n\n${table(heads, [['MB, median', ...cells]])}`
   },
 }

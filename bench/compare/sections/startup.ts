@@ -7,7 +7,7 @@ import type { Section } from '../section.ts'
 export const startup: Section<readonly Startups[]> = {
   title: 'Start',
   about:
-    'From the start of the process to the first answered quote, and from SIGTERM to its end; nothing is tied to a core.',
+    'From the start of the process to the first answered quote, and from SIGTERM to its end; nothing is pinned to a core.',
   inRounds: false,
   measure: ({ sizes }) => measureStartups(placed(shippedCommand()), sizes.starts),
   markdown: startupTable,

@@ -1,7 +1,7 @@
 import { quote } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
-import { caseTable } from '../figures.ts'
-import { type Case, measure, type Row } from '../rounds.ts'
+import { caseTable, type Line, summarize } from '../figures.ts'
+import { type Case, measure } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = 32
@@ -9,16 +9,16 @@ const QUIET = { LOG_LEVEL: 'warn' }
 const MEMORY = { storeUrl: 'memory:' }
 
 const variants = [
-  { id: gateway.id, name: 'durable store, a log line per call (as shipped)', options: {} },
-  { id: 'quiet', name: 'durable store, no log', options: { env: QUIET } },
+  { id: gateway.id, name: 'embedded store, a log line per call (the default)', options: {} },
+  { id: 'quiet', name: 'embedded store, no log', options: { env: QUIET } },
   { id: 'memory', name: '`STORE_URL=memory:`, a log line per call', options: MEMORY },
   { id: 'memory-quiet', name: '`STORE_URL=memory:`, no log', options: { ...MEMORY, env: QUIET } },
 ] as const
 
-/** What durability and the log cost. */
-export const store: Section<readonly Row[]> = {
-  title: 'What the store and the log cost',
-  about: 'Quotes over 32 connections; every one is a new row in the store.',
+/** Cost of durability and of the log. */
+export const store: Section<readonly Line[]> = {
+  title: 'Cost of the store and of the log',
+  about: 'Quotes over 32 connections; each one writes a new row.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {
@@ -28,7 +28,7 @@ export const store: Section<readonly Row[]> = {
         const running = await keep(startGateway({ folder: bench.newFolder(), servicePort: stub.port }, options))
         cases.push({ id, name, connections: CONNECTIONS, running, call: quote })
       }
-      return measure(cases, bench.plan)
+      return summarize(await measure(cases, bench.plan), gateway.id)
     }),
-  markdown: (rows) => caseTable(rows, gateway.id, 'quotes/s'),
+  markdown: (lines) => caseTable(lines, gateway.id, 'quotes/s'),
 }

@@ -1,5 +1,5 @@
 import { gateway, passers } from '../contenders.ts'
-import { decimals, table, whole } from '../figures.ts'
+import { roundTo, table, whole } from '../figures.ts'
 import { Refused } from '../rounds.ts'
 import type { Section } from '../section.ts'
 import { startStreamService, type Transfer, transfer } from '../stream-service.ts'
@@ -16,12 +16,19 @@ interface Data {
   readonly lines: readonly Line[]
 }
 
+const SECONDS_DIGITS = 1
+
+const rounded = ({ seconds, grownMegabytes }: Transfer): Transfer => ({
+  seconds: roundTo(seconds, SECONDS_DIGITS),
+  grownMegabytes: Math.round(grownMegabytes),
+})
+
 /** Large bodies and replies, passed through. */
 export const stream: Section<Data> = {
   title: 'Large bodies, passed through',
   about:
-    'One large body to the service, then one large reply from it: by how much the memory of what stands between grew at ' +
-    'most. The two ends share a process, which makes them slower than the contenders.',
+    'One large body to the service, then one large reply from it, and the growth of the contender’s memory. The caller and ' +
+    'the service share a process, which makes them slower than the contenders.',
   inRounds: false,
   measure: async (bench) => {
     const { streamMegabytes: megabytes } = bench.sizes
@@ -40,7 +47,7 @@ export const stream: Section<Data> = {
           .catch((error: unknown) => {
             throw new Refused(`${name}: ${error instanceof Error ? error.message : error}`, { cause: error })
           })
-        lines.push({ id, name, ...line })
+        lines.push({ id, name, in: rounded(line.in), out: rounded(line.out) })
       }
       return { megabytes, lines }
     } finally {
@@ -51,9 +58,9 @@ export const stream: Section<Data> = {
     const heads = ['', 'body in, s', 'grown by MB', 'reply out, s', 'grown by MB']
     const cells = lines.map((line) => [
       line.id === gateway.id ? `**${line.name}**` : line.name,
-      decimals(line.in.seconds, 1),
+      line.in.seconds.toFixed(SECONDS_DIGITS),
       whole(line.in.grownMegabytes),
-      decimals(line.out.seconds, 1),
+      line.out.seconds.toFixed(SECONDS_DIGITS),
       whole(line.out.grownMegabytes),
     ])
     return `${whole(megabytes)} MB each way:\n\n${table(heads, cells)}`

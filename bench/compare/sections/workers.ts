@@ -1,17 +1,19 @@
 import { quote } from '../calls.ts'
 import { startGateway, startStub } from '../contenders.ts'
-import { caseTable } from '../figures.ts'
-import { type Case, measure, type Row } from '../rounds.ts'
+import { caseTable, type Line, summarize } from '../figures.ts'
+import { type Case, measure } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = [32, 128] as const
+/** The id of the case with one worker. */
+const BASE = '1'
 
 /** One process, and two that share the port and the store. */
-export const workers: Section<readonly Row[]> = {
+export const workers: Section<readonly Line[]> = {
   title: 'One worker and two',
   about:
-    'Quotes over 32 connections and over 128; the gateway may use every core. Where there are only two, the load and the stub of the ' +
-    'service need much of one of them.',
+    'Quotes over 32 and over 128 connections; the gateway may use every core. On a machine with two cores, the load and the ' +
+    'stub of the service need much of one of them.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {
@@ -25,11 +27,11 @@ export const workers: Section<readonly Row[]> = {
           cases.push({ id: String(number), name, connections, running, call: quote })
         }
       }
-      return measure(cases, bench.plan)
+      return summarize(await measure(cases, bench.plan), BASE)
     }),
-  markdown: (rows) =>
+  markdown: (lines) =>
     CONNECTIONS.flatMap((connections) => {
-      const some = rows.filter((row) => row.connections === connections)
-      return some.length > 0 ? [`${connections} connections:\n\n${caseTable(some, '1', 'quotes/s')}`] : []
+      const some = lines.filter((line) => line.connections === connections)
+      return some.length > 0 ? [`${connections} connections:\n\n${caseTable(some, BASE, 'quotes/s')}`] : []
     }).join('\n\n'),
 }

@@ -5,27 +5,27 @@ import { idOf } from '../../ids.ts'
 import { bookBeforehand } from '../booked.ts'
 import { type Names, nameAt, quote, read, TENANT } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
-import { caseTable, whole } from '../figures.ts'
+import { caseTable, type Line, summarize, whole } from '../figures.ts'
 import { type Case, measure, type Row, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
 
 const CONNECTIONS = 32
 const BATCH = 5_000
 const TELL_EVERY = 1_000_000
-/** Reads jump about: a prime that is no divisor of any round number. */
+/** Reads are spread over the store: a prime, which divides no round number. */
 const STRIDE = 104_729
 const DIGITS = 14
 
 interface Data {
   readonly links: number
   readonly loadSeconds: number
-  readonly quotes: readonly Row[]
-  readonly reads: readonly Row[]
+  readonly quotes: readonly Line[]
+  readonly reads: readonly Line[]
 }
 
 const loaded = (count: number): Names => ({ prefix: 'OLD', digits: DIGITS, first: 0, count })
 
-/** Fills a store as an import of old numbers does. */
+/** Fills a store like an import of old numbers. */
 async function fill(file: string, count: number): Promise<void> {
   const store = await openStore(`sqlite:${file}`)
   const names = loaded(count)
@@ -44,12 +44,12 @@ async function fill(file: string, count: number): Promise<void> {
   await store.close()
 }
 
-/** What a full cross-reference costs. */
+/** Cost of a full cross-reference. */
 export const xrefs: Section<Data> = {
   title: 'With a full cross-reference',
   about:
-    'A store with many numbers of old shipments and quotes against one that begins empty, over 32 connections. Quotes add ' +
-    'to them; reads ask for shipments all over them, against the same few thousand again and again.',
+    'A store with many cross-references beside one that starts empty, over 32 connections. Quotes add to both. Reads of the ' +
+    'full store are spread over all shipments; reads of the other repeat a few thousand.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {
@@ -62,9 +62,9 @@ export const xrefs: Section<Data> = {
       const one = await keep(startGateway({ folder: empty, servicePort: stub.port }))
       const many = await keep(startGateway({ folder: full, servicePort: stub.port }))
       await bookBeforehand(one)
-      // Only the even ones are shipments.
+      // Every second name is a shipment's.
       const everywhere = { ...loaded(count), stride: STRIDE * 2 }
-      const base = { id: gateway.id, name: 'a store that began empty', connections: CONNECTIONS, running: one }
+      const base = { id: gateway.id, name: 'a store that started empty', connections: CONNECTIONS, running: one }
       const filled = { id: 'full', name: `${whole(count)} cross-references`, connections: CONNECTIONS, running: many }
       const cases: readonly Case[] = [
         { ...base, call: quote },
@@ -73,8 +73,12 @@ export const xrefs: Section<Data> = {
         { ...filled, call: () => read(everywhere) },
       ]
       const [a, b, c, d] = await measure(cases, bench.plan)
-      const rows = (...some: (Row | undefined)[]) => some.filter((row) => row !== undefined)
-      return { links: count, loadSeconds, quotes: rows(a, b), reads: rows(c, d) }
+      const lines = (...some: (Row | undefined)[]) =>
+        summarize(
+          some.filter((row) => row !== undefined),
+          gateway.id,
+        )
+      return { links: count, loadSeconds, quotes: lines(a, b), reads: lines(c, d) }
     }),
   markdown: ({ links, loadSeconds, quotes, reads }) =>
     `Loading ${whole(links)} cross-references took ${whole(loadSeconds)} s.\n\n` +

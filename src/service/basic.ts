@@ -1,0 +1,29 @@
+import { isUtf8 } from 'node:buffer'
+
+/** The id and secret of a Basic credential. */
+export interface BasicPair {
+  readonly id: string
+  readonly secret: string
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
+
+/** Reads a Basic credential (RFC 7617); undefined if the header holds none. */
+export function basicPair(authorization: string | undefined): BasicPair | undefined {
+  const encoded = BASIC.exec(authorization ?? '')?.[1]
+  if (encoded === undefined) return undefined
+  const bytes = Buffer.from(encoded, 'base64')
+  // Base64 that is not canonical could mean one client here and another one at the service.
+  if (withoutPadding(bytes.toString('base64')) !== withoutPadding(encoded)) return undefined
+  // Read as UTF-8, all ids that are not UTF-8 would become the same id.
+  const pair = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
+  const colon = pair.indexOf(':')
+  return colon > 0 ? { id: pair.slice(0, colon), secret: pair.slice(colon + 1) } : undefined
+}
+
+const withoutPadding = (base64: string) => base64.replace(/=+$/, '')
+
+/** Makes a Basic credential from its two halves. */
+export function basicOf(id: string, secret: string): string {
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+}
