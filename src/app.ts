@@ -30,21 +30,23 @@ export interface AppDeps extends ShortcutDeps {
  * through it (`shortcut.ts`), and where nothing else comes, as beside one old application, it is not even loaded.
  */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, route, limitSource, log, metrics } = deps
+  const { config, catalog, route, openShare, limitSource, log, metrics } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   app.use(async (c, next) => {
     // The pattern of the route that answers, for a path itself may hold anything.
-    const call = beginCall(c.env.incoming, routePath(c, 1))
+    const call = beginCall(c.env.incoming, routePath(c, 1), openShare(c.env.incoming, c.env.outgoing))
     c.set('call', call)
     await next()
+    call.share.leave()
     const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status
     log(call, c.env.incoming, status)
     metrics.noteCall(call, status)
   })
 
-  const demandWelcome = ({ env: { unwelcome, incoming } }: Context<Env>) => {
+  const demandWelcome = ({ env: { unwelcome, incoming }, var: { call } }: Context<Env>) => {
     if (unwelcome) throw notNow(unwelcome)
+    call.share.admit()
     limitSource(incoming)
   }
 
@@ -86,7 +88,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
       throw new GatewayError('path-unknown', message)
     }
     c.var.call.action = compiled.action.name
-    return pretty(c, await dryRunReply(c.env.incoming, compiled, deps))
+    return pretty(c, await dryRunReply(c.env.incoming, compiled, c.var.call, deps))
   })
   app.all('/own/dry-run/reply/:action', () => {
     throw wrongMethod('POST')

@@ -7,6 +7,8 @@ export const errorTable = {
   'body-unreadable': { status: 400, title: 'The body cannot be read' },
   'credential-missing': { status: 401, title: 'No usable credential' },
   'login-refused': { status: 401, title: 'The service gives no token for the credential' },
+  'origin-foreign': { status: 403, title: 'The call comes from a page of another site' },
+  'host-unknown': { status: 403, title: 'The gateway is not reached by this name' },
   'path-unknown': { status: 404, title: 'Nothing is served here' },
   'number-unknown': { status: 404, title: 'The number is not known' },
   'method-wrong': { status: 405, title: 'The path does not take this method' },

@@ -6,6 +6,8 @@ import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
+import { createShares } from './callers/shares.ts'
+import { createSourceReader } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createPerform } from './calls/send.ts'
 import type { Config } from './config/config.ts'
@@ -110,13 +112,21 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
   }, FORGET_EVERY_MS)
+  const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const shares = createShares({
+    maxConnections: config.MAX_CONNECTIONS,
+    sourceConnections: config.SOURCE_CONNECTIONS,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    sourceInFlight: config.SOURCE_IN_FLIGHT,
+    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  })
   const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
     config,
     catalog,
-    bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     settings,
     credentials,
     service,
@@ -130,6 +140,7 @@ export async function openGateway(
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
+    openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
   const open: Listener[] = []
@@ -151,10 +162,8 @@ export async function openGateway(
     const door = await listen(house, {
       host: config.HOST,
       port: config.PORT,
-      maxInFlight: config.MAX_IN_FLIGHT,
       maxConnections: config.MAX_CONNECTIONS,
-      sourceConnections: config.SOURCE_CONNECTIONS,
-      isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
+      connect: (socket) => shares.connect(sources.ofConnection(socket)),
       tls: tlsOf(config, log),
       log,
     })

@@ -17,7 +17,7 @@ import {
 import type { Application } from './http/listener.ts'
 import type { Router } from './http/routing.ts'
 import type { Endpoint } from './mapping/catalog.ts'
-import { beginCall, type Call, type Unwelcome } from './observe/call.ts'
+import { beginCall, type Call, type Share, type Unwelcome } from './observe/call.ts'
 import type { CallLog } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 
@@ -25,6 +25,7 @@ import type { Metrics } from './observe/metrics.ts'
 export interface ShortcutDeps extends LegacyDeps, PassThroughDeps {
   readonly config: PassThroughDeps['config'] & Pick<Config, 'ERROR_STATUS' | 'SUNSET' | 'MIGRATION_GUIDE_URL'>
   readonly route: Router
+  readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   /** Throws where a source address asks too often. */
   readonly limitSource: (incoming: IncomingMessage) => void
   readonly log: CallLog
@@ -38,7 +39,7 @@ export interface ShortcutDeps extends LegacyDeps, PassThroughDeps {
  * (docs/decisions/0009).
  */
 export function createShortcut(deps: ShortcutDeps): Required<Application>['shortcut'] {
-  const { config, catalog, route, limitSource, log, metrics, ready } = deps
+  const { config, catalog, route, openShare, limitSource, log, metrics, ready } = deps
   const retired = legacyHeaders(config)
   const endpoints = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
 
@@ -47,8 +48,9 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     metrics.noteCall(call, status)
   }
 
-  function admit(incoming: IncomingMessage, unwelcome: Unwelcome | undefined): void {
+  function admit(incoming: IncomingMessage, unwelcome: Unwelcome | undefined, share: Share): void {
     if (unwelcome) throw notNow(unwelcome)
+    share.admit()
     limitSource(incoming)
   }
 
@@ -58,9 +60,9 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     unwelcome: Unwelcome | undefined,
     endpoint: Endpoint,
   ): Promise<void> {
-    const call = beginCall(incoming, `/legacy${endpoint.path}`)
+    const call = beginCall(incoming, `/legacy${endpoint.path}`, openShare(incoming, outgoing))
     try {
-      admit(incoming, unwelcome)
+      admit(incoming, unwelcome, call.share)
       const answer = await legacy(incoming, endpoint, call, deps)
       begin(outgoing, answer, call, retired)
       // Together with the other answers of this turn of the event loop: most of what a write costs is waking whoever sleeps
@@ -68,6 +70,8 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
       setImmediate(() => outgoing.end(answer.body))
     } catch (error) {
       write(outgoing, answerOfError(error, endpoint.family, call, config.ERROR_STATUS), call, retired)
+    } finally {
+      call.share.leave()
     }
     note(call, incoming, outgoing.statusCode)
   }
@@ -77,14 +81,16 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     outgoing: ServerResponse,
     unwelcome: Unwelcome | undefined,
   ): Promise<void> {
-    const call = beginCall(incoming, '/service')
+    const call = beginCall(incoming, '/service', openShare(incoming, outgoing))
     try {
-      admit(incoming, unwelcome)
+      admit(incoming, unwelcome, call.share)
       await passThrough(incoming, outgoing, call, deps)
     } catch (thrown) {
       const error = asGatewayError(thrown)
       noteError(call, error)
       write(outgoing, legacyError(error, 'shipment', ''), call)
+    } finally {
+      call.share.leave()
     }
     note(call, incoming, outgoing.statusCode)
   }

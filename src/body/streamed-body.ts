@@ -55,6 +55,8 @@ export function streamedBody(incoming: IncomingMessage): Readable {
       if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(partsTooSmall())
     }
   }
+  // Its reader hears of errors; before there is one, they must not end the process.
+  body.on('error', () => {})
   incoming.on('data', onData)
   incoming.on('end', () => {
     isOver = true

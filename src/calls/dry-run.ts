@@ -57,6 +57,7 @@ export async function dryRun(
   deps: LegacyDeps,
 ): Promise<DryRun> {
   const sent = await receive(incoming, call, deps.bodyLimitBytes)
+  call.share.enter()
   const caller = await deps.credentials.verified(incoming)
   call.tenant = caller?.tenant
   const intake = classify(sent, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
@@ -193,9 +194,11 @@ export interface ReplyDryRun extends Pick<ReplyAccount, 'fields' | 'unused' | 'u
 export async function dryRunReply(
   incoming: IncomingMessage,
   compiled: CompiledAction,
+  call: Call,
   deps: LegacyDeps,
 ): Promise<ReplyDryRun> {
-  const bytes = await readBytes(incoming, deps.bodyLimitBytes)
+  const bytes = await readBytes(incoming, deps.bodyLimitBytes, call.share)
+  call.share.enter()
   let body: unknown
   try {
     body = JSON.parse(bytes.toString('utf8'))

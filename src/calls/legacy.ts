@@ -44,6 +44,7 @@ export async function legacy(
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   })
+  call.share.enter()
   const caller = await deps.credentials.identify(incoming)
   noteCaller(call, caller)
   const { synonyms, limits } = caller.profile

@@ -40,8 +40,8 @@ const VERSION_2_KEYS = new Set([
 export async function receive(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
   const sent =
     incoming.method === 'GET' || incoming.method === 'HEAD'
-      ? readQuery(queryOf(incoming.url ?? ''))
-      : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
+      ? readQuery(queryWithoutBody(incoming))
+      : readBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
   call.own = textOf(sent, 'ShipmentNumber') ?? ''
   return sent
 }
@@ -69,6 +69,12 @@ export function classify(
   call.action = compiled.action.name
   call.unknownFields = intake.fields.unknown.length
   return intake
+}
+
+/** Returns the query; a body, which has no meaning here, is not kept while the call is under way. */
+function queryWithoutBody(incoming: IncomingMessage): string {
+  if (!incoming.complete) incoming.resume()
+  return queryOf(incoming.url ?? '')
 }
 
 /** What follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */

@@ -35,8 +35,6 @@ export interface Listener {
 export interface ListenerOptions extends ConnectionLimits {
   readonly host: string
   readonly port: number
-  /** @default no limit */
-  readonly maxInFlight?: number
   /** @default plain HTTP */
   readonly tls?: TlsFiles | undefined
   readonly log: Logger
@@ -64,17 +62,13 @@ const MANNERS = {
 
 /** Listens for an application; refuses what must not reach any route. */
 export async function listen(app: Application, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
+  const { host, port, tls, log } = options
   const underWay = createUnorderedList<ServerResponse>()
   /** The connections whose last reply is decided: whatever still comes over them is no request. */
   const done = new WeakSet<Duplex>()
   let closing = false
   let emptied = () => {}
-  /** A reply that is only still to be read is no work, and must not keep others from theirs. */
-  const isFull = () =>
-    underWay.size() > maxInFlight &&
-    underWay.items().filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
-  const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
+  const unwelcome = () => (closing ? 'draining' : undefined)
   const load = async () => {
     const [{ getRequestListener }, map] = await Promise.all([import('@hono/node-server'), app.loadMap()])
     return getRequestListener(

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { hostname } from 'node:os'
+import { GatewayError } from '../errors.ts'
+import type { Credentials } from './credentials.ts'
+
+/** Names and origins by which a gateway may be reached, besides those that it knows to be its own. */
+export interface AllowedHosts {
+  readonly names: readonly string[]
+  readonly origins: readonly string[]
+}
+
+/**
+ * Checks of requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
+ * Programs that are no browsers send none of the headers that tell on pages, and pass.
+ */
+export interface BrowserChecks {
+  /** Throws if a page of another site sends the request. */
+  readonly demandOwnOrigin: (incoming: IncomingMessage) => void
+  /**
+   * Throws if the request came by a name that is not the gateway's. The owner of a name can let it point to the gateway, and
+   * to a browser his pages are then the gateway's own (DNS rebinding). An address is no danger.
+   */
+  readonly demandOwnHost: (incoming: IncomingMessage) => void
+}
+
+const NO_MORE: AllowedHosts = { names: [], origins: [] }
+
+/** Makes the checks. */
+export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE): BrowserChecks {
+  const allowedOrigins = new Set(origins)
+  const allowedNames = new Set(
+    ['localhost', hostname(), ...names, ...origins.map((origin) => new URL(origin).hostname)].map(nameOf),
+  )
+  let lastAllowed: string | undefined
+  return {
+    demandOwnOrigin: ({ headers, socket }) => {
+      const site = headers['sec-fetch-site']
+      if (site !== undefined && site !== 'none' && site !== 'same-origin') throw foreignPage()
+      const { origin, host } = headers
+      if (origin === undefined || allowedOrigins.has(origin)) return
+      const scheme = 'encrypted' in socket ? 'https' : 'http'
+      if (host === undefined || !ORIGIN.test(origin) || originOf(origin) !== originOf(`${scheme}://${host}`)) {
+        throw foreignPage()
+      }
+    },
+    demandOwnHost: ({ headers: { host } }) => {
+      // An HTTP/1.0 caller sends none, and a browser always does.
+      if (host === undefined || host === lastAllowed) return
+      const name = nameOf(host)
+      if (isIP(name) === 0 && !allowedNames.has(name)) throw unknownHost(name)
+      lastAllowed = host
+    },
+  }
+}
+
+/** Checks the callers of a gateway that know themselves to be recognized by their network alone. */
+export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
+  const check = (incoming: IncomingMessage) => {
+    if (incoming.headers.authorization !== undefined) return
+    checks.demandOwnOrigin(incoming)
+    checks.demandOwnHost(incoming)
+  }
+  return {
+    ...credentials,
+    identify: async (incoming) => {
+      const caller = await credentials.identify(incoming)
+      check(incoming)
+      return caller
+    },
+    verified: async (incoming) => {
+      const caller = await credentials.verified(incoming)
+      if (caller) check(incoming)
+      return caller
+    },
+    passage: async (incoming) => {
+      const passage = await credentials.passage(incoming)
+      check(incoming)
+      return passage
+    },
+  }
+}
+
+const ORIGIN = /^https?:\/\/[^/@?#]+$/i
+const PORT = /:\d*$/
+
+/** Returns an origin with its default port left out; undefined where it is none. */
+function originOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).origin : undefined
+}
+
+/** Returns the name or address of a `Host`. */
+function nameOf(host: string): string {
+  const name = host.startsWith('[') ? host.slice(1, host.lastIndexOf(']')) : host.replace(PORT, '')
+  return name.toLowerCase().replace(/\.$/, '')
+}
+
+const LONGEST_NAME_CHARACTERS = 253
+
+function unknownHost(name: string): GatewayError {
+  return new GatewayError(
+    'host-unknown',
+    `The gateway is not reached by this name unless its operator adds it to ALLOWED_HOSTS: ${name.slice(0, LONGEST_NAME_CHARACTERS)}`,
+  )
+}
+
+function foreignPage(): GatewayError {
+  const message =
+    'Pages of other sites cannot call this gateway. If the page is its own, its operator adds the origin to ALLOWED_HOSTS.'
+  return new GatewayError('origin-foreign', message)
+}
