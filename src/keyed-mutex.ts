@@ -1,16 +1,16 @@
-/** Runs the work of one key one after the other, and that of different keys side by side. */
+/** Runs the work of one key in sequence, and that of different keys concurrently. */
 export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
-/** Makes a set of queues that are gone as soon as they are empty. */
+/** Creates a mutex that keeps nothing of a key once its queue is empty. */
 export function createKeyedMutex(): KeyedMutex {
-  const last = new Map<string, Promise<unknown>>()
+  const tails = new Map<string, Promise<unknown>>()
   return async (key, work) => {
-    const turn = (last.get(key) ?? Promise.resolve()).then(work, work)
-    last.set(key, turn)
+    const run = (tails.get(key) ?? Promise.resolve()).then(work, work)
+    tails.set(key, run)
     try {
-      return await turn
+      return await run
     } finally {
-      if (last.get(key) === turn) last.delete(key)
+      if (tails.get(key) === run) tails.delete(key)
     }
   }
 }

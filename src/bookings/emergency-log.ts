@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Answer } from '../http/answers.ts'
-import type { Keepsake } from '../xref/xref.ts'
+import type { XrefRecord } from '../xref/xref.ts'
 
 /** A booking that the service made and the store could not record. */
 export interface Unrecorded {
@@ -9,33 +9,33 @@ export interface Unrecorded {
   readonly booking: string
   readonly tenant: string
   readonly answer: Answer
-  readonly keepsake: Keepsake
+  readonly record: XrefRecord
 }
 
-/** Where a booking's id goes when the store fails at the worst moment; the gateways of one machine may share it. */
+/** A file for bookings that the store cannot record; the gateways of one machine may share it. */
 export interface EmergencyLog {
   readonly write: (entry: Unrecorded) => void
-  /** What an earlier run, this one or another gateway has left. */
+  /** Returns the entries of earlier runs, this one and other gateways. */
   readonly read: () => readonly Unrecorded[]
-  /** Forgets what was read, once it is recorded. */
+  /** Removes the entries that were read, once they are recorded. */
   readonly clear: () => void
 }
 
-/** What names vehicles and their owners' orders is nobody else's to read. */
+/** The file names vehicles and orders, which other users of the machine must not read. */
 const OWNER_ONLY = 0o600
 
 /** Opens the emergency log at a path; there is no file until it is needed. */
 export function openEmergencyLog(path: string): EmergencyLog {
   let readBytes = 0
   return {
-    // Synchronous on purpose: the process may not live long enough for anything else.
+    // Synchronous, because the process may end at any moment.
     write: (entry) => {
       try {
         mkdirSync(dirname(path), { recursive: true })
-        // The line before may have been cut short by the end of a process.
-        appendFileSync(path, `\n${JSON.stringify(entry)}\n`, { flush: true, mode: OWNER_ONLY })
+        // The end of a process may have cut the line before short.
+        appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {
-        // The line in the ordinary log is what remains.
+        // The log line that the caller writes remains.
       }
     },
     read: () => {
@@ -49,19 +49,28 @@ export function openEmergencyLog(path: string): EmergencyLog {
       }
     },
     clear: () => {
-      // What somebody has added since is read the next time.
+      // Lines added since are read the next time.
       if (readBytes > 0 && statSync(path, { throwIfNoEntry: false })?.size === readBytes) rmSync(path, { force: true })
       readBytes = 0
     },
   }
 }
 
-/** A line that was cut short by the end of the process is no entry. */
+/** An entry as it stands in the file. */
+interface Line extends Omit<Unrecorded, 'record'> {
+  /** The record. Gateways of any version share the file, and every version knows it by this name. */
+  readonly keepsake: XrefRecord
+}
+
+function lineOf({ record, ...entry }: Unrecorded): string {
+  return JSON.stringify({ ...entry, keepsake: record } satisfies Line)
+}
+
+/** Returns the entry of a line; none of a line that the end of a process cut short. */
 function entryIn(line: string): Unrecorded[] {
   try {
-    const entry: Partial<Unrecorded> | null = JSON.parse(line)
-    const whole = entry?.booking && entry.tenant && entry.answer && entry.keepsake?.id
-    return whole ? [entry as Unrecorded] : []
+    const { booking, tenant, answer, keepsake: record }: Partial<Line> = JSON.parse(line) ?? {}
+    return booking && tenant && answer && record?.id ? [{ booking, tenant, answer, record }] : []
   } catch {
     return []
   }

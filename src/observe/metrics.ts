@@ -1,7 +1,12 @@
-import type { Metric } from 'prom-client'
-import type { Figures, Gather } from '../workers/metrics.ts'
+import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
 import type { Call } from './call.ts'
 import { type Counters, createCounters } from './counters.ts'
+
+/** The metrics of one process. */
+export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
+
+/** Collects the metrics of every process, this one included. */
+export type CollectMetrics = () => Promise<ProcessMetrics[]>
 
 /** What operators watch. Labels are names of ours alone: nothing that a caller sends can make a new series. */
 export interface Metrics {
@@ -22,7 +27,7 @@ export interface MetricsOptions {
    * Makes one of several processes tell of all of them.
    * @default this process is alone
    */
-  readonly share?: ((own: () => Promise<Figures>) => Gather) | undefined
+  readonly share?: ((own: () => Promise<ProcessMetrics>) => CollectMetrics) | undefined
 }
 
 /** Opens the metrics of one gateway. */
@@ -48,5 +53,5 @@ async function openRegistry({ calls, seconds, unknownFields }: Counters) {
   // Its own counters would work out the labels' hash anew for every call; what it asks of a metric is this much.
   for (const metric of [calls, unknownFields, seconds]) own.registerMetric(metric as unknown as Metric)
   collectDefaultMetrics({ register: own })
-  return { own, aggregate: (all: Figures[]) => AggregatorRegistry.aggregate(all) }
+  return { own, aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all) }
 }

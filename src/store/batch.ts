@@ -1,13 +1,12 @@
-/** How a batcher works. */
+/** The settings of a batcher. */
 export interface BatchOptions<T> {
-  /** How many batches are under way at once. */
-  readonly lanes: number
-  /** How many items a batch has at most. */
-  readonly most: number
-  /** Does them all, or none. */
+  /** How many batches run at once. */
+  readonly concurrency: number
+  readonly maxItems: number
+  /** Processes all items, or none. */
   readonly run: (items: readonly T[]) => Promise<void>
-  /** Whether a batch failed by the fault of one of its items, so that each is worth trying by itself. */
-  readonly isOwnFault: (error: unknown) => boolean
+  /** Tells if one invalid item failed the batch; then each item is tried by itself. */
+  readonly isInvalidItem: (error: unknown) => boolean
 }
 
 interface Waiting<T> {
@@ -16,18 +15,23 @@ interface Waiting<T> {
   reject(error: unknown): void
 }
 
-/** Does what comes together in one go: whatever arrives while the lanes are full shares the next batch. */
-export function createBatcher<T>({ lanes, most, run, isOwnFault }: BatchOptions<T>): (item: T) => Promise<void> {
+/** Processes items in batches: those that arrive while all batches are busy share the next one. */
+export function createBatcher<T>({
+  concurrency,
+  maxItems,
+  run,
+  isInvalidItem,
+}: BatchOptions<T>): (item: T) => Promise<void> {
   let waiting: Waiting<T>[] = []
-  let underWay = 0
+  let running = 0
 
   function start(): void {
-    if (underWay >= lanes || waiting.length === 0) return
-    underWay += 1
-    const batch = waiting.slice(0, most)
-    waiting = waiting.slice(most)
+    if (running >= concurrency || waiting.length === 0) return
+    running += 1
+    const batch = waiting.slice(0, maxItems)
+    waiting = waiting.slice(maxItems)
     void settle(batch).finally(() => {
-      underWay -= 1
+      running -= 1
       start()
     })
     start()
@@ -38,7 +42,7 @@ export function createBatcher<T>({ lanes, most, run, isOwnFault }: BatchOptions<
       await run(batch.map(({ item }) => item))
       for (const { resolve } of batch) resolve()
     } catch (error) {
-      if (batch.length > 1 && isOwnFault(error)) for (const one of batch) await settle([one])
+      if (batch.length > 1 && isInvalidItem(error)) for (const one of batch) await settle([one])
       else for (const { reject } of batch) reject(error)
     }
   }
@@ -46,7 +50,7 @@ export function createBatcher<T>({ lanes, most, run, isOwnFault }: BatchOptions<
   return (item) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     waiting.push({ item, resolve, reject })
-    // One turn later, so that calls of the same turn begin together.
+    // After the current call stack: items that are added together share a batch.
     queueMicrotask(start)
     return promise
   }

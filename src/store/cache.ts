@@ -1,31 +1,31 @@
 import { LRUCache } from 'lru-cache'
 import type { Link, Thing } from './store.ts'
 
-/** How much memory a cache takes unless told, in bytes. */
+/** The default size of a cache, in bytes. */
 const DEFAULT_CACHE_BYTES = 16 * 1024 * 1024
 
-/** About what the map, the list and the objects of one entry weigh beside their text, in bytes. */
+/** The approximate size of an entry's map, list and objects besides their text, in bytes. */
 const ENTRY_BYTES = 300
 const RECORD_BYTES = 150
 
 /**
- * Links and things that were read lately. It holds only what the store has said, never that something is absent, and
- * must be told of every write: whoever owns it drops what was written before anybody hears that it was.
+ * Holds links and things that were read lately, never that something is absent. Its owner drops every written key before
+ * the write is acknowledged.
  */
 export interface Cache {
   links(tenant: string, name: string): readonly Link[] | undefined
   keepLinks(tenant: string, name: string, links: readonly Link[]): void
   thing(tenant: string, id: string): Thing | undefined
   keepThing(thing: Thing): void
-  /** Drops what a key of `linksKey` or `thingKey` stands for. */
+  /** Drops the entry of a `linksKey` or `thingKey`. */
   drop(key: string): void
   clear(): void
 }
 
-/** Makes a cache that holds so many bytes; with 0 it keeps nothing. */
+/** Creates a cache of this size; one of 0 bytes keeps nothing. */
 export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
   const sized = { maxSize: Math.max(1, bytes) }
-  // One budget for both, since which of them is asked for more depends on the caller's habits.
+  // One budget for both: their shares depend on what callers ask for.
   const entries = new LRUCache<string, readonly Link[] | Thing>(sized)
 
   return {
@@ -57,12 +57,12 @@ export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
   }
 }
 
-/** The tenant's length stands first, so that no tenant and name run together into another's. */
+/** Returns the cache key of a name. The tenant's length comes first, and two pairs of tenant and name never collide. */
 export function linksKey(tenant: string, name: string): string {
   return `l${tenant.length}:${tenant}${name}`
 }
 
-/** The same for a thing; its letter keeps the two apart. */
+/** Returns the cache key of a thing; its letter keeps it apart from a name's. */
 export function thingKey(tenant: string, id: string): string {
   return `t${tenant.length}:${tenant}${id}`
 }

@@ -1,6 +1,6 @@
 import type { Claim, ClaimChange, NewClaim } from './store.ts'
 
-/** Whether a claim that stands there may be taken again at this time. */
+/** Tells if an existing claim may be taken again at this time. */
 export function isFree(claim: Claim, at: number): boolean {
   switch (claim.state) {
     case 'refused':
@@ -14,8 +14,8 @@ export function isFree(claim: Claim, at: number): boolean {
   }
 }
 
-/** The claim that a win leaves; versions go on from the one before, so that its late owner's change fails. */
-export function won(wanted: NewClaim, before: Claim | undefined): Claim {
+/** Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. */
+export function newlyClaimed(wanted: NewClaim, before: Claim | undefined): Claim {
   return {
     tenant: wanted.tenant,
     key: wanted.key,
@@ -35,7 +35,7 @@ export function won(wanted: NewClaim, before: Claim | undefined): Claim {
   }
 }
 
-/** The claim that a change leaves. */
+/** Returns the claim after a change. */
 export function changed(claim: Claim, change: ClaimChange): Claim {
   return {
     ...claim,
@@ -49,13 +49,13 @@ export function changed(claim: Claim, change: ClaimChange): Claim {
   }
 }
 
-/** The change that makes an orphan of a claim whose gateway is gone. */
-export function orphaned(claim: Claim, by: string, at: number): ClaimChange {
+/** Returns the change for a claim whose gateway is gone. */
+export function orphaning(claim: Claim, by: string, at: number): ClaimChange {
   return { state: 'unknown', instance: by, at, why: `gateway ${claim.instance} is gone` }
 }
 
-/** How many claims a list has unless told. */
+/** How many claims a list has by default. */
 export const LIST_LIMIT = 1_000
 
-/** What a win says in the audit trail. */
+/** The reason of a new claim in the audit trail. */
 export const CLAIMED = 'claimed'

@@ -1,12 +1,12 @@
-import { CLAIMED, changed, isFree, LIST_LIMIT, orphaned, won } from './claim.ts'
-import { byBytes, byKey } from './key-order.ts'
-import { forSoundText } from './storable-text.ts'
+import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
+import { compareBytes, compareKeys } from './key-order.ts'
+import { withTextChecks } from './storable-text.ts'
 import {
   type AuditEntry,
   type Claim,
   type ClaimChange,
   type Link,
-  type Loaded,
+  type LoadResult,
   type Store,
   StoreDown,
   type Thing,
@@ -15,7 +15,7 @@ import {
 /** How many links a page of a scan has. */
 const SCAN_PAGE = 1_000
 
-/** A store that ends with the process: for tests, and the model that the other engines are held against. */
+/** Creates a store that ends with the process: for tests, and as the model of the other engines. */
 export function createMemoryStore(): Store {
   const linksOf = new Map<string, Map<string, readonly Link[]>>()
   const things = new Map<string, Map<string, Thing>>()
@@ -25,7 +25,7 @@ export function createMemoryStore(): Store {
   const beats = new Map<string, number>()
   let open = true
 
-  function demandOpen(): void {
+  function checkOpen(): void {
     if (!open) throw new StoreDown('The store is closed.')
   }
 
@@ -33,33 +33,33 @@ export function createMemoryStore(): Store {
     return linksOf.get(tenant)?.get(name) ?? []
   }
 
-  /** Puts a link among the others of its name, before those that are as old or older. */
+  /** Inserts a link before the others of its name that are as old or older. */
   function place(link: Link): void {
     const others = linksAt(link.tenant, link.name).filter((other) => !sameLink(other, link))
     const behind = others.findIndex((other) => other.at <= link.at)
     const list = others.toSpliced(behind === -1 ? others.length : behind, 0, { ...link })
-    inner(linksOf, link.tenant).set(link.name, list)
+    innerMap(linksOf, link.tenant).set(link.name, list)
   }
 
   function everyClaim(): Claim[] {
     return [...claims.values()].flatMap((ofTenant) => [...ofTenant.values()]).sort(byAge)
   }
 
-  function note(claim: Claim, from: AuditEntry['from'], why: string): Claim {
+  function record(claim: Claim, from: AuditEntry['from'], why: string): Claim {
     const before = claims.get(claim.tenant)?.get(claim.key)
     if (before) byHandle.delete(before.handle)
     byHandle.set(claim.handle, claim)
-    inner(claims, claim.tenant).set(claim.key, claim)
+    innerMap(claims, claim.tenant).set(claim.key, claim)
     const entry = { at: claim.changedAt, from, to: claim.state, instance: claim.instance, why }
     audits.set(claim.handle, [...(audits.get(claim.handle) ?? []), entry])
     return claim
   }
 
   function apply(claim: Claim, change: ClaimChange): Claim {
-    return note(changed(claim, change), claim.state, change.why)
+    return record(changed(claim, change), claim.state, change.why)
   }
 
-  return forSoundText({
+  return withTextChecks({
     engine: 'memory',
     ready: () => open,
     async close() {
@@ -67,23 +67,23 @@ export function createMemoryStore(): Store {
     },
 
     async put(write) {
-      demandOpen()
+      checkOpen()
       for (const link of write.links) {
         const stored = linksAt(link.tenant, link.name).find((other) => sameLink(other, link))
         place({ ...link, at: Math.max(link.at, stored?.at ?? link.at) })
       }
-      if (write.thing) inner(things, write.thing.tenant).set(write.thing.id, { ...write.thing })
+      if (write.thing) innerMap(things, write.thing.tenant).set(write.thing.id, { ...write.thing })
     },
     async links(tenant, name) {
-      demandOpen()
+      checkOpen()
       return linksAt(tenant, name)
     },
     async thing(tenant, id) {
-      demandOpen()
+      checkOpen()
       return things.get(tenant)?.get(id)
     },
     async forget(olderThan) {
-      demandOpen()
+      checkOpen()
       let dropped = 0
       for (const ofTenant of things.values()) {
         for (const [id, thing] of ofTenant) {
@@ -94,8 +94,8 @@ export function createMemoryStore(): Store {
       }
       return dropped
     },
-    async load(links, options): Promise<Loaded> {
-      demandOpen()
+    async load(links, options): Promise<LoadResult> {
+      checkOpen()
       let written = 0
       let same = 0
       const conflicts: { asked: Link; found: Link }[] = []
@@ -113,72 +113,72 @@ export function createMemoryStore(): Store {
       return { written, same, conflicts }
     },
     async *scan(options) {
-      demandOpen()
+      checkOpen()
       const { tenant, after } = options
       const tenants = tenant === undefined ? [...linksOf.keys()] : [tenant]
       const sorted = tenants
         .flatMap((one) => [...(linksOf.get(one)?.values() ?? [])].flat())
-        .filter((link) => !after || byKey(link, after) > 0)
-        .sort(byKey)
+        .filter((link) => !after || compareKeys(link, after) > 0)
+        .sort(compareKeys)
       for (let from = 0; from < sorted.length; from += SCAN_PAGE) yield sorted.slice(from, from + SCAN_PAGE)
     },
 
     async claim(wanted) {
-      demandOpen()
+      checkOpen()
       const before = claims.get(wanted.tenant)?.get(wanted.key)
       if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
       const holder = byHandle.get(wanted.handle)
       if (holder && holder !== before) throw new Error(`The handle ${wanted.handle} is taken.`)
-      return { won: true, claim: note(won(wanted, before), before?.state ?? 'none', CLAIMED) }
+      return { won: true, claim: record(newlyClaimed(wanted, before), before?.state ?? 'none', CLAIMED) }
     },
     async change(claim, change) {
-      demandOpen()
+      checkOpen()
       const before = claims.get(claim.tenant)?.get(claim.key)
       return before?.version === claim.version ? apply(before, change) : undefined
     },
     async findClaim(tenant, key) {
-      demandOpen()
+      checkOpen()
       return claims.get(tenant)?.get(key)
     },
     async claimByHandle(handle) {
-      demandOpen()
+      checkOpen()
       return byHandle.get(handle)
     },
     async claimsOfShipment(tenant, shipment) {
-      demandOpen()
+      checkOpen()
       return everyClaim().filter((claim) => claim.tenant === tenant && claim.shipment === shipment)
     },
     async listClaims({ state, tenant, limit = LIST_LIMIT }) {
-      demandOpen()
+      checkOpen()
       const fits = (claim: Claim) => (state ?? claim.state) === claim.state && (tenant ?? claim.tenant) === claim.tenant
       return everyClaim().filter(fits).slice(0, limit)
     },
     async audit(handle) {
-      demandOpen()
+      checkOpen()
       return audits.get(handle) ?? []
     },
     async beat(instance) {
-      demandOpen()
+      checkOpen()
       beats.set(instance, performance.now())
     },
     async leave(instance) {
-      demandOpen()
+      checkOpen()
       beats.delete(instance)
     },
     async orphan(silentForMs, by) {
-      demandOpen()
+      checkOpen()
       const alive = (instance: string) => {
         const beat = beats.get(instance)
         return beat !== undefined && performance.now() - beat < silentForMs
       }
       return everyClaim()
         .filter((claim) => claim.state === 'sending' && !alive(claim.instance))
-        .map((claim) => apply(claim, orphaned(claim, by, Date.now())))
+        .map((claim) => apply(claim, orphaning(claim, by, Date.now())))
     },
   })
 }
 
-function inner<V>(maps: Map<string, Map<string, V>>, key: string): Map<string, V> {
+function innerMap<V>(maps: Map<string, Map<string, V>>, key: string): Map<string, V> {
   const found = maps.get(key)
   if (found) return found
   const made = new Map<string, V>()
@@ -191,5 +191,5 @@ function sameLink(one: Link, other: Link): boolean {
 }
 
 function byAge(one: Claim, other: Claim): number {
-  return one.createdAt - other.createdAt || byBytes(one.handle, other.handle)
+  return one.createdAt - other.createdAt || compareBytes(one.handle, other.handle)
 }

@@ -2,13 +2,13 @@ import type { StoreOptions } from './state.ts'
 import type { Store } from './store.ts'
 
 /**
- * Opens the store that a URL names. It resolves when the store is ready, or, where the store cannot be reached yet, with
- * one that is not ready and goes on trying; it rejects what trying again cannot mend.
+ * Opens the store at a URL. Resolves when the store is ready, or with one that is not ready yet and keeps trying; rejects
+ * if a retry cannot help.
  */
 export async function openStore(storeUrl: string, options: StoreOptions = {}): Promise<Store> {
   const url = storeUrl.trim()
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
-  // Engines are loaded when chosen: nobody waits for, or needs, the driver of another.
+  // Only the chosen engine and its driver are loaded.
   switch (scheme) {
     case 'memory': {
       const { createMemoryStore } = await import('./memory.ts')
@@ -16,7 +16,8 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
     }
     case 'postgres':
     case 'postgresql': {
-      if (!URL.canParse(url)) throw new Error('STORE_URL is no PostgreSQL address: postgres://user:password@host/name')
+      if (!URL.canParse(url))
+        throw new Error('STORE_URL is not a PostgreSQL address; write postgres://user:password@host/name.')
       const { openPostgresStore } = await import('./postgres/postgres.ts')
       return openPostgresStore({ ...options, url })
     }
@@ -27,11 +28,11 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
       return openSqliteStore({ ...options, path: pathOf(url) })
     }
     default:
-      throw new Error(`STORE_URL starts with ${scheme}:, but a store is memory:, postgres://… or a path for a file.`)
+      throw new Error(`STORE_URL starts with ${scheme}:; use memory:, postgres://… or the path of a file.`)
   }
 }
 
-/** The path behind `sqlite:`, `sqlite://`, `file:` or nothing. */
+/** Returns the path of a URL with `sqlite:`, `sqlite://`, `file:` or no scheme. */
 export function pathOf(url: string): string {
   const path = url.replace(/^(sqlite|file):(\/\/)?/i, '')
   if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL names no file: ${url}`)

@@ -1,10 +1,10 @@
 import type { AuditEntry, Claim, ClaimState, Facts, Kind, Link, Thing } from './store.ts'
 
-/** A row as a driver gives it. Only this program writes the tables, so what it reads there is what it wrote. */
-export type Row = Readonly<Record<string, unknown>>
+/** A row as a driver returns it. Only this program writes the tables, and their values have the types that it wrote. */
+export type DatabaseRow = Readonly<Record<string, unknown>>
 
-/** The link of a row whose tenant, name and kind are known. */
-export function linkOf(tenant: string, name: string, kind: Kind, row: Row): Link {
+/** Returns the link in a row whose tenant, name and kind are known. */
+export function linkOf(tenant: string, name: string, kind: Kind, row: DatabaseRow): Link {
   return {
     tenant,
     kind,
@@ -15,18 +15,18 @@ export function linkOf(tenant: string, name: string, kind: Kind, row: Row): Link
   }
 }
 
-/** The thing of a row whose tenant and id are known. */
-export function thingOf(tenant: string, id: string, row: Row): Thing {
+/** Returns the thing in a row whose tenant and id are known. */
+export function thingOf(tenant: string, id: string, row: DatabaseRow): Thing {
   return { tenant, id, own: String(row['own']), facts: factsOf(row['facts']), at: Number(row['at']) }
 }
 
-/** Facts stand as JSON, in which text is sound whatever it says. */
+/** Facts are stored as JSON, which escapes unstorable text. */
 function factsOf(value: unknown): Facts | null {
   return typeof value === 'string' ? JSON.parse(value) : null
 }
 
-/** The claim of a row with all of a claim's columns and the tenant's name. */
-export function claimOf(row: Row): Claim {
+/** Returns the claim in a row with all columns of a claim and the name of its tenant. */
+export function claimOf(row: DatabaseRow): Claim {
   return {
     tenant: String(row['tenant']),
     key: String(row['key']),
@@ -46,8 +46,8 @@ export function claimOf(row: Row): Claim {
   }
 }
 
-/** The entry of an audit row. */
-export function auditOf(row: Row): AuditEntry {
+/** Returns the entry in an audit row. */
+export function auditOf(row: DatabaseRow): AuditEntry {
   return {
     at: Number(row['at']),
     from: row['was'] === 'none' ? 'none' : stateOf(row['was']),
@@ -58,6 +58,6 @@ export function auditOf(row: Row): AuditEntry {
 }
 
 function stateOf(value: unknown): ClaimState {
-  // Nothing but states is ever written to such a column.
+  // Only states are ever written to this column.
   return String(value) as ClaimState
 }

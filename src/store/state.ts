@@ -1,4 +1,4 @@
-/** What an engine tells of itself when it comes or goes, for the log. */
+/** An engine's readiness, for the log. */
 export interface StoreState {
   readonly ready: boolean
   /** Why it is not ready. */
@@ -8,16 +8,16 @@ export interface StoreState {
 /** How a store is opened. */
 export interface StoreOptions {
   /**
-   * How much memory the cache in front of the store may take, in bytes.
+   * The size of the cache in front of the store, in bytes.
    * @default 16777216
    */
   readonly cacheBytes?: number
-  /** Called whenever readiness, or the reason for its lack, changes. */
+  /** Called when the readiness, or the reason for its lack, changes. */
   readonly onState?: (state: StoreState) => void
 }
 
-/** Whether an engine answers, told to whoever listens when it, or the reason, changes. */
-export function watchState(onState: ((state: StoreState) => void) | undefined) {
+/** Keeps an engine's readiness and reports its changes, and those of its reason. */
+export function createReadiness(onState: ((state: StoreState) => void) | undefined) {
   let state: StoreState | undefined
   let ended = false
   return {
@@ -27,7 +27,7 @@ export function watchState(onState: ((state: StoreState) => void) | undefined) {
       state = next
       if (!same && !ended) onState?.(next)
     },
-    /** The store was closed: nothing more is told. */
+    /** Stops reporting, when the store is closed. */
     end(): void {
       ended = true
     },

@@ -1,74 +1,76 @@
 import type { Store } from './store.ts'
 
-/** Whether every engine keeps this text as it is: PostgreSQL refuses NUL, and half a surrogate pair is no UTF-8. */
-function sound(text: string): boolean {
+/** Tells if every engine keeps this text as it is: PostgreSQL refuses NUL, and half a surrogate pair is not UTF-8. */
+export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Rejects what an engine would refuse or, worse, store as another text. */
-function demand(record: object): void {
+/** Throws for text that an engine would refuse or, worse, change. */
+function checkText(record: object): void {
   for (const value of Object.values(record)) {
-    if (typeof value === 'string' && !sound(value)) {
-      throw new RangeError('Text with a NUL character or half a character cannot be stored.')
+    if (typeof value === 'string' && !isStorableText(value)) {
+      throw new RangeError('Text with a NUL character or an unpaired surrogate cannot be stored.')
     }
   }
 }
 
 /**
- * The same store for sound text alone, so that engines differ in nothing: unsound text is refused in writes and found
- * nowhere in reads. Facts need no check, for JSON escapes what is unsound.
+ * Wraps an engine so that all engines treat unstorable text alike: writes reject it, and reads find nothing. Facts need
+ * no check, because JSON escapes such text.
  */
-export function forSoundText(store: Store): Store {
+export function withTextChecks(store: Store): Store {
   return {
     ...store,
     async put(write) {
-      write.links.forEach(demand)
-      if (write.thing) demand(write.thing)
+      write.links.forEach(checkText)
+      if (write.thing) checkText(write.thing)
       return store.put(write)
     },
     async links(tenant, name) {
-      return sound(tenant) && sound(name) ? store.links(tenant, name) : []
+      return isStorableText(tenant) && isStorableText(name) ? store.links(tenant, name) : []
     },
     async thing(tenant, id) {
-      return sound(tenant) && sound(id) ? store.thing(tenant, id) : undefined
+      return isStorableText(tenant) && isStorableText(id) ? store.thing(tenant, id) : undefined
     },
     async load(links, options) {
-      links.forEach(demand)
+      links.forEach(checkText)
       return store.load(links, options)
     },
     async claim(wanted) {
-      demand(wanted)
+      checkText(wanted)
       return store.claim(wanted)
     },
     async change(claim, change) {
-      demand(change)
-      return sound(claim.tenant) && sound(claim.key) ? store.change(claim, change) : undefined
+      checkText(change)
+      return isStorableText(claim.tenant) && isStorableText(claim.key) ? store.change(claim, change) : undefined
     },
     async findClaim(tenant, key) {
-      return sound(tenant) && sound(key) ? store.findClaim(tenant, key) : undefined
+      return isStorableText(tenant) && isStorableText(key) ? store.findClaim(tenant, key) : undefined
     },
     async claimByHandle(handle) {
-      return sound(handle) ? store.claimByHandle(handle) : undefined
+      return isStorableText(handle) ? store.claimByHandle(handle) : undefined
     },
     async claimsOfShipment(tenant, shipment) {
-      return shipment !== '' && sound(tenant) && sound(shipment) ? store.claimsOfShipment(tenant, shipment) : []
+      return shipment !== '' && isStorableText(tenant) && isStorableText(shipment)
+        ? store.claimsOfShipment(tenant, shipment)
+        : []
     },
     async listClaims(options) {
-      return sound(options.tenant ?? '') ? store.listClaims(options) : []
+      return isStorableText(options.tenant ?? '') ? store.listClaims(options) : []
     },
     async audit(handle) {
-      return sound(handle) ? store.audit(handle) : []
+      return isStorableText(handle) ? store.audit(handle) : []
     },
     async beat(instance) {
-      demand({ instance })
+      checkText({ instance })
       return store.beat(instance)
     },
     async leave(instance) {
-      demand({ instance })
+      checkText({ instance })
       return store.leave(instance)
     },
     async orphan(silentForMs, by) {
-      demand({ by })
+      checkText({ by })
       return store.orphan(silentForMs, by)
     },
   }

@@ -1,8 +1,8 @@
 /**
- * What the gateway must never lose, and the one contract that every engine keeps.
+ * The gateway's durable state, and the contract that every engine keeps.
  *
- * A promise of a write resolves when the write is durable, and not before. Every method rejects with a `StoreDown`
- * while the engine cannot answer; the same call works again once it can.
+ * The promise of a write resolves when the write is durable, and not before. Every method rejects with `StoreDown`
+ * while the engine cannot answer, and works again once it can.
  */
 export interface Store extends Xref, Claims {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
@@ -11,28 +11,28 @@ export interface Store extends Xref, Claims {
   close(): Promise<void>
 }
 
-/** A quote may be approved or updated; a shipment is what a booking made. */
+/** A quote can be approved or updated; a shipment is the result of a booking. */
 export type Kind = 'quote' | 'shipment'
 
-/** What a version-1 caller calls a thing, and the service's id for it. One name may stand for several VINs. */
+/** A name that a version-1 caller uses, and the service's id for it. One name may stand for several VINs. */
 export interface Link {
   readonly tenant: string
   readonly kind: Kind
   readonly name: string
-  /** Upper case; empty where the booking had none, and for quotes. */
+  /** Upper case; empty for quotes, and for bookings without one. */
   readonly vin: string
   readonly id: string
   /** When the name was given to this id, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** What is remembered of the thing behind an id. */
+/** The remembered data of a quote or shipment. */
 export interface Thing {
   readonly tenant: string
   readonly id: string
-  /** The caller's own `ShipmentNumber` for it; empty where it has none. */
+  /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
-  /** What a later call may lack; null once forgotten. */
+  /** Data that a later call may lack; null once forgotten. */
   readonly facts: Facts | null
   readonly at: number
 }
@@ -42,67 +42,67 @@ export type Facts = Readonly<Record<string, string | number>>
 /** The durable record from names to ids. */
 export interface Xref {
   /**
-   * Writes links and things in one durable step. A link with the same tenant, name, kind and VIN is replaced, for what
-   * is written last is the newest whatever the clocks of gateways say; its `at` never goes back. A thing with the same
-   * tenant and id is replaced.
+   * Writes links and things in one durable step. A link with the same tenant, name, kind and VIN is replaced: the last
+   * write is the newest, whatever the clocks of the gateways say, and `at` never goes back. A thing with the same tenant
+   * and id is replaced.
    */
   put(write: { readonly links: readonly Link[]; readonly thing?: Thing }): Promise<void>
-  /** Every link of a name, newest first (ties: later write first). */
+  /** Returns every link of a name, newest first; of equal age, the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
-  /** Drops the facts of things older than this; their links and `own` stay. Returns how many were dropped. */
+  /** Drops the facts of things older than this and returns how many; their links and `own` stay. */
   forget(olderThan: number): Promise<number>
-  /** Writes many links in one durable step; a differing link that exists is left and listed, unless `replace`. */
-  load(links: readonly Link[], options: { readonly replace: boolean }): Promise<Loaded>
-  /** Every link, in the order of tenant, name, kind, VIN, from after `after`; safe while others write. */
+  /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
+  load(links: readonly Link[], options: { readonly replace: boolean }): Promise<LoadResult>
+  /** Yields every link after `after`, ordered by tenant, name, kind and VIN; safe during other writes. */
   scan(options: { readonly tenant?: string; readonly after?: LinkKey }): AsyncIterable<readonly Link[]>
 }
 
 export type LinkKey = Pick<Link, 'tenant' | 'name' | 'kind' | 'vin'>
 
-export interface Loaded {
+export interface LoadResult {
   readonly written: number
-  /** Links that stood there already with the same id. */
+  /** Links that existed already with the same id. */
   readonly same: number
-  /** What was asked for and what stands there instead. */
+  /** Links that were not written, each with the existing one. */
   readonly conflicts: readonly { readonly asked: Link; readonly found: Link }[]
 }
 
-/** The states of a booking's key. `freed`: canceled or settled as not booked; like `refused`, it may be claimed again. */
+/** The states of a booking's key. A `freed` key was canceled or settled as not booked; like `refused`, it may be claimed again. */
 export type ClaimState = 'sending' | 'booked' | 'refused' | 'unknown' | 'freed'
 
-/** One booking that was, is or may have been under way. */
+/** One booking that is, was or may have been sent. */
 export interface Claim {
   readonly tenant: string
   readonly key: string
-  /** `bk_` and twelve hex digits: what people call it. Unique. */
+  /** `bk_` and twelve hex digits; unique, and what people see. */
   readonly handle: string
   readonly state: ClaimState
-  /** Grows by one with every change; what compare-and-set compares. */
+  /** Grows by one with every change; compare-and-set compares it. */
   readonly version: number
   /** A hash of the fields, to tell a retry from a different booking. */
   readonly body: string
   /** The gateway instance that made the last change. */
   readonly instance: string
-  /** A keyed hash of the credential that claimed it. */
+  /** A hash of the credential that claimed it. */
   readonly credential: string
   readonly reference: string
   readonly vin: string
   /** The service's id; empty until booked. */
   readonly shipment: string
-  /** What a replay answers, as JSON; empty until booked. */
+  /** The answer of a replay, as JSON; empty until booked. */
   readonly reply: string
-  /** When a `booked` key counts as none again, in milliseconds since 1970; 0: never. */
+  /** When a `booked` key is free again, in milliseconds since 1970; 0: never. */
   readonly expires: number
   readonly createdAt: number
   readonly changedAt: number
 }
 
-/** What a change of a claim may set. */
+/** The fields that a change of a claim may set. */
 export type ClaimChange = Pick<Claim, 'state' | 'instance'> &
   Partial<Pick<Claim, 'shipment' | 'reply' | 'expires'>> & {
     readonly at: number
-    /** Why, for the audit trail: `answered 201`, `settled by operator`. */
+    /** The reason, for the audit trail: `answered 201`, `settled by operator`. */
     readonly why: string
   }
 
@@ -116,30 +116,30 @@ export interface AuditEntry {
 
 export type NewClaim = Omit<Claim, 'state' | 'version' | 'changedAt' | 'shipment' | 'reply'>
 
-/** Which bookings are under way, made or in doubt. */
+/** The durable record of bookings that are under way, made or in doubt. */
 export interface Claims {
   /**
    * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired at `createdAt`.
-   * One winner among any number of callers and gateways. The loser gets what stands there.
+   * One of any number of callers and gateways wins; the others get the claim that holds the key.
    */
   claim(wanted: NewClaim): Promise<{ readonly won: boolean; readonly claim: Claim }>
-  /** Changes a claim if its version is still this one; undefined if it is not. */
+  /** Changes a claim if it still has this version; else returns undefined. */
   change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange): Promise<Claim | undefined>
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
-  /** Claims of a state, oldest first, at most `limit` (1,000 unless told). */
+  /** Returns claims, oldest first, at most `limit` (1,000 by default). */
   listClaims(options: {
     readonly state?: ClaimState
     readonly tenant?: string
     readonly limit?: number
   }): Promise<readonly Claim[]>
   audit(handle: string): Promise<readonly AuditEntry[]>
-  /** Says that this instance lives. */
+  /** Renews the lease of an instance. */
   beat(instance: string): Promise<void>
-  /** Says that this instance is gone for good: its lease ends now. */
+  /** Ends the lease of an instance now. */
   leave(instance: string): Promise<void>
-  /** KeyedMutex the `sending` claims of instances that have been silent for so long into `unknown`; returns them. */
+  /** Turns the `sending` claims of instances without a renewal for this long into `unknown`, and returns them. */
   orphan(silentForMs: number, by: string): Promise<readonly Claim[]>
 }
 

@@ -5,15 +5,16 @@ import type { Logger } from '../observe/log.ts'
 import { relayMetrics } from './metrics.ts'
 import { serveMutex } from './mutex.ts'
 
-/** A worker that ends sooner than this after its start is started anew only after a pause. */
+/** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
-const PAUSE_MS = 1_000
+const RESTART_PAUSE_MS = 1_000
 
+/** Messages between the first process and its workers. */
 const STOP = 'stop'
-const READ_AGAIN = 'read again'
-const SERVES = 'serves'
+const RELOAD = 'reload'
+const LISTENING = 'listening'
 
-/** Runs processes that share the ports and the store; replaces those that die, and ends with all of them. */
+/** Runs worker processes that share the ports and the store, replaces those that die, and ends with all of them. */
 export async function runWorkers(
   count: number,
   log: Logger,
@@ -21,36 +22,36 @@ export async function runWorkers(
 ): Promise<number> {
   let stopping = false
   let exitCode = 0
-  let served = false
-  const hopeless = Promise.withResolvers<undefined>()
-  // Metrics may be no numbers, which JSON does not know.
+  let hasListened = false
+  const startFailed = Promise.withResolvers<undefined>()
+  // Metrics may be NaN, which JSON lacks.
   cluster.setupPrimary({ serialization: 'advanced' })
   cluster.on('message', (_worker, message) => {
-    if (message === SERVES) served = true
+    if (message === LISTENING) hasListened = true
   })
   relayMetrics()
   serveMutex()
   process.on('SIGHUP', () => {
-    for (const worker of running()) if (worker.isConnected()) worker.send(READ_AGAIN)
+    for (const worker of running()) if (worker.isConnected()) worker.send(RELOAD)
   })
   const start = (): void => {
     const worker = cluster.fork()
     const startedAt = performance.now()
     worker.once('exit', (code, signal) => {
       if (stopping) return
-      // What keeps all of them from ever serving, such as a port that is taken, is for somebody else to mend.
-      if (code === EXIT_CONFIG || (code === EXIT_FAILED && !served)) {
+      // A restart does not help against an error of the start, such as a port in use.
+      if (code === EXIT_CONFIG || (code === EXIT_FAILED && !hasListened)) {
         exitCode = code
-        return hopeless.resolve(undefined)
+        return startFailed.resolve(undefined)
       }
       log.error({ pid: worker.process.pid, code, signal }, 'a worker ended and is replaced')
       if (performance.now() - startedAt > HEALTHY_AFTER_MS) start()
-      else setTimeout(() => stopping || start(), PAUSE_MS)
+      else setTimeout(() => stopping || start(), RESTART_PAUSE_MS)
     })
   }
   for (let i = 0; i < count; i += 1) start()
 
-  const signal = await Promise.race([stopSignal(), hopeless.promise])
+  const signal = await Promise.race([stopSignal(), startFailed.promise])
   stopping = true
   log.info({ signal, workers: count }, 'draining')
   const workers = running()
@@ -58,14 +59,14 @@ export async function runWorkers(
     exitCode ||= 1
     for (const worker of workers) worker.process.kill('SIGKILL')
   })
-  await Promise.all(workers.map(end))
+  await Promise.all(workers.map(stopWorker))
   await new Promise<void>((resolve) => log.flush(() => resolve()))
   return exitCode
 }
 
 const running = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
 
-async function end(worker: Worker): Promise<void> {
+async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return
   const ended = once(worker, 'exit')
   if (worker.isConnected()) worker.send(STOP)
@@ -73,21 +74,20 @@ async function end(worker: Worker): Promise<void> {
   await ended
 }
 
-/** Tells the process that started this worker that its doors are open. */
-export function reportService(): void {
-  process.send?.(SERVES)
+/** Tells the first process that this worker listens. */
+export function reportListening(): void {
+  process.send?.(LISTENING)
 }
 
 /**
- * Resolves when the process that started this worker says that it is time; until then, hands on what else it says.
- * Signals to stop say nothing here: whoever stops a service or presses Ctrl-C signals all of its processes, and one that
- * came twice would lose calls.
+ * Resolves when the first process tells this worker to stop; until then, turns its reload messages into SIGHUP. The worker
+ * ignores signals to stop: service managers and Ctrl-C signal all processes at once, and a second stop would lose calls.
  */
-export function workerOrders(): Promise<string> {
+export function stopMessage(): Promise<string> {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
   return new Promise((resolve) => {
     process.on('message', (message) => {
-      if (message === READ_AGAIN) process.emit('SIGHUP')
+      if (message === RELOAD) process.emit('SIGHUP')
       if (message === STOP) resolve(STOP)
     })
   })

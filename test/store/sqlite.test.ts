@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { TOO_LONG_PAGES } from '../../src/store/sqlite/checkpoints.ts'
+import { MAX_WAL_PAGES } from '../../src/store/sqlite/checkpoints.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown, StoreTooNew } from '../../src/store/store.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
@@ -206,7 +206,7 @@ describe('the log', () => {
     }
     // It was long enough to be emptied, and what has been written is many times as much.
     expect(longest).toBeGreaterThan(2_000)
-    expect(longest).toBeLessThan(TOO_LONG_PAGES)
+    expect(longest).toBeLessThan(MAX_WAL_PAGES)
     await store.close()
     expect(integrity()).toBe('ok')
   })

@@ -1,8 +1,8 @@
 import type pg from 'pg'
-import { CLAIMED, isFree, LIST_LIMIT, won } from '../claim.ts'
+import { CLAIMED, isFree, LIST_LIMIT, newlyClaimed } from '../claim.ts'
 import { auditOf, claimOf } from '../rows.ts'
 import type { Claim, Claims, NewClaim } from '../store.ts'
-import { Refused } from './errors.ts'
+import { WriteRefused } from './errors.ts'
 
 const COLUMNS = `tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply,
   expires, created_at, changed_at`
@@ -10,7 +10,7 @@ const VALUES = Array.from({ length: 15 }, (_, index) => `$${index + 1}`).join(',
 const AT_KEY = 'tenant = $1 AND key = $2'
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-/** One statement: the winner is whose row goes in, and its audit entry goes with it. */
+/** Inserts the row of the winner, and its audit entry, in one statement. */
 const CLAIM_NEW = `WITH won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${VALUES})
     ON CONFLICT DO NOTHING RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
@@ -45,10 +45,10 @@ const ORPHAN = `WITH gone AS (SELECT tenant, key, instance FROM transload.claims
     SELECT handle, changed_at, 'sending', state, instance, 'gateway ' || gone || ' is gone' FROM orphaned)
   SELECT * FROM orphaned ORDER BY created_at, handle`
 
-/** Runs something in a transaction on a connection of its own. */
+/** Runs work in a transaction on one connection. */
 export type InTransaction = <T>(work: (client: pg.ClientBase) => Promise<T>) => Promise<T>
 
-/** The claims of the contract, on a pool of connections. */
+/** Creates the claims of the contract on a pool of connections. */
 export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claims {
   async function claims(where: string, values: readonly unknown[]): Promise<readonly Claim[]> {
     const { rows } = await pool.query(`SELECT * FROM transload.claims WHERE ${where}`, [...values])
@@ -57,9 +57,9 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
 
   return {
     async claim(wanted) {
-      const { rows } = await pool.query(CLAIM_NEW, [...valuesOf(won(wanted, undefined)), CLAIMED])
+      const { rows } = await pool.query(CLAIM_NEW, [...valuesOf(newlyClaimed(wanted, undefined)), CLAIMED])
       if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
-      // Somebody was here before, most often with a claim that stands.
+      // The key exists, most often with a claim that still holds it.
       const [before] = await claims(AT_KEY, [wanted.tenant, wanted.key])
       if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
       return inTransaction((client) => claimAgain(client, wanted))
@@ -111,14 +111,14 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
   }
 }
 
-/** Takes a key that may be free, whose row stays locked until that is known. */
+/** Takes a key that may be free; locks its row meanwhile. */
 async function claimAgain(client: pg.ClientBase, wanted: NewClaim): ReturnType<Claims['claim']> {
   const sql = `SELECT * FROM transload.claims WHERE ${AT_KEY} FOR UPDATE`
   const { rows } = await client.query(sql, [wanted.tenant, wanted.key])
-  if (!rows[0]) throw new Refused(`The handle ${wanted.handle} is taken.`)
+  if (!rows[0]) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
   const before = claimOf(rows[0])
   if (!isFree(before, wanted.createdAt)) return { won: false, claim: before }
-  const claim = won(wanted, before)
+  const claim = newlyClaimed(wanted, before)
   await client.query(CLAIM_AGAIN, [...valuesOf(claim), CLAIMED, before.state])
   return { won: true, claim }
 }

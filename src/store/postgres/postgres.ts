@@ -2,19 +2,19 @@ import pg from 'pg'
 import { thingKey } from '../cache.ts'
 import { thingOf } from '../rows.ts'
 import type { StoreOptions } from '../state.ts'
-import { watchState } from '../state.ts'
-import { forSoundText } from '../storable-text.ts'
+import { createReadiness } from '../state.ts'
+import { withTextChecks } from '../storable-text.ts'
 import { type Link, type LinkKey, type Store, StoreDown } from '../store.ts'
-import { createNewsCache, type Entry } from './cache.ts'
+import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { asStoreError } from './errors.ts'
-import { ANSWER_MS, keepSession } from './session.ts'
+import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
 import { createPut, forget, load, storedLink } from './xref.ts'
 
-/** How many connections a gateway takes at most, besides the one that listens. */
+/** How many connections a gateway opens at most, besides its session. */
 const CONNECTIONS = 10
-/** How long a call waits for one of them; that the server is away is known sooner. */
-const WAIT_MS = 10_000
+/** How long a call waits for a connection; an outage of the server is known sooner. */
+const POOL_WAIT_MS = 10_000
 /** How many links a page of a scan has. */
 const SCAN_PAGE = 1_000
 
@@ -24,45 +24,45 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 /**
- * Opens a store on PostgreSQL, which several gateways may share. A gateway hears of every write (NOTIFY, in the writing
- * transaction) and drops it from its cache; while it cannot be sure to hear, it reads past the cache.
+ * Opens a store on PostgreSQL, which several gateways may share. Every write notifies all gateways (NOTIFY, in the
+ * writing transaction), which drop it from their caches. While notifications may be missing, reads bypass the cache.
  */
 export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOptions): Promise<Store> {
-  const cache = createNewsCache(cacheBytes)
-  const state = watchState(onState)
+  const cache = createNotifiedCache(cacheBytes)
+  const readiness = createReadiness(onState)
   let closed = false
 
   const pool = new pg.Pool({
     connectionString: url,
     application_name: 'transload',
     max: CONNECTIONS,
-    connectionTimeoutMillis: WAIT_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: POOL_WAIT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
   })
-  // A connection that breaks while idle is replaced when the next is needed; the session tells of it.
+  // An idle connection that breaks is replaced when needed; the session reports the outage.
   pool.on('error', () => undefined)
-  // One that breaks between two queries of a transaction fails the next; without a listener it would end the process.
+  // One that breaks inside a transaction fails the next query; without a listener the event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
 
-  const session = keepSession({
+  const session = startSession({
     url,
     onUp() {
-      // What was written while nobody listened is not known.
+      // Notifications were missed.
       cache.dropAll()
-      state.set({ ready: true })
+      readiness.set({ ready: true })
     },
     onDown(error) {
       cache.dropAll()
-      state.set({ ready: false, error })
+      readiness.set({ ready: false, error })
     },
-    onNews: cache.hear,
+    onChange: cache.notified,
   })
 
-  /** Fails at once while the server is known to be away, and tells its errors as the contract wants them. */
+  /** Runs a query; fails at once while the server is down, and converts errors for the contract. */
   async function ask<T>(work: () => Promise<T>): Promise<T> {
     if (closed) throw new StoreDown('The store is closed.')
-    if (!state.ready()) throw new StoreDown('PostgreSQL does not answer.')
+    if (!readiness.ready()) throw new StoreDown('PostgreSQL does not answer.')
     try {
       return await work()
     } catch (error) {
@@ -70,7 +70,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     }
   }
 
-  /** Writes, and drops what was written whether or not it worked: a lost answer is not a lost write. */
+  /** Runs a write and drops its keys, even if it failed: the write may have happened without an answer. */
   async function write<T>(keys: () => readonly string[], work: () => Promise<T>): Promise<T> {
     try {
       return await ask(work)
@@ -79,9 +79,9 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     }
   }
 
-  /** Reads through the cache while all that is written is heard of. */
-  function read<T>(key: string, entry: Entry<T>, work: () => Promise<T>): Promise<T> {
-    return session.informed() ? cache.read(key, entry, () => ask(work)) : ask(work)
+  /** Reads through the cache while it is current. */
+  function read<T>(key: string, entry: CacheEntry<T>, work: () => Promise<T>): Promise<T> {
+    return session.isCurrent() ? cache.read(key, entry, () => ask(work)) : ask(work)
   }
 
   const inTransaction: InTransaction = async (work) => {
@@ -93,7 +93,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
       client.release()
       return result
     } catch (error) {
-      // The connection goes with the transaction, whatever state either is in.
+      // The connection ends with the transaction, whatever its state.
       client.release(true)
       throw error
     }
@@ -109,13 +109,13 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     throw error
   }
 
-  return forSoundText({
+  return withTextChecks({
     engine: 'postgres',
-    ready: state.ready,
+    ready: readiness.ready,
     async close() {
       if (closed) return
       closed = true
-      state.end()
+      readiness.end()
       await Promise.all([session.close(), pool.end()])
     },
 
@@ -127,7 +127,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
     forget: (olderThan) => ask(() => forget(pool, olderThan)).finally(cache.dropAll),
     links: (tenant, name) =>
-      // Never from memory: a name used again has to mean the newest at once, and news of it may still be on its way.
+      // Never cached: a name that is used again means the newest at once, and its notification may still be on its way.
       ask(async () => {
         const sql = 'SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY at DESC, turn DESC'
         const { rows } = await pool.query(sql, [tenant, name])

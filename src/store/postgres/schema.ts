@@ -1,14 +1,14 @@
 import type { ClientBase } from 'pg'
 import { StoreTooNew } from '../store.ts'
 
-/** Any number, as long as all gateways and no other program use it: who holds it migrates. */
+/** The key of the advisory lock of the migration: any number that no other program uses. */
 const MIGRATION_LOCK = 8_246_710_552
 
 /**
- * Each step forward; a store's version is how many of them it has seen. A step that was released never changes.
+ * The migrations; a store's version is the number of those applied. A released migration never changes.
  *
- * Everything lives in a schema of its own, for names like `links` may be taken. Names compare by bytes (`"C"`), as in
- * the embedded store. `turn` orders links of one name that are as old as each other.
+ * All tables are in a schema of their own, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
+ * the embedded store. `turn` orders links of one name and the same age.
  */
 const STEPS: readonly string[] = [
   `
@@ -49,17 +49,17 @@ const STEPS: readonly string[] = [
   `,
 ]
 
-/** The version that this program makes and reads. */
+/** The version that this program creates and reads. */
 const POSTGRES_VERSION = STEPS.length
 
-/** Brings a database to this program's version; safe when several gateways do so at once. */
+/** Migrates a database to this program's version; safe in several gateways at once. */
 export async function migrate(client: ClientBase): Promise<void> {
-  // Most starts find nothing to do, and need no right to create anything.
+  // Most starts have nothing to do, and need no right to create tables.
   if ((await versionOf(client)) === POSTGRES_VERSION) return
   await client.query('BEGIN')
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-    // Read again inside the lock, since another gateway may have migrated while this one waited for it.
+    // Read again inside the lock: another gateway may have migrated meanwhile.
     const version = await versionOf(client)
     if (version === 0) {
       await client.query(`CREATE SCHEMA IF NOT EXISTS transload`)
@@ -70,15 +70,15 @@ export async function migrate(client: ClientBase): Promise<void> {
     await client.query('UPDATE transload.version SET version = $1', [POSTGRES_VERSION])
     await client.query('COMMIT')
   } catch (error) {
-    // What failed is what should be told, even where the connection is too broken to roll back.
+    // The first error counts, even if the connection is too broken to roll back.
     await client.query('ROLLBACK').catch(() => undefined)
     throw error
   }
 }
 
-/** The version of the store, 0 if there is none; a newer one is refused. */
+/** Returns the version of the store, 0 if there is none; rejects a newer one. */
 async function versionOf(client: ClientBase): Promise<number> {
-  // Not `to_regclass`: it may answer from before this transaction waited for the lock.
+  // Not `to_regclass`: its answer may be older than the wait for the lock.
   const { rowCount } = await client.query(
     "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",
   )

@@ -1,18 +1,18 @@
 import type pg from 'pg'
 import { createBatcher } from '../batch.ts'
 import { thingKey } from '../cache.ts'
-import type { Kind, Link, LinkKey, Loaded, Thing, Xref } from '../store.ts'
-import { ALL_NEWS, newsOf } from './cache.ts'
-import { isOwnFault } from './errors.ts'
+import type { Kind, Link, LinkKey, LoadResult, Thing, Xref } from '../store.ts'
+import { ALL_CHANGED, notificationsOf } from './cache.ts'
+import { isInvalidWrite } from './errors.ts'
 import { CHANNEL } from './session.ts'
 
-const FORGET_STEP = 1_000
-/** Thousands of links may take longer than a server may be silent otherwise. */
-const LOAD_MS = 60_000
-/** One batch is on its way while the next one is made. */
-const LANES = 2
-/** How many puts share a commit at most. */
-const MOST_PUTS = 256
+const FORGET_BATCH = 1_000
+/** Thousands of links take longer than other queries may. */
+const LOAD_TIMEOUT_MS = 60_000
+/** One batch is at the server while the next one is prepared. */
+const CONCURRENT_BATCHES = 2
+/** How many puts share a statement at most. */
+const MAX_BATCH = 256
 
 type Put = Parameters<Xref['put']>[0]
 
@@ -29,7 +29,7 @@ const PUT = `WITH put_links AS (${INSERT_LINKS}
   put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at)
     SELECT * FROM unnest($8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[])
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at)
-  SELECT pg_notify('${CHANNEL}', news) FROM unnest($13::text[]) AS news`
+  SELECT pg_notify('${CHANNEL}', payload) FROM unnest($13::text[]) AS payload`
 
 const LOAD_NEW = `${INSERT_LINKS} ON CONFLICT DO NOTHING RETURNING tenant, name, kind, vin`
 const LOAD_FOUND = `SELECT stored.* FROM transload.links AS stored JOIN
@@ -38,44 +38,44 @@ const LOAD_FOUND = `SELECT stored.* FROM transload.links AS stored JOIN
 const LOAD_REPLACED = `UPDATE transload.links AS stored SET id = row.id, at = row.at, turn = ${ROW_TURN} FROM ${LINK_ROWS}
   WHERE (stored.tenant, stored.name, stored.kind, stored.vin) = (row.tenant, row.name, row.kind, row.vin)`
 
-/** Makes the `put` that shares statements, each of them one transaction and one way to the server and back. */
+/** Creates a `put` that batches writes: one statement, transaction and round trip for many. */
 export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
   return createBatcher<Put>({
-    lanes: LANES,
-    most: MOST_PUTS,
-    isOwnFault,
+    concurrency: CONCURRENT_BATCHES,
+    maxItems: MAX_BATCH,
+    isInvalidItem: isInvalidWrite,
     async run(puts) {
       const links = lastLinks(puts.flatMap((put) => put.links))
       const things = lastThings(puts.flatMap((put) => put.thing ?? []))
-      await pool.query(PUT, [...linkColumns(links), ...thingColumns(things), newsOf(things)])
+      await pool.query(PUT, [...linkColumns(links), ...thingColumns(things), notificationsOf(things)])
     },
   })
 }
 
-/** Writes many links, on a connection inside a transaction. */
-export async function load(client: pg.ClientBase, links: readonly Link[], replace: boolean): Promise<Loaded> {
-  // The driver takes a time limit for each query, which its types do not know.
-  const ask = (text: string, values: unknown[]) => client.query({ text, values, ...{ query_timeout: LOAD_MS } })
+/** Writes many links on a connection inside a transaction. */
+export async function load(client: pg.ClientBase, links: readonly Link[], replace: boolean): Promise<LoadResult> {
+  // The driver supports a timeout for each query; its types lack it.
+  const ask = (text: string, values: unknown[]) => client.query({ text, values, ...{ query_timeout: LOAD_TIMEOUT_MS } })
   const first = new Map<string, Link>()
   for (const link of links) if (!first.has(keyOf(link))) first.set(keyOf(link), link)
   const inserted = await ask(LOAD_NEW, linkColumns([...first.values()]))
   const fresh = new Set(inserted.rows.map(keyOf))
   const others = [...first.values()].filter((link) => !fresh.has(keyOf(link)))
   const { rows } = await ask(LOAD_FOUND, linkColumns(others).slice(0, 4))
-  const standing = new Map<string, Link>(rows.map((row) => [keyOf(row), storedLink(row)]))
+  const existing = new Map<string, Link>(rows.map((row) => [keyOf(row), storedLink(row)]))
 
   const replaced = new Map<string, Link>()
   const conflicts: { asked: Link; found: Link }[] = []
   let same = 0
   for (const asked of links) {
     const key = keyOf(asked)
-    const found = standing.get(key)
+    const found = existing.get(key)
     if (found && found.id === asked.id) same += 1
     else if (found && !replace) conflicts.push({ asked, found })
     else {
-      // The first of a key that was not there is in the table already.
-      if (found) renew(replaced, key, asked)
-      standing.set(key, asked)
+      // The first link of a new key is in the table already.
+      if (found) setLast(replaced, key, asked)
+      existing.set(key, asked)
     }
   }
   if (replaced.size > 0) await ask(LOAD_REPLACED, linkColumns([...replaced.values()]))
@@ -83,42 +83,42 @@ export async function load(client: pg.ClientBase, links: readonly Link[], replac
   return { written, same, conflicts }
 }
 
-/** Drops old facts step by step, so that nobody waits long for a row. */
+/** Drops old facts in batches, to lock few rows at a time. */
 export async function forget(pool: pg.Pool, olderThan: number): Promise<number> {
   for (let dropped = 0; ; ) {
     const { rowCount } = await pool.query(
       `WITH old AS (SELECT tenant, id FROM transload.things WHERE facts IS NOT NULL AND at < $1
-          LIMIT ${FORGET_STEP} FOR UPDATE SKIP LOCKED)
+          LIMIT ${FORGET_BATCH} FOR UPDATE SKIP LOCKED)
         UPDATE transload.things AS thing SET facts = NULL FROM old
         WHERE thing.tenant = old.tenant AND thing.id = old.id`,
       [olderThan],
     )
     dropped += rowCount ?? 0
-    if ((rowCount ?? 0) > 0) await pool.query('SELECT pg_notify($1, $2)', [CHANNEL, ALL_NEWS])
-    if ((rowCount ?? 0) < FORGET_STEP) return dropped
+    if ((rowCount ?? 0) > 0) await pool.query('SELECT pg_notify($1, $2)', [CHANNEL, ALL_CHANGED])
+    if ((rowCount ?? 0) < FORGET_BATCH) return dropped
   }
 }
 
-/** A link from a row with all its columns. */
+/** Returns the link in a row with all its columns. */
 export function storedLink(row: { readonly [column: string]: unknown }): Link {
   const kind: Kind = row['kind'] === 'shipment' ? 'shipment' : 'quote'
   const { tenant, name, vin, id } = row
   return { tenant: String(tenant), kind, name: String(name), vin: String(vin), id: String(id), at: Number(row['at']) }
 }
 
-/** A statement may touch a row once only: of links with the same key, what would stand after all of them. */
+/** Keeps the last link of each key, because a statement may change a row only once. */
 function lastLinks(links: readonly Link[]): readonly Link[] {
   const last = new Map<string, Link>()
   for (const link of links) {
     const key = keyOf(link)
     const before = last.get(key)
-    renew(last, key, { ...link, at: Math.max(link.at, before?.at ?? link.at) })
+    setLast(last, key, { ...link, at: Math.max(link.at, before?.at ?? link.at) })
   }
   return [...last.values()]
 }
 
-/** Sets a key at the end of the map, since what is written later stands later. */
-function renew(links: Map<string, Link>, key: string, link: Link): void {
+/** Sets a key at the end of the map: a later write sorts later. */
+function setLast(links: Map<string, Link>, key: string, link: Link): void {
   links.delete(key)
   links.set(key, link)
 }
@@ -128,8 +128,8 @@ function lastThings(things: readonly Thing[]): readonly Thing[] {
   return [...last.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, thing]) => thing)
 }
 
-/** Rows are locked in one order everywhere, so that two batches never wait for each other in a circle. */
-function inOrder(links: readonly Link[]): readonly Link[] {
+/** Sorts links by key: batches that lock rows in one order cannot deadlock. */
+function inLockOrder(links: readonly Link[]): readonly Link[] {
   return links.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
 }
 
@@ -139,7 +139,7 @@ function keyOf({ tenant, name, kind, vin }: LinkKey): string {
 
 function linkColumns(links: readonly Link[]): unknown[][] {
   const nth = new Map(links.map((link, index) => [link, index]))
-  const rows = inOrder(links)
+  const rows = inLockOrder(links)
   return [
     rows.map(({ tenant }) => tenant),
     rows.map(({ name }) => name),

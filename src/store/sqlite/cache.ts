@@ -1,41 +1,41 @@
 import { type Cache, linksKey, thingKey } from '../cache.ts'
 import { type Store, StoreDown } from '../store.ts'
-import type { Call } from './protocol.ts'
+import type { WriteCall } from './protocol.ts'
 import { openReads, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
 
-/** The way to what is stored, past the cache or through it. */
+/** Reads from the file, through the cache or past it. */
 export interface Reader {
-  /** Runs a read; it is given the cache only while that is known to agree with the file. */
+  /** Runs a read. It gets the cache only while the cache is known to agree with the file. */
   read<T>(ask: (reads: Reads, cached: Cache | undefined) => T): T
-  /** Takes note of a commit of our own. */
-  account(pulse: number, calls: readonly Call[]): void
+  /** Drops what a commit of this process has written from the cache. */
+  noteCommit(cacheVersion: number, calls: readonly WriteCall[]): void
   close(): void
 }
 
 /**
- * Keeps the cache in step with the file. Each commit that touches links or things has a number. Of our own commits we
- * know what they wrote, and drop that; of another process's only that they were, and drop everything. Between a commit
- * and the thread's word of it nobody knows whose it is, and reads go past the cache. What a read puts into the cache is
- * as new as the number that was checked or newer, so the commit that makes it old is still to be accounted for.
+ * Keeps the cache consistent with the file. Each commit that changes links or things has a number, the cache version. For
+ * a commit of this process, the reader drops what it wrote; for one of another process, it clears the cache. Between a
+ * commit and the message of the writing thread, its origin is not known, and reads bypass the cache. A read that fills
+ * the cache is at least as new as the checked version, and a commit that outdates it is still to be noted.
  */
 export function createReader(path: string, cache: Cache, writer: () => Writer): Reader {
   let reads: Reads | undefined
   let closed = false
-  let version: unknown
-  let current = 0
-  let accounted = 0
+  let dataVersion: unknown
+  let fileVersion = 0
+  let notedVersion = 0
 
-  function settled(from: Reads): boolean {
+  function isCacheCurrent(from: Reads): boolean {
     const now = from.dataVersion()
-    if (now !== version) {
-      version = now
-      current = from.pulse()
+    if (now !== dataVersion) {
+      dataVersion = now
+      fileVersion = from.cacheVersion()
     }
-    if (current <= accounted) return true
-    if (writer().touching()) return false
+    if (fileVersion <= notedVersion) return true
+    if (writer().isChangingCachedData()) return false
     cache.clear()
-    accounted = current
+    notedVersion = fileVersion
     return true
   }
 
@@ -45,20 +45,20 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
       if (!writer().opened()) throw new StoreDown('The store is not open yet.')
       try {
         reads ??= openReads(path)
-        return ask(reads, settled(reads) ? cache : undefined)
+        return ask(reads, isCacheCurrent(reads) ? cache : undefined)
       } catch (error) {
         reads?.close()
         reads = undefined
-        // A new connection counts its versions afresh.
-        version = undefined
+        // A new connection has its own data versions.
+        dataVersion = undefined
         throw new StoreDown('The store cannot be read.', { cause: error })
       }
     },
-    account(pulse, calls) {
-      if (pulse <= accounted) return
-      if (pulse !== accounted + 1) cache.clear()
-      else for (const call of calls) drop(cache, call)
-      accounted = pulse
+    noteCommit(cacheVersion, calls) {
+      if (cacheVersion <= notedVersion) return
+      if (cacheVersion !== notedVersion + 1) cache.clear()
+      else for (const call of calls) dropWritten(cache, call)
+      notedVersion = cacheVersion
     },
     close() {
       closed = true
@@ -68,10 +68,10 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
   }
 }
 
-/** Drops what a write may have changed. */
-function drop(cache: Cache, call: Call): void {
+/** Drops the entries that a write may have changed. */
+function dropWritten(cache: Cache, call: WriteCall): void {
   if (call.name === 'put') {
-    // The arguments were checked against the name when the call was made.
+    // The types of the sending side paired name and arguments.
     const [{ links, thing }] = call.args as Parameters<Store['put']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
     if (thing) cache.drop(thingKey(thing.tenant, thing.id))

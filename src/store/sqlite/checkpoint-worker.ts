@@ -1,19 +1,19 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { copy } from './checkpoints.ts'
+import { checkpoint } from './checkpoints.ts'
 import type { WorkerData } from './protocol.ts'
 
-/* The thread that copies the log into the database whenever it is asked, while the writing thread goes on. */
+/* A thread that runs a checkpoint for each message, while the writing thread goes on. */
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
-// `workerData` is untyped; only the keeper of the log starts this worker.
+// `workerData` is untyped; only `createCheckpoints` starts this worker.
 const { path } = workerData as WorkerData
 
 port.on('message', () => {
-  // A connection of its own each time: it is needed seldom, and would hold on to its memory.
+  // A new connection each time: checkpoints are rare, and an open connection holds memory.
   const db = new DatabaseSync(path)
-  copy(db)
+  checkpoint(db)
   db.close()
-  port.postMessage('emptied')
+  port.postMessage('done')
 })

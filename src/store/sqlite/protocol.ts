@@ -1,49 +1,49 @@
 import type { Writes } from './writes.ts'
 
-/** The writes that a caller may ask of the worker. */
+/** The writes that the main thread may request. */
 export type WriteName = Exclude<keyof Writes, 'forgetNumbers'>
 
-/** One write, as it goes to the worker; lists of them go together. */
-export interface Call {
+/** One write, on its way to the worker. */
+export interface WriteCall {
   readonly no: number
   readonly name: WriteName
   readonly args: readonly unknown[]
 }
 
-/** Whether a call may change what is cached. */
-export function touches({ name }: Call): boolean {
+/** Tells if a write may change cached data. */
+export function changesCachedData({ name }: WriteCall): boolean {
   return name === 'put' || name === 'load' || name === 'forget'
 }
 
-/** What became of one call. */
-export interface Answer {
+/** The outcome of one write. */
+export interface WriteResult {
   readonly no: number
   readonly result?: unknown
-  /** Why this one write was refused. */
+  /** The error of this one write. */
   readonly failed?: string
-  /** Why nothing can be written now. */
+  /** The error that keeps the store from writing anything now. */
   readonly down?: string
 }
 
-/** What goes to the worker. */
-export type ToWorker = { readonly calls: readonly Call[] } | { readonly close: true }
+/** A message to the worker. */
+export type WriterRequest = { readonly calls: readonly WriteCall[] } | { readonly close: true }
 
-/** What comes from the worker. */
-export type FromWorker =
-  /** What one commit made durable; `pulse` is its number if it touched links or things. */
-  | { readonly answers: readonly Answer[]; readonly pulse?: number }
+/** A message from the worker. */
+export type WriterReply =
+  /** The results of one commit; `cacheVersion` is its number if it changed links or things. */
+  | { readonly results: readonly WriteResult[]; readonly cacheVersion?: number }
   | { readonly ready: true }
   | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' }
 
-/** Messages travel as text: V8 clones one string many times faster than the objects that it stands for. */
-export const packed = (message: ToWorker | FromWorker): string => JSON.stringify(message)
+/** Encodes a message as text: V8 clones one string many times faster than the objects in it. */
+export const encode = (message: WriterRequest | WriterReply): string => JSON.stringify(message)
 
-/** The message of a text that the other side packed. */
-export const unpacked = <M extends ToWorker | FromWorker>(text: string): M => JSON.parse(text)
+/** Decodes a message from the other thread. */
+export const decode = <M extends WriterRequest | WriterReply>(text: string): M => JSON.parse(text)
 
-/** What the worker starts with. */
+/** The data that a worker thread starts with. */
 export interface WorkerData {
   readonly path: string
-  /** For tests: the number of pages that the disk seems to have room for; 0 for no limit. Read when a connection opens. */
+  /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
   readonly room?: Int32Array<SharedArrayBuffer> | undefined
 }

@@ -1,25 +1,25 @@
 import { DatabaseSync } from 'node:sqlite'
 import { LIST_LIMIT } from '../claim.ts'
-import { auditOf, claimOf, linkOf, type Row, thingOf } from '../rows.ts'
+import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
 import { kindNumber, kindOf, SELECT_CLAIM } from './schema.ts'
 
 const CACHE_KIB = 2_048
-/** A reader waits only while a log is recovered after a crash; it does so on the event loop, so not for long. */
+/** A reader waits only during recovery after a crash, and blocks the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 250
 /** How many links a page of a scan has: about a millisecond of the event loop. */
 export const SCAN_PAGE = 1_000
 
-/** What a reading connection can tell. */
+/** The reads of a connection. */
 export type Reads = ReturnType<typeof openReads>
 
-/** Opens a connection that only reads, and prepares every read of the contract on it. */
+/** Opens a read-only connection and prepares every read of the contract. */
 export function openReads(path: string) {
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
   db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
   const ofTenant = 'tenant = (SELECT no FROM tenants WHERE name = ?)'
   const dataVersion = db.prepare('PRAGMA data_version')
-  const pulse = db.prepare('SELECT commits FROM pulse')
+  const cacheVersion = db.prepare('SELECT commits FROM pulse')
   const links = db.prepare(
     `SELECT kind, vin, id, at FROM links WHERE ${ofTenant} AND name = ? ORDER BY at DESC, turn DESC`,
   )
@@ -39,10 +39,10 @@ export function openReads(path: string) {
   const audit = db.prepare('SELECT at, was, became, instance, why FROM claim_audit WHERE handle = ? ORDER BY no')
 
   return {
-    /** Changes when another connection has committed since it was last asked; costs no I/O. */
+    /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],
-    /** How many commits have touched links or things. */
-    pulse: (): number => Number(pulse.get()?.['commits']),
+    /** Returns how many commits have changed links or things. */
+    cacheVersion: (): number => Number(cacheVersion.get()?.['commits']),
     links: (tenant: string, name: string): readonly Link[] =>
       links.all(tenant, name).map((row) => linkOf(tenant, name, kindOf(row['kind']), row)),
     thing(tenant: string, id: string): Thing | undefined {
@@ -56,7 +56,7 @@ export function openReads(path: string) {
       return row && { no: Number(row['no']), name: String(row['name']) }
     },
     page: (no: number, tenant: string, after: LinkKey | undefined, limit: number): readonly Link[] =>
-      // No name has the kind -1: without `after`, the page begins with the first link, even one without a name.
+      // No link has the kind -1: without `after`, the page begins with the first link, even one with an empty name.
       page
         .all(no, after?.name ?? '', after ? kindNumber(after.kind) : -1, after?.vin ?? '', limit)
         .map((row) => linkOf(tenant, String(row['name']), kindOf(row['kind']), row)),
@@ -82,7 +82,7 @@ export function openReads(path: string) {
   }
 }
 
-function optionalClaim(row: Row | undefined): Claim | undefined {
+function optionalClaim(row: DatabaseRow | undefined): Claim | undefined {
   return row && claimOf(row)
 }
 

@@ -1,15 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Kind, StoreTooNew } from '../store.ts'
 
-/** Stands in the file's header (`tlod`), so that another program's database is never mistaken for a store. */
+/** `tlod`, in the file's header: tells a store from another program's database. */
 const APPLICATION_ID = 0x74_6c_6f_64
 
 /**
- * Each step forward; a store's version is how many of them it has seen. A step that was released never changes.
+ * The migrations; a store's version is the number of those applied. A released migration never changes.
  *
- * Tenants are numbered, for their names would stand in every row of ten million. Links cluster by name (WITHOUT ROWID),
- * so that one look-up is one descent. `turn` orders links of one name that are as old as each other, and takes no space
- * while it is 0 or 1. `pulse` counts the commits that touched what is cached.
+ * Tenants have numbers, which keeps their names out of ten million rows. Links cluster by name (WITHOUT ROWID): a look-up
+ * is one descent. `turn` orders links of one name and the same age, and takes no space while it is 0 or 1. `pulse` counts
+ * the commits that changed cached data.
  */
 const STEPS: readonly string[] = [
   `
@@ -53,36 +53,36 @@ const STEPS: readonly string[] = [
   `,
 ]
 
-/** The version that this program makes and reads. */
+/** The version that this program creates and reads. */
 const SQLITE_VERSION = STEPS.length
 
-/** All claims, each with its tenant's name. */
+/** Selects claims, each with its tenant's name. */
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
   c.credential, c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
   FROM claims c JOIN tenants t ON t.no = c.tenant`
 
 const KINDS: readonly Kind[] = ['quote', 'shipment']
 
-/** Kinds stand as numbers, in the order of their names. */
+/** Returns the stored number of a kind. */
 export function kindNumber(kind: Kind): number {
   return KINDS.indexOf(kind)
 }
 
-/** The kind that a number stands for. */
+/** Returns the kind of a stored number. */
 export function kindOf(value: unknown): Kind {
   return KINDS[Number(value)] ?? 'quote'
 }
 
-/** Brings a database to this program's version; safe when several processes do so at once. */
+/** Migrates a database to this program's version; safe in several processes at once. */
 export function migrate(db: DatabaseSync): void {
-  // Before anything is written: even the switch to WAL would change a file that is not ours.
-  demandOurs(db)
+  // Before any write: the switch to WAL would already change another program's file.
+  checkOwner(db)
   db.exec('PRAGMA journal_mode = WAL')
   if (numberOf(db, 'PRAGMA user_version') === SQLITE_VERSION) return
   db.exec('BEGIN IMMEDIATE')
   try {
-    // Read again inside the lock, since another process may have migrated while this one waited for it.
-    const version = demandOurs(db)
+    // Read again inside the lock: another process may have migrated meanwhile.
+    const version = checkOwner(db)
     for (const step of STEPS.slice(version)) db.exec(step)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     db.exec(`PRAGMA user_version = ${SQLITE_VERSION}`)
@@ -93,8 +93,8 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/** Refuses what another program or a newer version made; returns the version. */
-function demandOurs(db: DatabaseSync): number {
+/** Rejects a file of another program or a newer version; returns its version. */
+function checkOwner(db: DatabaseSync): number {
   const tables = numberOf(db, 'SELECT count(*) FROM sqlite_schema')
   const application = numberOf(db, 'PRAGMA application_id')
   if (tables > 0 && application !== APPLICATION_ID) {
@@ -113,7 +113,7 @@ function numberOf(db: DatabaseSync, sql: string): number {
   return Number(Object.values(db.prepare(sql).get() ?? {})[0])
 }
 
-/** The file is something else than a store; trying again would not change it. */
+/** The file is not a store; a retry cannot help. */
 export class NotAStore extends Error {
   override readonly name = 'NotAStore'
 }

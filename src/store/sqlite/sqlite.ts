@@ -1,34 +1,33 @@
 import { resolve } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createCache } from '../cache.ts'
-import { byBytes } from '../key-order.ts'
+import { compareBytes } from '../key-order.ts'
 import type { StoreOptions } from '../state.ts'
-import { watchState } from '../state.ts'
-import { forSoundText } from '../storable-text.ts'
+import { createReadiness } from '../state.ts'
+import { withTextChecks } from '../storable-text.ts'
 import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
 import { SCAN_PAGE } from './reads.ts'
 import { startWriter } from './writer.ts'
-import { FORGET_STEP } from './writes.ts'
+import { FORGET_BATCH } from './writes.ts'
 
 /** How the embedded store is opened. */
 export interface SqliteOptions extends StoreOptions {
   readonly path: string
-  /** For tests: the number of pages that the disk seems to have room for. */
+  /** For tests: the number of pages that fit on the disk. */
   readonly room?: Int32Array<SharedArrayBuffer>
 }
 
 /**
- * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits in groups, so
- * that no call waits for a disk on the event loop; reads are answered here, from the cache or a connection that only
- * reads.
+ * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches:
+ * the event loop never waits for the disk. Reads are answered in this thread, from the cache or a read-only connection.
  */
 export async function openSqliteStore({ path, cacheBytes, onState, room }: SqliteOptions): Promise<Store> {
   const file = resolve(path)
   const cache = createCache(cacheBytes)
   const reader = createReader(file, cache, () => writer)
-  const state = watchState(onState)
-  const writer = startWriter({ path: file, room }, { onState: state.set, onCommit: reader.account })
+  const readiness = createReadiness(onState)
+  const writer = startWriter({ path: file, room }, { onState: readiness.set, onCommit: reader.noteCommit })
 
   try {
     await writer.started
@@ -37,11 +36,11 @@ export async function openSqliteStore({ path, cacheBytes, onState, room }: Sqlit
     throw error
   }
 
-  return forSoundText({
+  return withTextChecks({
     engine: 'sqlite',
-    ready: state.ready,
+    ready: readiness.ready,
     async close() {
-      state.end()
+      readiness.end()
       reader.close()
       await writer.close()
     },
@@ -53,7 +52,7 @@ export async function openSqliteStore({ path, cacheBytes, onState, room }: Sqlit
       for (;;) {
         const step = await writer.call('forget', olderThan)
         dropped += step
-        if (step < FORGET_STEP) return dropped
+        if (step < FORGET_BATCH) return dropped
       }
     },
     async links(tenant, name) {
@@ -89,10 +88,10 @@ export async function openSqliteStore({ path, cacheBytes, onState, room }: Sqlit
   })
 }
 
-/** Reads page after page, each by itself, so that the log can be emptied and calls answered in between. */
+/** Reads page by page in separate transactions, which lets checkpoints and calls run in between. */
 async function* scan(reader: Reader, options: Parameters<Store['scan']>[0]): AsyncGenerator<readonly Link[]> {
   const { tenant: only } = options
-  if (only !== undefined && options.after && byBytes(only, options.after.tenant) < 0) return
+  if (only !== undefined && options.after && compareBytes(only, options.after.tenant) < 0) return
   let after: LinkKey | undefined = options.after
   let gathered: Link[] = []
   let tenant = reader.read((reads) => {
@@ -110,7 +109,7 @@ async function* scan(reader: Reader, options: Parameters<Store['scan']>[0]): Asy
     if (gathered.length >= SCAN_PAGE) {
       yield gathered
       gathered = []
-      await turn()
+      await nextTurn()
     } else {
       tenant = only === undefined ? reader.read((reads) => reads.tenantAfter(name)) : undefined
     }

@@ -1,50 +1,50 @@
 import { Worker } from 'node:worker_threads'
-import { retryDelayMs } from '../retry.ts'
+import { backoffMs } from '../retry.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import {
-  type Answer,
-  type Call,
-  type FromWorker,
-  packed,
-  type ToWorker,
-  touches,
-  unpacked,
+  changesCachedData,
+  decode,
+  encode,
   type WorkerData,
+  type WriteCall,
   type WriteName,
+  type WriteResult,
+  type WriterReply,
+  type WriterRequest,
 } from './protocol.ts'
 import { NotAStore } from './schema.ts'
 import type { Writes } from './writes.ts'
 
-/** What hears of the worker. */
+/** The events of the writing thread. */
 export interface WriterEvents {
   readonly onState: (state: StoreState) => void
-  /** Called with each commit that touched links or things, before its callers hear of it. */
-  readonly onCommit: (pulse: number, calls: readonly Call[]) => void
+  /** Called for each commit that changed links or things, before its writes resolve. */
+  readonly onCommit: (cacheVersion: number, calls: readonly WriteCall[]) => void
 }
 
-/** The way to the thread that writes. */
+/** Sends writes to the writing thread. */
 export interface Writer {
   call<N extends WriteName>(name: N, ...args: Parameters<Writes[N]>): Promise<ReturnType<Writes[N]>>
-  /** Resolves when the database is open, or known not to open yet; rejects if trying again cannot help. */
+  /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
   readonly started: Promise<void>
   /** True once the database has been open. */
   opened(): boolean
-  /** Whether calls that touch links or things are waiting for their commit. */
-  touching(): boolean
+  /** True while writes of links or things wait for their commit. */
+  isChangingCachedData(): boolean
   close(): Promise<void>
 }
 
-interface Waiting {
-  readonly call: Call
+interface PendingWrite {
+  readonly call: WriteCall
   resolve(result: unknown): void
   reject(error: Error): void
 }
 
-/** Starts the thread that writes, and starts it again should it die. */
+/** Starts the writing thread, and restarts it if it dies. */
 export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvents): Writer {
-  /** What the worker has, in the order of its numbers; what has been answered is taken out. */
-  let atWorker: (Waiting | undefined)[] = []
+  /** The writes at the worker, in the order of their numbers; undefined once answered. */
+  let sent: (PendingWrite | undefined)[] = []
   let firstNo = 1
   let unanswered = 0
   const started = Promise.withResolvers<void>()
@@ -52,8 +52,8 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   let restart: NodeJS.Timeout | undefined
   let deaths = 0
   let lastNo = 0
-  let unsent: Waiting[] = []
-  /** Whether calls are with the worker, or will be at the end of this turn of the event loop. */
+  let unsent: PendingWrite[] = []
+  /** True while writes are at the worker, or will be at the end of this turn of the event loop. */
   let busy = false
   let opened = false
   let closed = false
@@ -61,62 +61,62 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   function start(): void {
     // The worker runs from the same kind of file as this module: .ts in development, .js once built.
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    const thread = new Worker(new URL(`./worker${extension}`, import.meta.url), { workerData: data })
+    const thread = new Worker(new URL(`./writer-worker${extension}`, import.meta.url), { workerData: data })
     worker = thread
     let cause = 'it ended'
-    thread.on('message', (text: string) => receive(unpacked(text)))
+    thread.on('message', (text: string) => receive(decode(text)))
     thread.on('error', (error) => {
       cause = error.message
     })
     thread.on('exit', () => {
       worker = undefined
-      lose(`The store's writing thread is gone: ${cause}`)
+      rejectAll(`The writing thread of the store has ended: ${cause}`)
       if (closed) return
       deaths += 1
-      restart = setTimeout(start, retryDelayMs(deaths))
+      restart = setTimeout(start, backoffMs(deaths))
     })
   }
 
-  function receive(message: FromWorker): void {
-    if ('answers' in message) {
-      settle(message.answers, message.pulse)
+  function receive(reply: WriterReply): void {
+    if ('results' in reply) {
+      settle(reply.results, reply.cacheVersion)
       if (unanswered === 0) flush()
-    } else if (message.ready) {
+    } else if (reply.ready) {
       opened = true
       deaths = 0
       started.resolve()
       onState({ ready: true })
     } else {
-      const error = message.kind === 'too-new' ? new StoreTooNew(message.error) : new StoreDown(message.error)
-      if (message.kind === 'too-new') started.reject(error)
-      if (message.kind === 'not-a-store') started.reject(new NotAStore(message.error))
+      const error = reply.kind === 'too-new' ? new StoreTooNew(reply.error) : new StoreDown(reply.error)
+      if (reply.kind === 'too-new') started.reject(error)
+      if (reply.kind === 'not-a-store') started.reject(new NotAStore(reply.error))
       started.resolve()
       onState({ ready: false, error })
     }
   }
 
-  function settle(answers: readonly Answer[], pulse: number | undefined): void {
-    if (pulse !== undefined) {
+  function settle(results: readonly WriteResult[], cacheVersion: number | undefined): void {
+    if (cacheVersion !== undefined) {
       onCommit(
-        pulse,
-        answers.flatMap(({ no }) => atWorker[no - firstNo]?.call ?? []),
+        cacheVersion,
+        results.flatMap(({ no }) => sent[no - firstNo]?.call ?? []),
       )
     }
-    for (const answer of answers) {
-      const one = atWorker[answer.no - firstNo]
-      if (!one) continue
-      atWorker[answer.no - firstNo] = undefined
+    for (const result of results) {
+      const pending = sent[result.no - firstNo]
+      if (!pending) continue
+      sent[result.no - firstNo] = undefined
       unanswered -= 1
-      if (answer.down !== undefined) one.reject(new StoreDown(`The store cannot write: ${answer.down}`))
-      else if (answer.failed !== undefined) one.reject(new Error(`The store refused a write: ${answer.failed}`))
-      else one.resolve(answer.result)
+      if (result.down !== undefined) pending.reject(new StoreDown(`The store cannot write: ${result.down}`))
+      else if (result.failed !== undefined) pending.reject(new Error(`The store refused a write: ${result.failed}`))
+      else pending.resolve(result.result)
     }
   }
 
-  /** Whether the dead thread had committed is not known; that nobody was told so, is. */
-  function lose(reason: string): void {
-    for (const one of [...atWorker, ...unsent]) one?.reject(new StoreDown(reason))
-    atWorker = []
+  /** Rejects every write. The dead thread may have committed some of them, but none was acknowledged. */
+  function rejectAll(reason: string): void {
+    for (const pending of [...sent, ...unsent]) pending?.reject(new StoreDown(reason))
+    sent = []
     unsent = []
     unanswered = 0
     busy = false
@@ -124,20 +124,19 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     onState({ ready: false, error: new StoreDown(reason) })
   }
 
-  function send(message: ToWorker): void {
-    worker?.postMessage(packed(message))
+  function send(request: WriterRequest): void {
+    worker?.postMessage(encode(request))
   }
 
-  /** Sends what has gathered, unless there is nothing. */
   function flush(): void {
     busy = unsent.length > 0
     const [next] = unsent
     if (!next) return
     if (unanswered === 0) {
-      atWorker = unsent
+      sent = unsent
       firstNo = next.call.no
     } else {
-      atWorker.push(...unsent)
+      sent.push(...unsent)
     }
     unanswered += unsent.length
     send({ calls: unsent.map(({ call }) => call) })
@@ -148,17 +147,17 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   return {
     started: started.promise,
     opened: () => opened,
-    touching: () => [...atWorker, ...unsent].some((one) => one && touches(one.call)),
+    isChangingCachedData: () => [...sent, ...unsent].some((pending) => pending && changesCachedData(pending.call)),
     call(name, ...args) {
       if (closed) return Promise.reject(new StoreDown('The store is closed.'))
-      if (!worker) return Promise.reject(new StoreDown("The store's writing thread is starting again."))
+      if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
       lastNo += 1
       const call = { no: lastNo, name, args }
       const { promise, resolve, reject } = Promise.withResolvers<never>()
       // The worker answers with what the write of that name returned.
       unsent.push({ call, resolve: resolve as (result: unknown) => void, reject })
-      // A message costs more than what is in it, and so does a commit: what one turn of the event loop asks for travels
-      // together, and so does all that comes while the worker commits.
+      // A message costs more than its content, and so does a commit: writes of one turn of the event loop travel together,
+      // and so do those that arrive during a commit.
       if (!busy) setImmediate(flush)
       busy = true
       return promise

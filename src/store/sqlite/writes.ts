@@ -1,16 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { CLAIMED, changed, isFree, orphaned, won } from '../claim.ts'
+import { CLAIMED, changed, isFree, newlyClaimed, orphaning } from '../claim.ts'
 import { claimOf } from '../rows.ts'
-import type { AuditEntry, Claim, ClaimChange, Claims, Link, Loaded, NewClaim, Xref } from '../store.ts'
+import type { AuditEntry, Claim, ClaimChange, Claims, Link, LoadResult, NewClaim, Xref } from '../store.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 
-/** How many things one `forget` step drops at most, so that others' writes fit between two steps. */
-export const FORGET_STEP = 1_000
+/** How many things one `forget` call handles at most, to leave room for other writes in between. */
+export const FORGET_BATCH = 1_000
 
-/** Numbers of tenants that are remembered; beyond it they are looked up afresh. */
-const MOST_TENANTS = 10_000
+/** How many tenants' numbers are kept in memory. */
+const MAX_TENANT_NUMBERS = 10_000
 
-/** What a writing connection can do, each call inside a transaction that the caller opens and ends. */
+/** The writes of a connection; the caller begins and ends the transaction. */
 export type Writes = ReturnType<typeof createWrites>
 
 /** Prepares every write of the contract on a connection. */
@@ -28,7 +28,7 @@ export function createWrites(db: DatabaseSync) {
   const putThing = db.prepare(`INSERT INTO things (tenant, id, own, facts, at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at`)
   const forgetSome = db.prepare(`UPDATE things SET facts = NULL WHERE no IN
-    (SELECT no FROM things WHERE facts IS NOT NULL AND at < ? LIMIT ${FORGET_STEP})`)
+    (SELECT no FROM things WHERE facts IS NOT NULL AND at < ? LIMIT ${FORGET_BATCH})`)
 
   const findClaim = db.prepare(`${SELECT_CLAIM} WHERE c.tenant = ? AND c.key = ?`)
   const orphans = db.prepare(`${SELECT_CLAIM} WHERE c.state = 'sending' AND c.instance NOT IN
@@ -49,7 +49,7 @@ export function createWrites(db: DatabaseSync) {
     if (known !== undefined) return known
     const row = findTenant.get(name) ?? addTenant.get(name)
     const no = Number(row?.['no'])
-    if (tenantNumbers.size >= MOST_TENANTS) tenantNumbers.clear()
+    if (tenantNumbers.size >= MAX_TENANT_NUMBERS) tenantNumbers.clear()
     tenantNumbers.set(name, no)
     return no
   }
@@ -87,7 +87,7 @@ export function createWrites(db: DatabaseSync) {
       const facts = thing.facts && JSON.stringify(thing.facts)
       putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, thing.at)
     },
-    load(links: readonly Link[], { replace }: Parameters<Xref['load']>[1]): Loaded {
+    load(links: readonly Link[], { replace }: Parameters<Xref['load']>[1]): LoadResult {
       const conflicts: { asked: Link; found: Link }[] = []
       let same = 0
       for (const asked of links) {
@@ -97,7 +97,7 @@ export function createWrites(db: DatabaseSync) {
       }
       return { written: links.length - same - conflicts.length, same, conflicts }
     },
-    /** One step of it; fewer than the step's size means that none are left. */
+    /** Handles one batch; a result below the batch size means that none are left. */
     forget(olderThan: number): number {
       return Number(forgetSome.run(olderThan).changes)
     },
@@ -105,7 +105,7 @@ export function createWrites(db: DatabaseSync) {
     claim(wanted: NewClaim): Awaited<ReturnType<Claims['claim']>> {
       const before = claimAt(wanted.tenant, wanted.key)
       if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
-      return { won: true, claim: record(won(wanted, before), before?.state ?? 'none', CLAIMED) }
+      return { won: true, claim: record(newlyClaimed(wanted, before), before?.state ?? 'none', CLAIMED) }
     },
     change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange): Claim | undefined {
       const before = claimAt(claim.tenant, claim.key)
@@ -113,30 +113,30 @@ export function createWrites(db: DatabaseSync) {
       return record(changed(before, change), before.state, change.why)
     },
     beat(instance: string): void {
-      putBeat.run(instance, bootMs())
+      putBeat.run(instance, monotonicMs())
     },
     leave(instance: string): void {
       dropBeat.run(instance)
     },
     orphan(silentForMs: number, by: string): readonly Claim[] {
-      const now = bootMs()
+      const now = monotonicMs()
       const gone = orphans.all(now - silentForMs, now).map(claimOf)
       return gone.map((claim) => {
-        const change = orphaned(claim, by, Date.now())
+        const change = orphaning(claim, by, Date.now())
         return record(changed(claim, change), claim.state, change.why)
       })
     },
-    /** After a rollback a number that was given out may belong to nobody, or later to another. */
-    forgetNumbers(): void {
+    /** To be called after a rollback, which may have undone the insert of a tenant. */
+    clearTenantNumbers(): void {
       tenantNumbers.clear()
     },
   }
 }
 
 /**
- * Leases count on the machine's clock since boot, which all its processes share and nobody sets: a corrected wall clock
- * must not make an orphan of a booking whose gateway lives. A beat from the future was made before the last boot.
+ * Returns the machine's time since boot, for leases: all processes share it, and a correction of the wall clock does not
+ * expire the lease of a live gateway. A renewal in the future was made before the last boot.
  */
-function bootMs(): number {
+function monotonicMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
 }
