@@ -66,7 +66,7 @@ function collect(
   memory: BodyMemory,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const growing = createGrowingBuffer(declaredBytes || limitBytes, memory.takeBody)
+    const growing = createGrowingBuffer(declaredBytes || limitBytes, (bytes) => memory.takeBody(bytes))
     let isSettled = false
     const onGone = (cause?: unknown) => {
       if (isSettled) return
