@@ -66,7 +66,10 @@ function collect(
   memory: BodyMemory,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const growing = createGrowingBuffer(declaredBytes || limitBytes, (bytes) => memory.takeBody(bytes))
+    const growing = createGrowingBuffer({
+      ...(declaredBytes > 0 && { wholeBytes: declaredBytes }),
+      reserve: (bytes) => memory.takeBody(bytes),
+    })
     let isSettled = false
     const onGone = (cause?: unknown) => {
       if (isSettled) return

@@ -6,13 +6,26 @@ export interface GrowingBuffer {
   readonly take: () => Buffer
 }
 
+export interface GrowingBufferOptions {
+  /**
+   * How long the whole is.
+   * @default not known; the buffer doubles as it grows
+   */
+  readonly wholeBytes?: number
+  /**
+   * Asked before the buffer takes more memory; may throw.
+   * @default memory is free
+   */
+  readonly reserve?: (bytes: number) => void
+}
+
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Makes a buffer that grows up to `mostBytes` and asks before it takes more memory. It does not keep the parts: one of a
- * single byte takes about 600 with the objects that hold it, and a caller can send a whole body in such parts.
+ * Makes a buffer that grows with its content. It does not keep the parts: one of a single byte takes about 600 with the
+ * objects that hold it, and a caller can send a whole body in such parts.
  */
-export function createGrowingBuffer(mostBytes: number, reserve: (bytes: number) => void): GrowingBuffer {
+export function createGrowingBuffer({ wholeBytes, reserve = () => {} }: GrowingBufferOptions = {}): GrowingBuffer {
   let held: Buffer = EMPTY
   let filledBytes = 0
   return {
@@ -24,7 +37,7 @@ export function createGrowingBuffer(mostBytes: number, reserve: (bytes: number) 
         held = part
       } else {
         if (wantedBytes > held.length) {
-          const sizeBytes = Math.max(wantedBytes, Math.min(mostBytes, 2 * held.length))
+          const sizeBytes = Math.max(wantedBytes, wholeBytes ?? 2 * held.length)
           reserve(sizeBytes - held.length)
           const larger = Buffer.allocUnsafeSlow(sizeBytes)
           held.copy(larger, 0, 0, filledBytes)

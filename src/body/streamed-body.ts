@@ -13,7 +13,7 @@ const SMALLEST_PART_BYTES = 512
  * alone, which may still be answered.
  */
 export function streamedBody(incoming: IncomingMessage): Readable {
-  const pending = createGrowingBuffer(Number.POSITIVE_INFINITY, () => {})
+  const pending = createGrowingBuffer()
   let parts = 0
   let receivedBytes = 0
   let isWanted = false

@@ -9,6 +9,9 @@ import type { Usage } from './usage.ts'
 export interface Reply {
   readonly writableEnded: boolean
   readonly writableNeedDrain: boolean
+  readonly destroyed: boolean
+  /** Emitted once the reader has all of it, or is gone. */
+  readonly once: (event: 'close', listener: () => void) => unknown
 }
 
 /** What requests share. */
@@ -76,6 +79,17 @@ export class RequestShare implements Share {
     this.#underWay = this.#supplies.underWay.add(this)
     this.#supplies.total.calls += 1
     this.#usage.calls += 1
+  }
+
+  holdAnswer(bytes: number): void {
+    this.expectBody(bytes)
+    if (this.#reply.destroyed) return
+    this.#supplies.total.bodyBytes += bytes
+    this.#usage.bodyBytes += bytes
+    this.#reply.once('close', () => {
+      this.#supplies.total.bodyBytes -= bytes
+      this.#usage.bodyBytes -= bytes
+    })
   }
 
   leave(): void {

@@ -21,7 +21,8 @@ export interface Version1 {
 export interface Version2 {
   readonly generation: 2
   readonly text: string
-  readonly body: unknown
+  /** Parses the text: what it stands for may take thirty times its memory, and a call has no use for it while it waits. */
+  readonly parse: () => unknown
 }
 
 const LOWER_CASE = 0x61
@@ -55,7 +56,8 @@ export function classify(
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
   if (body.format === 'json' && isVersion2(body, catalog)) {
-    return { generation: 2, text: body.text, body: JSON.parse(body.text) }
+    const { text } = body
+    return { generation: 2, text, parse: () => JSON.parse(text) }
   }
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)

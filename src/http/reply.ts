@@ -10,7 +10,9 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer): Respo
   })
 }
 
-/** What people read is written for reading. */
-export function pretty(c: Context<Env>, body: object): Response {
-  return reply(c, { status: 200, headers: {}, body: `${JSON.stringify(body, null, 2)}\n` })
+/** Writes an answer for people to read. It may be long, and its reader slow. */
+export function pretty(c: Context<Env>, value: object): Response {
+  const body = `${JSON.stringify(value, null, 2)}\n`
+  c.var.call.share.holdAnswer(Buffer.byteLength(body))
+  return reply(c, { status: 200, headers: {}, body })
 }

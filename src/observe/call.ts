@@ -10,7 +10,9 @@ export interface Share extends BodyMemory {
   readonly streamBody: (lengthBytes: number) => void
   /** Counts the call as under way from now on; throws if there are too many. */
   readonly enter: () => void
-  /** Returns all that the request holds. */
+  /** Takes the memory for a long answer, until its reader has it or is gone. */
+  readonly holdAnswer: (bytes: number) => void
+  /** Returns all that the request holds, but for its answer. */
   readonly leave: () => void
 }
 
@@ -22,6 +24,7 @@ export const unlimitedShare: Share = {
   returnBody: () => {},
   streamBody: () => {},
   enter: () => {},
+  holdAnswer: () => {},
   leave: () => {},
 }
 
