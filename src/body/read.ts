@@ -6,7 +6,7 @@ import { decodeUnlabelled, openText } from './text.ts'
 
 export { type Entry, type FieldValue, type FlatBody, NOT_FLAT } from './flat.ts'
 
-/** The flat fields of a legacy body; the body decides what it is, not its label. */
+/** Reads the fields of a legacy body; the body decides its format, not its `Content-Type`. */
 export function readBody(body: Buffer, contentType: string | undefined): FlatBody {
   const { bytes, decode } = openText(body, contentType)
   const text = decode(bytes).trim()
@@ -23,10 +23,10 @@ export function readBody(body: Buffer, contentType: string | undefined): FlatBod
 
 const WIDE_CHARACTER = /[\u0100-\uffff]/
 
-/** The flat fields of a query, with or without its `?`; none is fine. */
+/** Reads the fields of a query, with or without its `?`. */
 export function readQuery(rawQuery: string): FlatBody {
   const text = rawQuery.startsWith('?') ? rawQuery.slice(1) : rawQuery
-  // Node hands over raw bytes of a request line one character each, as the form reader wants them.
+  // Node returns each raw byte of a request line as one character, as the form reader expects.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabelled), format: 'form', text }
 }

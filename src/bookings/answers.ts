@@ -1,5 +1,5 @@
+import type { Answer } from '../answer.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer } from '../http/answers.ts'
 import type { Claim } from '../store/store.ts'
 
 const RETRY_AFTER_SECONDS = 5

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
 import type { Claim, Claims, NewClaim } from '../store/store.ts'
 import type { XrefRecord } from '../xref/xref.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'

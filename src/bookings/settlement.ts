@@ -1,4 +1,4 @@
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Claim, ClaimState, Store } from '../store/store.ts'

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Booking, Made } from '../bookings/bookings.ts'
 import type { Caller } from '../callers/credentials.ts'
 import { GatewayError } from '../errors.ts'
-import { claims } from '../mapping/check.ts'
+import { fieldsOf } from '../mapping/row-parts.ts'
 import { vinKey } from '../xref/xref.ts'
 import { answerOf } from './legacy-answer.ts'
 import { namesIn } from './names.ts'
@@ -17,14 +17,14 @@ export function bookingOf(
   deadline: number,
 ): Booking {
   const { compiled, sent } = request
-  const { keeps, request: rows } = compiled.action
+  const { xrefRecord, request: rows } = compiled.action
   const key = headers['idempotency-key']
-  const written = rows.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(claims)
+  const written = rows.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf)
   return {
     tenant,
     credential,
-    reference: (keeps?.names[0] && sent(keeps.names[0])) ?? '',
-    vin: keeps?.disambiguateBy ? vinKey(sent(keeps.disambiguateBy)) : '',
+    reference: (xrefRecord?.names[0] && sent(xrefRecord.names[0])) ?? '',
+    vin: xrefRecord?.disambiguateBy ? vinKey(sent(xrefRecord.disambiguateBy)) : '',
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
     fields: namesIn(request, written),
     deadline,

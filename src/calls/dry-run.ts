@@ -60,6 +60,6 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
     return planCall(request, { ...NOTHING_FOUND, id: value, namedBy, own }, settings)
   const plan = planCall(request, { ...NOTHING_FOUND, namedBy, own }, settings)
   if (value === undefined) return plan
-  const kind = request.compiled.action.finds?.kind
+  const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
 }

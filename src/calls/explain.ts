@@ -1,4 +1,4 @@
-import type { Unused } from '../mapping/account.ts'
+import type { Unused } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
 import type { Explanation } from '../mapping/request.ts'

@@ -1,6 +1,9 @@
+import type { Answer } from '../answer.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer } from '../http/answers.ts'
+import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
+import { scalarText } from '../text/json.ts'
+import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
 import { idAt } from './shipment.ts'
 
@@ -16,7 +19,8 @@ export function answerOf({ request: { compiled }, settings, own }: Plan, body: u
     const message = `The service's reply has no ${missing.join(' and no ')}. Try again later.`
     throw new GatewayError('service-unreadable', message)
   }
-  const headers = compiled.action.keeps?.kind === 'shipment' ? idHeaders(body, compiled.action.keeps.id) : NO_HEADERS
+  const headers =
+    compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS
   return { status: 200, headers, body: JSON.stringify(reply) }
 }
 
@@ -25,16 +29,12 @@ const NO_HEADERS = {}
 /** Returns the service's ids as headers, which version-1 parsers do not read. */
 function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const id = idAt(body, idKey)
-  const number = idAt(body, 'number')
+  // A number that is no usable name is shown all the same.
+  const number = headerText(scalarText(valueAt(body, ['number'])) ?? '')
   return {
-    ...(id !== undefined && { 'Transload-Shipment-Id': headerSafe(id) }),
-    ...(number !== undefined && { 'Transload-Shipment-Number': headerSafe(number) }),
+    ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
+    ...(number !== '' && { 'Transload-Shipment-Number': number }),
   }
-}
-
-/** Encodes the characters that a header must not contain. */
-function headerSafe(text: string): string {
-  return text.replace(/[^\x21-\x7e]/g, encodeURIComponent)
 }
 
 /** Spelled as the gateway spells its own headers, because a header in two spellings would be sent twice. */

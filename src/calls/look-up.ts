@@ -1,4 +1,4 @@
-import type { Finds } from '../mapping/action.ts'
+import type { Target } from '../mapping/action.ts'
 import type { Facts } from '../store/store.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
 import { type Name, type Naming, namesIn, namingOf } from './names.ts'
@@ -48,14 +48,14 @@ export async function lookUp(
   tenant: string,
   xref: Xref,
 ): Promise<Found | SeveralMatches | undefined> {
-  const { finds, recalls } = request.compiled.action
-  if (!finds) return recallQuote(namesIn(request, recalls ?? []), tenant, xref)
+  const { target, quoteNamedBy } = request.compiled.action
+  if (!target) return recallQuote(namesIn(request, quoteNamedBy ?? []), tenant, xref)
   const naming = namingOf(request)
-  return naming ? lookUpNamed(finds, naming, tenant, xref) : NOTHING_FOUND
+  return naming ? lookUpNamed(target, naming, tenant, xref) : NOTHING_FOUND
 }
 
 async function lookUpNamed(
-  { kind }: Finds,
+  { kind }: Target,
   naming: Naming,
   tenant: string,
   xref: Xref,

@@ -5,7 +5,6 @@ import { streamedBody } from '../body/streamed-body.ts'
 import type { Credentials, Passage } from '../callers/credentials.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { REPLY_TIMEOUT_MS } from '../http/listener.ts'
 import type { Call, Share } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
@@ -32,6 +31,8 @@ export interface PassThroughDeps {
   readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
   readonly credentials: Credentials
   readonly upstream: Upstream
+  /** How long a caller may take to read what is ready for it, in milliseconds. */
+  readonly readerTimeoutMs: number
 }
 
 /** Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. */
@@ -58,7 +59,7 @@ async function passOn(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  { config, credentials, upstream }: PassThroughDeps,
+  { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
 ): Promise<void> {
   const passage = await credentials.passage(incoming)
   call.tenant = passage.tenant
@@ -75,7 +76,7 @@ async function passOn(
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
-      const patience = { deadline, readerTimeoutMs: REPLY_TIMEOUT_MS }
+      const patience = { deadline, readerTimeoutMs }
       return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
     }
     const reply = await answerOf(passage, body, deadline, attempt)

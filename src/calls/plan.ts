@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
-import { accountForRequest, type RequestAccount } from '../mapping/account.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
+import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request.ts'
@@ -39,7 +39,7 @@ export interface Version2Plan {
 /** Plans a version-1 call. Pure, so that the dry run and the real call share it. */
 export function planCall(request: Version1, found: Found, settings: Settings): Plan {
   const { compiled, fields, sent } = request
-  const { finds } = compiled.action
+  const { target } = compiled.action
   const { body, problems } = compiled.request(fields, {
     settings,
     facts: factsOf(found),
@@ -53,13 +53,13 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
     body,
     toService: serviceRequest(compiled.action, body, found.id),
     problems: unnamed ? [unnamed, ...problems] : problems,
-    own: finds?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
+    own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
   }
 }
 
 /** Explains a plan, field by field, by the rows that made it. */
-export function accountOf({ request, found, settings }: Plan): RequestAccount {
-  return accountForRequest(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
+export function accountOf({ request, found, settings }: Plan): ExplainedRequest {
+  return explainRequestTranslation(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
 }
 
 /** Returns the facts that a translation may recall; the quote's id is one of them. */
@@ -73,10 +73,10 @@ export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Ver
   if (!action) {
     throw new GatewayError('path-unknown', 'No version-2 endpoint matches this path. Call the version-2 API directly.')
   }
-  if (!action.finds) return { action, parse, toService: serviceRequest(action, text, undefined), id: undefined }
+  if (!action.target) return { action, parse, toService: serviceRequest(action, text, undefined), id: undefined }
   const id = valueAt(parse(), ['id'])
   if (typeof id !== 'string' || id.trim() === '') {
-    throw new GatewayError('number-missing', `The body has no id. Send the id of the ${action.finds.kind}.`)
+    throw new GatewayError('number-missing', `The body has no id. Send the id of the ${action.target.kind}.`)
   }
   return { action, parse, toService: serviceRequest(action, text, id), id }
 }

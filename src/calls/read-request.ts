@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
 import type { FlatBody } from '../body/flat.ts'
+import { readJsonValue } from '../body/json.ts'
 import { readBody, readQuery } from '../body/read.ts'
 import { GatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
-import { type Fields, sortFields, spelling } from '../mapping/fields.ts'
+import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
 
 /** A version-1 request, classified. */
@@ -21,7 +22,7 @@ export interface Version1 {
 export interface Version2 {
   readonly generation: 2
   readonly text: string
-  /** Parses the text: what it stands for may take thirty times its memory, and a call has no use for it while it waits. */
+  /** Parses the text: its value may take thirty times the memory, and is not needed while the call waits. */
   readonly parse: () => unknown
 }
 
@@ -57,7 +58,7 @@ export function classify(
 ): Version1 | Version2 {
   if (body.format === 'json' && isVersion2(body, catalog)) {
     const { text } = body
-    return { generation: 2, text, parse: () => JSON.parse(text) }
+    return { generation: 2, text, parse: () => readJsonValue(text) }
   }
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
@@ -114,11 +115,11 @@ const COMMON_KEYS = new Set(['id', 'number', 'shipment_id', 'quote_id'])
 
 /** Returns the text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {
-  const wanted = spelling(field)
+  const wanted = looseName(field)
   for (const [name, value] of entries) {
     // A loose spelling is at most one character longer, so most names are told apart by their length.
     const extra = name.length - wanted.length
-    if ((extra === 0 || extra === 1) && typeof value === 'string' && spelling(name) === wanted) return value
+    if ((extra === 0 || extra === 1) && typeof value === 'string' && looseName(name) === wanted) return value
   }
   return undefined
 }

@@ -48,7 +48,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     catalog,
     store,
     log,
-    ...(cluster.isWorker && { shareMetrics, turns: createWorkerMutex(config.UPSTREAM_TIMEOUT_MS) }),
+    ...(cluster.isWorker && { shareMetrics, mutex: createWorkerMutex(config.UPSTREAM_TIMEOUT_MS) }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw listenFailure(error, config)

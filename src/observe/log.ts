@@ -5,45 +5,45 @@ import type { Call } from './call.ts'
 
 export type { Logger }
 
-/** JSON lines, written behind the caller's back; `flush` before the process ends. */
+/** Makes a logger of JSON lines. It writes in the background: call `flush` before the process ends. */
 export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
   const base = { name: 'transload' }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
   return pino(options, destination ?? batched())
 }
 
-const LINES_AT_ONCE = 256
+const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
 
-/** Standard output, many lines at a time: to hand over each would cost a call as much as to make it. */
+/** Writes many lines at a time to standard output: writing each by itself would cost a call as much as making it. */
 function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
   const out = pino.destination({ sync: false })
   let lines: string[] = []
-  const handOver = () => {
+  const writeLines = () => {
     if (lines.length > 0) out.write(lines.join(''))
     lines = []
   }
   process.once('exit', () => {
-    handOver()
+    writeLines()
     out.flushSync()
   })
   return {
     write: (line) => {
-      if (lines.length === 0) setTimeout(handOver, FLUSH_EVERY_MS).unref()
-      if (lines.push(line) === LINES_AT_ONCE) handOver()
+      if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
+      if (lines.push(line) === LINES_PER_WRITE) writeLines()
     },
     flush: (done) => {
-      handOver()
+      writeLines()
       out.flush(done)
     },
   }
 }
 
-/** Writes the one line of a call: no body, no header, no query, nothing that a caller could have put a secret into. */
-export type CallLog = (call: Call, incoming: IncomingMessage, status: number) => void
+/** Logs the one line of a call, without anything that may hold a secret of the caller: no body, header or query. */
+export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Makes the writer of call lines. */
-export function createCallLog(log: Logger): CallLog {
+/** Makes the function that logs calls. */
+export function createLogCall(log: Logger): LogCall {
   return (call, incoming, status) => {
     const line = {
       id: call.id,

@@ -1,13 +1,30 @@
 import { z } from 'zod'
+import type { Answer } from '../answer.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
-import { claims, places } from '../mapping/check.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Row } from '../mapping/row.ts'
+import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** An OpenAPI 3.1 description of the legacy and dry-run paths, generated from the mapping modules. */
-export function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
+/**
+ * Makes the answer of `/openapi.json`, when it is first asked for. All calls share its bytes: a text of its own for each of
+ * a thousand slow readers would take gigabytes.
+ */
+export function openApiAnswer(catalog: Catalog, basePaths: readonly string[]): () => Answer {
+  let answer: Answer | undefined
+  return () => {
+    answer ??= {
+      status: 200,
+      headers: {},
+      body: Buffer.from(`${JSON.stringify(openApi(catalog, basePaths), null, 2)}\n`),
+    }
+    return answer
+  }
+}
+
+/** Describes the legacy and dry-run paths in OpenAPI 3.1, from the mapping modules. */
+function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
   const paths: Record<string, Schema> = {}
   for (const base of basePaths) {
     for (const endpoint of catalog.endpoints.values()) {
@@ -140,7 +157,7 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
   const actionName = names === 'any' ? {} : { enum: names }
   return Object.fromEntries(
     fields.names.map((name) => {
-      const row = rows.find((candidate) => claims(candidate).includes(name))
+      const row = rows.find((candidate) => fieldsOf(candidate).includes(name))
       const description = row && describe(row)
       const more = name === 'ActionName' ? actionName : {}
       return [name, { type: 'string', ...more, ...(description && { description }) }]
@@ -149,15 +166,15 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
 }
 
 function describe(row: Row): string | undefined {
-  const to = places(row).join(', ')
+  const to = placesOf(row).join(', ')
   if (row.kind === 'move' || row.kind === 'split') return `${to}: ${row.codec.summary}`
-  if (row.kind === 'join') return `${to}: ${row.joint.summary}`
+  if (row.kind === 'join') return `${to}: ${row.joiner.summary}`
   if (row.kind === 'lookup') return `${to}: looked up in the table ${row.table}.`
   return 'why' in row ? row.why : undefined
 }
 
 function replySchema({ action }: CompiledAction): Schema {
-  const properties = Object.fromEntries(action.reply.flatMap(claims).map((name) => [name, TEXT]))
+  const properties = Object.fromEntries(action.reply.flatMap(fieldsOf).map((name) => [name, TEXT]))
   return { type: 'object', title: `${action.name} reply`, properties }
 }
 

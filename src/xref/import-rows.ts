@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { printableJson } from '../plain-text.ts'
 import type { Kind, Link } from '../store/store.ts'
+import { printableJson } from '../text/plain-text.ts'
 import { fromCell, toCell } from './csv-cell.ts'
 import { vinKey } from './xref.ts'
 

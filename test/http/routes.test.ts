@@ -389,7 +389,10 @@ describe('above MAX_IN_FLIGHT', () => {
 
   test('ERROR_STATUS=ok says so with 200', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '1', SOURCE_IN_FLIGHT: '1', ERROR_STATUS: 'ok' }, serviceUrl: service.url })
+    const house = await openHouse({
+      env: { MAX_IN_FLIGHT: '1', SOURCE_IN_FLIGHT: '1', ERROR_STATUS: 'ok' },
+      serviceUrl: service.url,
+    })
     const underWay = post(house, '/v2/quote', {})
     await service.arrived(1)
     const refused = await post(house, '/createShipment.php', bookingExample)

@@ -58,7 +58,10 @@ test('callers that do not read are let go, and keep nobody from being answered m
     const block = Buffer.alloc(65_536, 'x')
     Readable.from(Array.from({ length: REPLY_BYTES / block.length }, () => block)).pipe(outgoing)
   })
-  const house = await openHouse({ serviceUrl: service.url, env: { MAX_IN_FLIGHT: String(MOST), SOURCE_IN_FLIGHT: String(MOST) } })
+  const house = await openHouse({
+    serviceUrl: service.url,
+    env: { MAX_IN_FLIGHT: String(MOST), SOURCE_IN_FLIGHT: String(MOST) },
+  })
   const startedAt = performance.now()
   const own = await openHouse()
   const answer = await post(own, '/dry-run/createShipment.php', bookingExample)

@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Fault, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
@@ -254,6 +254,38 @@ describe('answers with something wrong in them', () => {
     expect(gunzipSync(bomb).length).toBeGreaterThan(5 * 1024 * 1024)
   })
 
+  test('raw deflate is deflate without its wrapper', async () => {
+    sandbox.fail({ kind: 'raw-deflate' })
+    const { bytes = Buffer.of() } = await attempt()
+    expect(JSON.parse(inflateRawSync(bytes).toString())).toHaveProperty('number', 'TL-100001')
+  })
+
+  test('a body is any text, after everything is done', async () => {
+    sandbox.fail({ kind: 'body', body: '[]' }, { kind: 'body', body: '{"success":false}' }, { kind: 'body', body: '' })
+    const texts = [await book(), await book(), await book()].map(({ status, text }) => [status, text])
+    expect(texts).toEqual([
+      [201, '[]'],
+      [201, '{"success":false}'],
+      [201, ''],
+    ])
+    expect(sandbox.shipments.size).toBe(3)
+  })
+
+  test('strange strings end in control characters and half a character; ids do not', async () => {
+    sandbox.fail({ kind: 'strange-strings' })
+    const { json, text } = await book()
+    expect(sandbox.shipments.has(String(json['id']))).toBe(true)
+    expect(json['number']).toBe('TL-100001\r\n\x1b[31m\u2028\u202e\0\ud83d')
+    expect(text).toContain('\\ud83d')
+  })
+
+  test('deep is one more member, nested so many levels', async () => {
+    sandbox.fail({ kind: 'deep', levels: 20_000 })
+    const { text } = await book()
+    expect(JSON.parse(text)).toHaveProperty('number', 'TL-100001')
+    expect(text).toContain(`"deep":${'['.repeat(20_000)}]`)
+  })
+
   test('huge is true JSON of that size', async () => {
     sandbox.fail({ kind: 'huge', megabytes: 2.5 })
     const { bytes = Buffer.of() } = await attempt()
@@ -304,8 +336,23 @@ describe('over HTTP', () => {
     })
   })
 
+  test('settings change over HTTP, and only those that exist', async () => {
+    expect(await control('POST', 'settings', { approvalBooks: false, etag: true })).toMatchObject({
+      status: 200,
+      json: { changed: ['etag', 'approvalBooks'] },
+    })
+    expect((await book()).status).toBe(201)
+    const [id] = sandbox.shipments.keys()
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag')).toBe('"1"')
+    for (const wrong of [{ etag: 'yes' }, { clock: 0 }, { approvalBook: false }, []]) {
+      expect((await control('POST', 'settings', wrong)).status).toBe(422)
+    }
+    expect((await control('POST', 'settings', { approvalBooks: true, etag: false })).status).toBe(200)
+  })
+
   test('mistakes are told', async () => {
     expect((await control('POST', 'faults', '{')).status).toBe(400)
+    expect((await control('POST', 'settings', '{')).status).toBe(400)
     for (const wrong of [
       { kind: 'none' },
       { kind: 'delay' },

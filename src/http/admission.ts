@@ -1,0 +1,22 @@
+import type { IncomingMessage } from 'node:http'
+import type { MiddlewareHandler } from 'hono'
+import { GatewayError } from '../errors.ts'
+import type { Env, Unavailable } from './env.ts'
+
+/** Lets a call in, or throws: the listener takes none any more, there are too many, or its source makes too many. */
+export function admission(limitSource: (incoming: IncomingMessage) => void): MiddlewareHandler<Env> {
+  return (c, next) => {
+    const { incoming, unavailable } = c.env
+    if (unavailable) throw unavailableError(unavailable)
+    c.get('call').share.admit()
+    limitSource(incoming)
+    return next()
+  }
+}
+
+function unavailableError(unavailable: Unavailable): GatewayError {
+  // The body is not read.
+  return new GatewayError(unavailable, 'The gateway is shutting down. Try again in a few seconds.', {
+    headers: { 'Retry-After': '5', Connection: 'close' },
+  })
+}
