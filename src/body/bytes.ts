@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
-import { createGrowingBuffer } from './growing-buffer.ts'
+import { createGrowingBuffer, type GrowingBuffer } from './growing-buffer.ts'
 
 type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
 
@@ -43,7 +43,12 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
   if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
   memory.expectBody(declaredBytes)
 
-  const bytes = await collect(incoming, declaredBytes, limitBytes, memory)
+  const received = createGrowingBuffer({
+    mostBytes: declaredBytes || limitBytes,
+    reserve: (size) => memory.takeBody(size),
+  })
+  await collect(incoming, received, limitBytes)
+  const bytes = received.take()
   const unpack = UNPACKERS.get(encoding)
   if (unpack === undefined || bytes.length === 0) return bytes
 
@@ -59,17 +64,12 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
   }
 }
 
-function collect(
-  incoming: IncomingMessage,
-  declaredBytes: number,
-  limitBytes: number,
-  memory: BodyMemory,
-): Promise<Buffer> {
+/**
+ * Fills a buffer with a body, up to a limit. It does not resolve with the bytes: the listeners stay on the request, and
+ * would keep them in memory as long as the call takes.
+ */
+function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const growing = createGrowingBuffer({
-      ...(declaredBytes > 0 && { wholeBytes: declaredBytes }),
-      reserve: (bytes) => memory.takeBody(bytes),
-    })
     let isSettled = false
     const onGone = (cause?: unknown) => {
       if (isSettled) return
@@ -84,11 +84,11 @@ function collect(
     incoming.on('data', (chunk: Buffer) => {
       if (isSettled) return
       try {
-        if (growing.lengthBytes() + chunk.length > limitBytes) throw tooLarge(limitBytes)
-        growing.append(chunk)
+        if (received.lengthBytes() + chunk.length > limitBytes) throw tooLarge(limitBytes)
+        received.append(chunk)
       } catch (error) {
         isSettled = true
-        growing.take()
+        received.take()
         // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
         incoming.pause()
         reject(error)
@@ -96,7 +96,7 @@ function collect(
     })
     incoming.on('end', () => {
       isSettled = true
-      resolve(growing.take())
+      resolve()
     })
     incoming.on('error', onGone).on('close', onGone)
     // Only a stream that nobody paused flows by itself when it gets a listener.

@@ -8,10 +8,10 @@ export interface GrowingBuffer {
 
 export interface GrowingBufferOptions {
   /**
-   * How long the whole is.
-   * @default not known; the buffer doubles as it grows
+   * How large the buffer ever needs to be.
+   * @default not known
    */
-  readonly wholeBytes?: number
+  readonly mostBytes?: number
   /**
    * Asked before the buffer takes more memory; may throw.
    * @default memory is free
@@ -20,12 +20,17 @@ export interface GrowingBufferOptions {
 }
 
 const EMPTY = Buffer.alloc(0)
+/** A buffer that is replaced stays in memory until the next collection; larger steps leave less behind. */
+const GROWTH = 4
 
 /**
  * Makes a buffer that grows with its content. It does not keep the parts: one of a single byte takes about 600 with the
  * objects that hold it, and a caller can send a whole body in such parts.
  */
-export function createGrowingBuffer({ wholeBytes, reserve = () => {} }: GrowingBufferOptions = {}): GrowingBuffer {
+export function createGrowingBuffer({
+  mostBytes = Number.POSITIVE_INFINITY,
+  reserve = () => {},
+}: GrowingBufferOptions = {}): GrowingBuffer {
   let held: Buffer = EMPTY
   let filledBytes = 0
   return {
@@ -37,7 +42,7 @@ export function createGrowingBuffer({ wholeBytes, reserve = () => {} }: GrowingB
         held = part
       } else {
         if (wantedBytes > held.length) {
-          const sizeBytes = Math.max(wantedBytes, wholeBytes ?? 2 * held.length)
+          const sizeBytes = Math.max(wantedBytes, Math.min(mostBytes, GROWTH * held.length))
           reserve(sizeBytes - held.length)
           const larger = Buffer.allocUnsafeSlow(sizeBytes)
           held.copy(larger, 0, 0, filledBytes)
