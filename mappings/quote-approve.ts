@@ -32,7 +32,10 @@ export const quoteApprove = action({
     callerNumber('ShipmentNumber', 'shipment_id'),
     message('Message', [
       // The service's reply is the only proof of a shipment.
-      ifPresent('shipment_id', 'The quote is approved and the transportation is booked as shipment {number|shipment_id}.'),
+      ifPresent(
+        'shipment_id',
+        'The quote is approved and the transportation is booked as shipment {number|shipment_id}.',
+      ),
       ifAbsent('shipment_id', 'The quote is approved.'),
     ]),
     fixed('TransportationBooked', 'Yes'),

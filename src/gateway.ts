@@ -1,12 +1,15 @@
+import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
+import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
+import { createProve } from './callers/prove.ts'
 import { createShares } from './callers/shares.ts'
-import { createSourceReader } from './callers/source-address.ts'
+import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
@@ -21,6 +24,7 @@ import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import type { Store } from './store/store.ts'
@@ -81,7 +85,18 @@ export async function openGateway(
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
-  const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
+  const prove = createProve(service)
+  const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
+  const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
+  const credentials = openCredentials({
+    config,
+    settings,
+    upstream,
+    prove,
+    addressOf,
+    actions: new Set(catalog.actions.keys()),
+    log,
+  })
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -107,6 +122,8 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
+  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const isEdge = credentials.mode === 'tenants'
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
@@ -115,7 +132,7 @@ export async function openGateway(
     sourceInFlight: config.SOURCE_IN_FLIGHT,
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
-  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
+  const metrics = createMetrics({ knowsTenants: isEdge, share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -123,7 +140,9 @@ export async function openGateway(
     catalog,
     bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     settings,
-    credentials,
+    credentials: isEdge ? checkNetworkCallers(credentials, browserChecks) : credentials,
+    browserChecks,
+    prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, mutex),
@@ -132,7 +151,10 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
-    logCall: createLogCall(log),
+    logCall: createLogCall(log, (incoming) => ({
+      source: addressOf(incoming),
+      client: basicPair(incoming.headers.authorization)?.id,
+    })),
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
@@ -164,7 +186,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,

@@ -271,6 +271,14 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './sandbox/sandbox.ts'" }],
   },
   {
+    name: 'of the commands, only serve and the demo load the gateway',
+    breaches: mayNotImport(
+      (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts' && path !== DEMO,
+      (target) => target === 'src/gateway.ts',
+    ),
+    broken: [{ path: 'src/commands/heavy.ts', text: "import type { Gateway } from '../gateway.ts'" }],
+  },
+  {
     name: 'the program imports neither tests nor benchmarks nor scripts',
     breaches: mayNotImport(
       () => true,

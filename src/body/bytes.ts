@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import { createGrowingBuffer, type GrowingBuffer } from './growing-buffer.ts'
 
 type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
@@ -37,7 +37,7 @@ export interface BodyMemory {
 export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (!UNPACKERS.has(encoding)) {
-    throw unreadable('The Content-Encoding of the body is not known here. Send gzip, deflate or a plain body.')
+    throw gatewayError('body-unreadable/encoding', {})
   }
   const declaredBytes = Number(incoming.headers['content-length'] ?? 0)
   if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
@@ -60,7 +60,7 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
     return unpacked
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(limitBytes)
-    throw unreadable('The body is not what its Content-Encoding says. Send it whole, or send it plain.', cause)
+    throw gatewayError('body-unreadable/compression', {}, { cause })
   }
 }
 
@@ -74,7 +74,7 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
     const onGone = (cause?: unknown) => {
       if (isSettled) return
       isSettled = true
-      reject(unreadable('The connection closed before the whole body arrived. Send the request again.', cause))
+      reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
     }
 
     // A stream that is already over emits nothing more, and would never settle this promise.
@@ -107,16 +107,12 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
 const ZLIB_METHOD_DEFLATE = 8
 const ZLIB_CHECK_DIVISOR = 31
 
-/** RFC 1950, 2.2: the method in the low four bits, and both bytes together a multiple of 31. */
-function hasZlibHeader(bytes: Buffer): boolean {
+/** Tells whether bytes begin as RFC 1950, 2.2, says: the method in the low four bits, both bytes a multiple of 31. */
+export function hasZlibHeader(bytes: Buffer): boolean {
   const [method = 0, flags = 0] = bytes
   return (method & 0x0f) === ZLIB_METHOD_DEFLATE && (method * 256 + flags) % ZLIB_CHECK_DIVISOR === 0
 }
 
 function tooLarge(limitBytes: number): GatewayError {
-  return new GatewayError('body-too-large', `The body is larger than ${limitBytes} bytes. Send a smaller one.`)
-}
-
-function unreadable(message: string, cause?: unknown): GatewayError {
-  return new GatewayError('body-unreadable', message, { cause })
+  return gatewayError('body-too-large', { bytes: limitBytes })
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import { createGrowingBuffer } from './growing-buffer.ts'
 
 const PART_BYTES = 64 * 1024
@@ -52,7 +52,7 @@ export function streamedBody(incoming: IncomingMessage): Readable {
       handOn()
     } else {
       incoming.pause()
-      if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(partsTooSmall())
+      if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(gatewayError('body-unreadable/chunks', {}))
     }
   }
   // Its reader hears of errors; before there is one, they must not end the process.
@@ -67,8 +67,4 @@ export function streamedBody(incoming: IncomingMessage): Readable {
     if (!isOver) body.destroy(new Error('The connection closed before the whole body arrived.'))
   })
   return body
-}
-
-function partsTooSmall(): GatewayError {
-  return new GatewayError('body-unreadable', 'The chunks of the body are too small. Send larger ones.')
 }

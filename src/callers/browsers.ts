@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
-import { GatewayError } from '../errors.ts'
-import type { Credentials } from './credentials.ts'
+import { gatewayError } from '../errors.ts'
+import type { Credentials } from './caller.ts'
 
 /** Names and origins by which a gateway may be reached, besides those that it knows to be its own. */
 export interface AllowedHosts {
@@ -36,19 +36,20 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
   return {
     demandOwnOrigin: ({ headers, socket }) => {
       const site = headers['sec-fetch-site']
-      if (site !== undefined && site !== 'none' && site !== 'same-origin') throw foreignPage()
+      if (site !== undefined && site !== 'none' && site !== 'same-origin') throw gatewayError('origin-foreign', {})
       const { origin, host } = headers
       if (origin === undefined || allowedOrigins.has(origin)) return
       const scheme = 'encrypted' in socket ? 'https' : 'http'
       if (host === undefined || !ORIGIN.test(origin) || originOf(origin) !== originOf(`${scheme}://${host}`)) {
-        throw foreignPage()
+        throw gatewayError('origin-foreign', {})
       }
     },
     demandOwnHost: ({ headers: { host } }) => {
       // An HTTP/1.0 caller sends none, and a browser always does.
       if (host === undefined || host === lastAllowed) return
       const name = nameOf(host)
-      if (isIP(name) === 0 && !allowedNames.has(name)) throw unknownHost(name)
+      if (isIP(name) === 0 && !allowedNames.has(name))
+        throw gatewayError('host-unknown', { name: name.slice(0, LONGEST_NAME_CHARACTERS) })
       lastAllowed = host
     },
   }
@@ -73,8 +74,8 @@ export function checkNetworkCallers<T extends Credentials>(credentials: T, check
       if (caller) check(incoming)
       return caller
     },
-    passage: async (incoming) => {
-      const passage = await credentials.passage(incoming)
+    passage: async (incoming, streams) => {
+      const passage = await credentials.passage(incoming, streams)
       check(incoming)
       return passage
     },
@@ -96,16 +97,3 @@ function nameOf(host: string): string {
 }
 
 const LONGEST_NAME_CHARACTERS = 253
-
-function unknownHost(name: string): GatewayError {
-  return new GatewayError(
-    'host-unknown',
-    `The gateway is not reached by this name unless its operator adds it to ALLOWED_HOSTS: ${name.slice(0, LONGEST_NAME_CHARACTERS)}`,
-  )
-}
-
-function foreignPage(): GatewayError {
-  const message =
-    'Pages of other sites cannot call this gateway. If the page is its own, its operator adds the origin to ALLOWED_HOSTS.'
-  return new GatewayError('origin-foreign', message)
-}

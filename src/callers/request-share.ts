@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Share } from '../observe/call.ts'
 import type { Held, UnorderedList } from '../unordered-list.ts'
 import { type Shortage, type Supply, shortage } from './fair-share.ts'
@@ -134,11 +134,5 @@ export class RequestShare implements Share {
 const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {
-  return lacking === 'all'
-    ? new GatewayError('overloaded', 'The gateway is overloaded. Try again in a second.', { headers: HEADERS })
-    : new GatewayError(
-        'too-many-calls',
-        'Too many calls from this address are under way. Send fewer at once, or try again in a second.',
-        { headers: HEADERS },
-      )
+  return gatewayError(lacking === 'all' ? 'overloaded' : 'too-many-calls/source', {}, { headers: HEADERS })
 }

@@ -1,11 +1,11 @@
 import type { Answer } from '../answer.ts'
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** An answer whose body is text. */
 export interface TextAnswer extends Answer {
@@ -16,8 +16,7 @@ export interface TextAnswer extends Answer {
 export function answerOf({ request: { compiled }, settings, own }: Plan, body: unknown): TextAnswer {
   const { reply, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) {
-    const message = `The service's reply has no ${missing.join(' and no ')}. Try again later.`
-    throw new GatewayError('service-unreadable', message)
+    throw gatewayError('service-unreadable/places', { places: missing.join(' and no ') })
   }
   const headers =
     compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { readBytes } from '../body/bytes.ts'
 import { streamedBody } from '../body/streamed-body.ts'
-import type { Credentials, Passage } from '../callers/credentials.ts'
+import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
@@ -61,7 +61,7 @@ async function passOn(
   call: Call,
   { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
 ): Promise<void> {
-  const passage = await credentials.passage(incoming)
+  const passage = await credentials.passage(incoming, body instanceof Readable)
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
   try {

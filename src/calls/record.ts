@@ -3,7 +3,7 @@ import { serviceId } from '../text/service-text.ts'
 import { vinKey, type XrefRecord } from '../xref/xref.ts'
 import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {

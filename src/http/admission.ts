@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Env, Unavailable } from './env.ts'
 
 /** Lets a call in, or throws: the listener takes none any more, there are too many, or its source makes too many. */
@@ -16,7 +16,5 @@ export function admission(limitSource: (incoming: IncomingMessage) => void): Mid
 
 function unavailableError(unavailable: Unavailable): GatewayError {
   // The body is not read.
-  return new GatewayError(unavailable, 'The gateway is shutting down. Try again in a few seconds.', {
-    headers: { 'Retry-After': '5', Connection: 'close' },
-  })
+  return gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
 }

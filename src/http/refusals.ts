@@ -78,6 +78,12 @@ export function refuse(outgoing: ServerResponse, { status, message }: Refusal): 
   outgoing.writeHead(status, headersOf(body)).end(body)
 }
 
+/** Returns the answer to a request that no `Request` can be made of, such as one with an unusual spelling of its Host. */
+export function malformedResponse(): Response {
+  const body = bodyOf(MALFORMED.message)
+  return new Response(body, { status: MALFORMED.status, headers: headersOf(body) })
+}
+
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   405: 'Method Not Allowed',

@@ -15,10 +15,11 @@ import { placesOf } from '../../src/mapping/row-parts.ts'
 import { shownText } from '../../src/text/service-text.ts'
 import type { House } from '../gateway.ts'
 import { CLIENT, openHouse, post } from '../gateway.ts'
+import { runs } from '../size.ts'
 
-const RUNS = 400
+const RUNS = runs(80, 400)
 /** Each run makes several calls over HTTP. */
-const HTTP_RUNS = 60
+const HTTP_RUNS = runs(15, 60)
 
 const catalog = await loadMappings()
 const actions = [...catalog.actions.values()]

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
+import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
 import { storeModel } from './model.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
@@ -42,8 +43,8 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
 })
 
 describe.each([
-  { engine: 'sqlite', runs: 40, soon: false },
-  { engine: 'postgres', runs: 25, soon: true },
+  { engine: 'sqlite', runs: runs(8, 40), soon: false },
+  { engine: 'postgres', runs: runs(6, 25), soon: true },
 ] as const)('$engine against the model', ({ engine, ...options }) => {
   storeModel(places[engine], options)
 })
