@@ -5,9 +5,11 @@ import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
+import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { sourceAddress } from './callers/source-address.ts'
+import { createShares } from './callers/shares.ts'
+import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
@@ -120,15 +122,26 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
-  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
+  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const isEdge = credentials.mode === 'tenants'
+  const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const shares = createShares({
+    maxConnections: config.MAX_CONNECTIONS,
+    sourceConnections: config.SOURCE_CONNECTIONS,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    sourceInFlight: config.SOURCE_IN_FLIGHT,
+    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  })
+  const metrics = createMetrics({ knowsTenants: isEdge, share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
     config,
     catalog,
-    bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     settings,
-    credentials,
+    credentials: isEdge ? checkNetworkCallers(credentials, browserChecks) : credentials,
+    browserChecks,
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
@@ -145,6 +158,7 @@ export async function openGateway(
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
+    openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
   const open: Listener[] = []
@@ -162,10 +176,8 @@ export async function openGateway(
     const listener = await listen(createRequestHandler(createApp(deps)), {
       host: config.HOST,
       port: config.PORT,
-      maxInFlight: config.MAX_IN_FLIGHT,
       maxConnections: config.MAX_CONNECTIONS,
-      sourceConnections: config.SOURCE_CONNECTIONS,
-      isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
+      connect: (socket) => shares.connect(sources.ofConnection(socket)),
       tls: tlsOf(config, log),
       timeouts,
       log,
@@ -174,7 +186,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,

@@ -5,7 +5,8 @@ import type { ErrorCode } from './errors.ts'
  * `gatewayError`, and `{words}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
  */
 export const messages = {
-  'path-unreadable': 'Malformed path. Percent-encode it, use no control characters, and do not leave /v2/.',
+  'path-unreadable':
+    'Malformed path. Percent-encode it, and use no control characters; below /v2/, use no dot segments.',
   'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
   'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
@@ -13,6 +14,7 @@ export const messages = {
   'body-unreadable/encoding': 'Unknown Content-Encoding. Send gzip, deflate or a plain body.',
   'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
+  'body-unreadable/chunks': 'The chunks of the body are too small. Send larger ones.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
   'caller-gone': 'The caller hung up; nothing was sent.',
   'credential-missing':
@@ -23,6 +25,9 @@ export const messages = {
   'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
   'token-not-given':
     'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
+  'origin-foreign':
+    'Web pages of other sites cannot call this gateway. If the page is its own, its operator adds the origin to ALLOWED_HOSTS.',
+  'host-unknown': 'The gateway is not reached by the name {name}, unless its operator adds the name to ALLOWED_HOSTS.',
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
@@ -45,6 +50,8 @@ export const messages = {
   'number-missing': 'The body has no id. Send the id of the {kind}.',
   untranslatable: '{problems}',
   'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
+  'too-many-calls/source':
+    'Too many calls from this address are under way. Send fewer at once, or try again in a second.',
   'too-many-calls/secrets':
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
   'too-many-calls/credentials':

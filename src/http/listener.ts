@@ -18,7 +18,7 @@ const { createServer } = process.getBuiltinModule('node:http')
 export type RequestHandler = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  /** Why the listener takes no more calls for now. */
+  /** Why the listener takes no more calls. */
   unavailable: Unavailable | undefined,
 ) => void
 
@@ -32,8 +32,6 @@ export interface Listener {
 export interface ListenerOptions extends ConnectionLimits {
   readonly host: string
   readonly port: number
-  /** @default no limit */
-  readonly maxInFlight?: number
   /** @default plain HTTP */
   readonly tls?: TlsFiles | undefined
   /** @default LISTENER_TIMEOUTS */
@@ -43,17 +41,12 @@ export interface ListenerOptions extends ConnectionLimits {
 
 /** Opens a listener. It refuses requests that no route may see, and hands the others to the handler. */
 export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY, timeouts = LISTENER_TIMEOUTS } = options
+  const { host, port, tls, log, timeouts = LISTENER_TIMEOUTS } = options
   const inFlight = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is decided: what still arrives over them is no request. */
   const finished = new WeakSet<Duplex>()
   let isClosing = false
   let onEmpty = () => {}
-  /** Replies that callers have only still to read are no work, and leave room for other calls. */
-  const isFull = () =>
-    inFlight.size() > maxInFlight &&
-    inFlight.items().filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
-  const unavailable = () => (isClosing ? 'draining' : isFull() ? 'overloaded' : undefined)
 
   const receive = (incoming: IncomingMessage, outgoing: ServerResponse, refused = refusal(incoming)) => {
     if (finished.has(incoming.socket)) return
@@ -68,7 +61,7 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
     if (isClosing) outgoing.setHeader('Connection', 'close')
-    handler(incoming, outgoing, unavailable())
+    handler(incoming, outgoing, isClosing ? 'draining' : undefined)
   }
 
   /** Refuses what arrived on a connection instead of a request, after the replies to earlier requests. */
