@@ -32,7 +32,7 @@ export const messages = {
   'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
   'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
-  'action-unknown': '{path} does not know this ActionName. Send one of these: {names}.',
+  'action-unknown': '{path} does not know this ActionName{name}. Send one of these: {names}.',
   'generations-mixed':
     'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
   'number-missing': 'The body has no id. Send the id of the {kind}.',
@@ -58,7 +58,11 @@ export const messages = {
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
   'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
   'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
-  'service-unreadable/id': "The service's reply to the booking has no id.",
+  'reply-doubtful': "The service's reply is not what was asked for: {fault}. Try again later.",
+  'reply-doubtful/change':
+    "The service's reply is not what was asked for: {fault}. The change may have been made or not; send it again.",
+  'reply-doubtful/cancellation':
+    "The service's reply is not what was asked for: {fault}. The shipment may not be canceled; cancel it again later.",
   'service-unavailable': 'The service is not available. Try again later.{words}',
   'outcome-unknown':
     'The outcome of this booking is not known, and it is not sent again. Do not book it anew; give {key} to the operator of the gateway, who can settle it.',

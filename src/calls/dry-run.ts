@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
+import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import type { Address } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
@@ -47,7 +48,8 @@ async function planFromXref(request: Version1, tenant: string, settings: Setting
   const plan = planFromNames(request, settings)
   if (!known) return plan
   const field = namingOf(request)?.names[0]?.[0] ?? ''
-  return { ...plan, problems: [{ field, code: 'several-matches', message: known.message }, ...plan.problems] }
+  const message = messageText(known.message, { vins: known.vins })
+  return { ...plan, problems: [{ field, code: 'several-matches', message }, ...plan.problems] }
 }
 
 /** Plans without looking anything up: the id shows as the name that stands for it, unless the name is an id itself. */

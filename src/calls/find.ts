@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
@@ -33,12 +33,12 @@ async function find(request: Version1, tenant: string, sending: Sending, deps: F
 
 /** Lists the VINs only to a credential that the service accepts for one of the shipments. */
 async function severalMatches(
-  { message, newest }: SeveralMatches,
+  { message, vins, newest }: SeveralMatches,
   sending: Sending,
   service: Service,
 ): Promise<GatewayError> {
   const reply = await service.send(shipmentRead(newest), sending)
-  return reply.status === 401 || reply.status === 403 ? refusal(reply) : new GatewayError('several-matches', message)
+  return reply.status === 401 || reply.status === 403 ? refusal(reply) : gatewayError(message, { vins })
 }
 
 /** A value that the service may be asked for; any other could be more than one segment of a path. */
@@ -62,8 +62,10 @@ async function askForNamed(
       return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
     }
   }
-  const all = names.map(([field, value]) => `${field} ${value}`).join(' or ')
-  throw new GatewayError('number-unknown', `No ${kind} is known by ${all}. Check the number.`)
+  throw gatewayError('number-unknown', {
+    kind: kind ?? 'shipment',
+    names: names.map(([field, value]) => `${field} ${value}`).join(' or '),
+  })
 }
 
 /** Statuses that the service may return for something that is not an id. */

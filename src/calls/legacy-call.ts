@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/flat.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/credentials.ts'
-import { GatewayError, problemsInOneLine } from '../errors.ts'
+import { gatewayError, problemsInOneLine } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
 import { refusal } from '../service/failures.ts'
@@ -77,7 +77,7 @@ async function answerVersion1(
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
   if (plan.problems.length > 0) {
-    throw new GatewayError('untranslatable', problemsInOneLine(plan.problems), { problems: plan.problems })
+    throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
   const { notIdempotent, doneWhenStatus } = request.compiled.action.service
   if (notIdempotent) return book(plan, headers, caller, sending, deps)

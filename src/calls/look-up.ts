@@ -32,8 +32,9 @@ export const NOTHING_FOUND: Found = {
 
 /** The result for a name of several shipments, or of one with another VIN than the caller sent. */
 export interface SeveralMatches {
-  /** Tells the caller which VINs there are. */
-  readonly message: string
+  /** The message that tells the caller of them. */
+  readonly message: 'several-matches' | 'several-matches/vin'
+  readonly vins: string
   /** The id of the newest. */
   readonly newest: string
 }
@@ -112,9 +113,9 @@ function chooseShipment(
   const areSeveral = new Set(shipments.map(({ id }) => id)).size > 1
   const hasOtherVin = vin !== undefined && newest.vin !== ''
   if (areSeveral ? newestWillDo && vin === undefined : newestWillDo || changesVin || !hasOtherVin) return newest
-  const vins = shipments.map((match) => match.vin || '(none)').join(', ')
-  const message = areSeveral
-    ? `The number names several shipments. Send the VinNo of one of them: ${vins}.`
-    : `The number names a shipment with another VinNo. Send its VinNo: ${vins}.`
-  return { message, newest: newest.id }
+  return {
+    message: areSeveral ? 'several-matches' : 'several-matches/vin',
+    vins: shipments.map((match) => match.vin || '(none)').join(', '),
+    newest: newest.id,
+  }
 }

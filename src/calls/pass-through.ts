@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
 import type { Credentials, Passage } from '../callers/credentials.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
@@ -168,7 +168,5 @@ function bodyOf(incoming: IncomingMessage): IncomingMessage | null {
 function passThroughError(cause: unknown): GatewayError {
   if (cause instanceof NoReply) return noReplyError(cause)
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return code === 'UND_ERR_HEADERS_TIMEOUT'
-    ? new GatewayError('service-silent', 'The service did not answer in time. Try again later.', { cause })
-    : new GatewayError('service-unreachable', 'The service cannot be reached. Try again later.', { cause })
+  return gatewayError(code === 'UND_ERR_HEADERS_TIMEOUT' ? 'service-silent' : 'service-unreachable', {}, { cause })
 }

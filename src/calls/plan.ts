@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
@@ -71,12 +71,12 @@ function factsOf({ quote }: Found): KnownFacts | undefined {
 export function planVersion2({ body, text }: Version2, endpoint: Endpoint): Version2Plan {
   const action = endpoint.choose(undefined)?.action
   if (!action) {
-    throw new GatewayError('path-unknown', 'No version-2 endpoint matches this path. Call the version-2 API directly.')
+    throw gatewayError('path-unknown/version-2', {})
   }
   if (!action.target) return { action, body, toService: serviceRequest(action, text, undefined), id: undefined }
   const id = valueAt(body, ['id'])
   if (typeof id !== 'string' || id.trim() === '') {
-    throw new GatewayError('number-missing', `The body has no id. Send the id of the ${action.target.kind}.`)
+    throw gatewayError('number-missing', { kind: action.target.kind })
   }
   return { action, body, toService: serviceRequest(action, text, id), id }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { Action } from '../mapping/action.ts'
 import { entryWith } from '../mapping/overlay.ts'
@@ -56,12 +56,7 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
       const reply = await service.send({ ...toService, body: whole, ifMatch: current.headers['etag'] }, sending)
       if (isSuccess(reply.status)) return changeOf(reply, id) ?? shipment.body
       if (reply.status !== PRECONDITION_FAILED) throw refusal(reply)
-      if (tries === UPDATE_TRIES) {
-        throw new GatewayError(
-          'shipment-changed',
-          'The shipment kept changing while it was updated. Send the update again.',
-        )
-      }
+      if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
     }
   }
 
