@@ -5,8 +5,11 @@ import { type MessageName, type MessageValues, messageText } from './messages.ts
 export const errorTable = {
   'path-unreadable': { status: 400, title: 'Malformed path' },
   'body-unreadable': { status: 400, title: 'The body cannot be read' },
+  'caller-gone': { status: 400, title: 'The caller hung up' },
   'credential-missing': { status: 401, title: 'No usable credential' },
+  'credential-wrong': { status: 401, title: 'Wrong credential' },
   'login-refused': { status: 401, title: 'The service refuses the credential' },
+  'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
   'path-unknown': { status: 404, title: 'Unknown path' },
   'number-unknown': { status: 404, title: 'Unknown number' },
   'method-wrong': { status: 405, title: 'Wrong method' },

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
@@ -5,6 +6,8 @@ import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
+import { createProve } from './callers/prove.ts'
+import { sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
@@ -19,6 +22,7 @@ import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import type { Store } from './store/store.ts'
@@ -79,7 +83,18 @@ export async function openGateway(
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
-  const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
+  const prove = createProve(service)
+  const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
+  const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
+  const credentials = openCredentials({
+    config,
+    settings,
+    upstream,
+    prove,
+    addressOf,
+    actions: new Set(catalog.actions.keys()),
+    log,
+  })
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -114,6 +129,7 @@ export async function openGateway(
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
     settings,
     credentials,
+    prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, mutex),
@@ -122,7 +138,10 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
-    logCall: createLogCall(log),
+    logCall: createLogCall(log, (incoming) => ({
+      source: addressOf(incoming),
+      client: basicPair(incoming.headers.authorization)?.id,
+    })),
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),

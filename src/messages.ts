@@ -14,8 +14,15 @@ export const messages = {
   'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
-  'credential-missing': 'No usable credential. Send the Client ID and Client Secret as HTTP Basic authentication.',
+  'caller-gone': 'The caller hung up; nothing was sent.',
+  'credential-missing':
+    'No credential was sent. Send the Client ID and the Client Secret as HTTP Basic authentication.',
+  'credential-missing/unreadable':
+    'The Authorization header holds no Basic credential. Send the Client ID and the Client Secret as HTTP Basic authentication.',
+  'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
   'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
+  'token-not-given':
+    'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
@@ -40,6 +47,8 @@ export const messages = {
   'too-many-calls': 'Too many calls of this tenant. Try again in {seconds} s.',
   'too-many-calls/secrets':
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
+  'too-many-calls/credentials':
+    'Too many credentials from this address are being checked; nothing was sent. Try again in a few seconds.',
   'gateway-failed': 'The gateway failed. Give the X-Request-Id to its operator.',
   'login-failed': 'The service gives no token now. Try again later.{words}',
   'login-failed/unreadable': 'The service gave a token that cannot be read. Try again later.',
@@ -64,12 +73,15 @@ export const messages = {
   'reply-doubtful/cancellation':
     "The service's reply is not what was asked for: {fault}. The shipment may not be canceled; cancel it again later.",
   'service-unavailable': 'The service is not available. Try again later.{words}',
+  'service-unavailable/proof':
+    'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
   'outcome-unknown':
     'The outcome of this booking is not known, and it is not sent again. Do not book it anew; give {key} to the operator of the gateway, who can settle it.',
   'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
   overloaded: 'The gateway is overloaded. Try again in a second.',
   'overloaded/connections':
     'The gateway has no free connection to the service; nothing was sent. Try again in a second.',
+  'overloaded/credentials': 'Too many credentials are being checked; nothing was sent. Try again in a few seconds.',
   draining: 'The gateway is shutting down. Try again in a few seconds.',
   'draining/booking': 'The gateway is shutting down, and this booking was not sent. Send it again.',
   'store-down': 'The gateway cannot reach its store. Try again in a few seconds.',

@@ -13,6 +13,9 @@ import type { Store } from '../src/store/store.ts'
 /** The credential that the stand-in of the service knows. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
 
+/** The same as the gateway's own: nothing has to be proven before the first call, whatever answers it. */
+export const OWN = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } as const
+
 /** Here as well, and not 127.0.0.1: Linux answers on all of 127.0.0.0/8, other systems speak IPv6. */
 export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
@@ -45,6 +48,11 @@ export interface HouseOptions {
   readonly timeouts?: Partial<ListenerTimeouts>
   /** Where the gateway sends to, if not to the stand-in. */
   readonly serviceUrl?: string
+  /**
+   * Whether the credentials of the stand-in have been accepted before the test begins; else the first call of each asks first.
+   * @default true where callers bring them as Basic authentication
+   */
+  readonly proven?: boolean
 }
 
 /** Opens a house for one test; it closes by itself. */
@@ -73,6 +81,16 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
   const parts = { catalog, store, log, adminPort: 0, timeouts, ...(options.now && { now: options.now }) }
   const gateway = await openGateway(config, parts)
+  const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN } = config
+  const isPlain = V2_CLIENT_ID === undefined && TENANTS_FILE === undefined && V2_TOKEN === 'basic'
+  if (options.proven ?? (isPlain && options.serviceUrl === undefined)) {
+    const { credentials = { [CLIENT.id]: CLIENT.secret } } = options.sandbox ?? {}
+    for (const [id, secret] of Object.entries(credentials === 'any' ? {} : credentials)) {
+      await get(gateway, '/getShipment.php?ReferenceNumber=none', { authorization: basic(id, secret) })
+    }
+    sandbox.requests.length = 0
+    written.length = 0
+  }
   onTestFinished(async () => {
     await gateway.close()
     await Promise.all([store.close(), sandbox.close()])

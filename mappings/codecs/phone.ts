@@ -49,8 +49,10 @@ export function remarkOnPhone(text: string): Remark | undefined {
 /** A phone number as digits. */
 export const phone = codec<Scalar>(scalar, {
   name: 'phone',
-  summary: 'A phone number as digits: the 1 of the United States is dropped, an extension is lost.',
-  decode: (text, fail) => readPhone(text).digits || fail('must hold a phone number'),
+  summary:
+    'A phone number as digits: the 1 of the United States is dropped, an extension is lost. Text without digits counts as absent.',
+  // Forms send TBD or N/A for a number that nobody knows.
+  decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: String,
   remark: remarkOnPhone,
 })

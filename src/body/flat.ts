@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
-import { type Entry, type FieldValue, NOT_FLAT } from '../mapping/fields.ts'
+import { type Entry, type FieldValue, IS_FILE, NOT_FLAT } from '../mapping/fields.ts'
 
-export { type Entry, type FieldValue, NOT_FLAT }
+export { type Entry, type FieldValue, IS_FILE, NOT_FLAT }
 
 /** The fields of a body as they were sent. */
 export interface FlatBody {

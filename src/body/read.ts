@@ -2,9 +2,10 @@ import { GatewayError } from '../errors.ts'
 import type { FlatBody } from './flat.ts'
 import { looksLikeForm, readFormFields } from './form.ts'
 import { readJsonFields } from './json.ts'
+import { boundaryOf, readMultipartFields } from './multipart.ts'
 import { decodeUnlabelled, openText } from './text.ts'
 
-export { type Entry, type FieldValue, type FlatBody, NOT_FLAT } from './flat.ts'
+export { type Entry, type FieldValue, type FlatBody, IS_FILE, NOT_FLAT } from './flat.ts'
 
 /** Reads the fields of a legacy body; the body decides its format, not its `Content-Type`. */
 export function readBody(body: Buffer, contentType: string | undefined): FlatBody {
@@ -12,11 +13,12 @@ export function readBody(body: Buffer, contentType: string | undefined): FlatBod
   const text = decode(bytes).trim()
   if (text === '') throw unreadable('The body is empty. Send a JSON object or name=value pairs.')
   if (text.startsWith('{')) return { entries: readJsonFields(text), format: 'json', text }
+  const boundary = boundaryOf(text, contentType)
+  if (boundary !== undefined) {
+    return { entries: readMultipartFields(bytes.toString('latin1'), boundary, decode), format: 'form', text }
+  }
   if (looksLikeForm(text)) {
     return { entries: readFormFields(bytes.toString('latin1'), decode), format: 'form', text }
-  }
-  if (isMultipart(text, contentType)) {
-    throw unreadable('The body is multipart, which is not read here. Send a JSON object or name=value pairs.')
   }
   throw unreadable('The body is neither a JSON object nor name=value pairs. Send one of these.')
 }
@@ -29,13 +31,6 @@ export function readQuery(rawQuery: string): FlatBody {
   // Node returns each raw byte of a request line as one character, as the form reader expects.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabelled), format: 'form', text }
-}
-
-// RFC 2046, 5.1.1: a boundary has up to 70 characters.
-const FIRST_PART = /^--.{1,70}\r?\nContent-/i
-
-function isMultipart(text: string, contentType = ''): boolean {
-  return FIRST_PART.test(text) || /^\s*multipart\//i.test(contentType)
 }
 
 function unreadable(message: string): GatewayError {

@@ -57,7 +57,8 @@ const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i
 // Only known labels are stored, of which there are some 200: a caller cannot make it grow.
 const decoders = new Map<string, Decode>([['iso-2022-jp', decodeIso2022Jp]])
 
-function decoderFor(contentType: string | undefined): Decode {
+/** Returns the decoder of a `Content-Type`'s `charset`. */
+export function decoderFor(contentType: string | undefined): Decode {
   const label = contentType?.match(CHARSET)?.[1]?.toLowerCase()
   if (label === undefined || IGNORED.test(label)) return decodeUnlabelled
   const known = decoders.get(label)

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Booking, Made } from '../bookings/bookings.ts'
-import type { Caller } from '../callers/credentials.ts'
+import type { Caller } from '../callers/caller.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { vinKey } from '../xref/xref.ts'
 import { answerOf } from './legacy-answer.ts'

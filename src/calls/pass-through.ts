@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
-import type { Credentials, Passage } from '../callers/credentials.ts'
+import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call } from '../observe/call.ts'
@@ -41,11 +41,11 @@ export async function passThrough(
   { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
 ): Promise<void> {
   const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
-  const passage = await credentials.passage(incoming)
+  const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
+  const passage = await credentials.passage(incoming, body !== null && !Buffer.isBuffer(body))
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
   try {
-    const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {

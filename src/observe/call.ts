@@ -20,6 +20,8 @@ export interface Call {
   unknownFields: number
   /** The code of the error that the call ended with. */
   error: string | undefined
+  /** True if the credential was missing or refused, whatever status the answer has. */
+  unauthorized: boolean
   /** What was thrown, if the gateway itself failed. */
   cause: unknown
 }
@@ -39,13 +41,17 @@ export function beginCall(incoming: IncomingMessage, route: string): Call {
     errorStatus: undefined,
     unknownFields: 0,
     error: undefined,
+    unauthorized: false,
     cause: undefined,
   }
 }
 
+const UNAUTHORIZED = 401
+
 /** Records the error that a call ends with. */
-export function recordError(call: Call, { code, cause }: GatewayError): void {
+export function recordError(call: Call, { code, status, cause }: GatewayError): void {
   call.error = code
+  call.unauthorized = status === UNAUTHORIZED
   // The cause of every other error is told by its code.
   call.cause = code === 'gateway-failed' ? cause : undefined
 }

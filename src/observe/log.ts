@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { escapeControls, printableLines } from '../text/plain-text.ts'
 import type { Call } from './call.ts'
 
 export type { Logger }
@@ -14,6 +15,8 @@ export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationS
 
 const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
+/** How a line of `createLogCall` ends. */
+const CALL_LINE_END = '"msg":"call"}\n'
 
 /** Writes many lines at a time to standard output: writing each by itself would cost a call as much as making it. */
 function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
@@ -30,7 +33,9 @@ function batched(): DestinationStream & { readonly flush: (done: () => void) => 
   return {
     write: (line) => {
       if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
-      if (lines.push(line) === LINES_PER_WRITE) writeLines()
+      // pino escapes only C0, and logs are read in terminals. The lines of calls contain none: see `createLogCall`.
+      const printable = line.endsWith(CALL_LINE_END) ? line : printableLines(line)
+      if (lines.push(printable) === LINES_PER_WRITE) writeLines()
     },
     flush: (done) => {
       writeLines()
@@ -42,8 +47,13 @@ function batched(): DestinationStream & { readonly flush: (done: () => void) => 
 /** Logs the one line of a call, without anything that may hold a secret of the caller: no body, header or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Makes the function that logs calls. */
-export function createLogCall(log: Logger): LogCall {
+/** Returns where a call comes from, and the client id that it names. */
+export type OriginOf = (incoming: IncomingMessage) => { readonly source: string; readonly client: string | undefined }
+
+const UNAUTHORIZED = 401
+
+/** Makes the function that logs calls. Only the line of a refused credential says where the call came from. */
+export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
   return (call, incoming, status) => {
     const line = {
       id: call.id,
@@ -52,11 +62,23 @@ export function createLogCall(log: Logger): LogCall {
       action: call.action,
       status,
       ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
-      tenant: call.tenant,
+      tenant: shown(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       error: call.error,
     }
-    if (call.cause === undefined) log.info(line, 'call')
+    if (call.unauthorized || status === UNAUTHORIZED) {
+      const { source, client } = originOf(incoming)
+      log.info({ ...line, source, client: shown(client) }, 'call')
+    } else if (call.cause === undefined) log.info(line, 'call')
     else log.error({ ...line, err: call.cause }, 'call failed')
   }
+}
+
+const ID_LIMIT_CHARACTERS = 64
+const PLAIN = /^[\x20-\x7e]*$/
+
+/** Returns an id that a caller chose, bounded, and without anything that a terminal obeys. */
+function shown(id: string | undefined): string | undefined {
+  if (id === undefined || (id.length <= ID_LIMIT_CHARACTERS && PLAIN.test(id))) return id
+  return escapeControls(id.slice(0, ID_LIMIT_CHARACTERS))
 }

@@ -15,7 +15,7 @@ export function noReplyError(error: NoReply): GatewayError {
     case 'busy':
       return new GatewayError(
         'overloaded',
-        'All connections to the service are taken by other calls; nothing was sent. Try again in a second.',
+        'The gateway has no free connection to the service; nothing was sent. Try again in a second.',
         { cause: error, headers: { 'Retry-After': '1' } },
       )
     case 'late':
@@ -68,6 +68,11 @@ export function refusal({ status, headers, body }: UpstreamReply): GatewayError 
   return new GatewayError('service-failed', said(`The service failed with status ${status}; try again later`, words), {
     serviceStatus: status,
   })
+}
+
+/** The error of a call with a credential that the service has just refused to another call. */
+export function credentialRefused(): GatewayError {
+  return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
 }
 
 const RETRY_AFTER_SECONDS = 5

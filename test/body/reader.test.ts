@@ -95,7 +95,7 @@ function readOr(read: () => FlatBody): FlatBody | GatewayError {
 }
 
 const isField = ([name, value]: readonly [string, FieldValue]) =>
-  name === name.trim() && (value === null || value === NOT_FLAT || (value !== '' && value === value.trim()))
+  name === name.trim() && (typeof value !== 'string' || (value !== '' && value === value.trim()))
 
 const inJson = (fields: readonly (readonly [string, string])[]) =>
   `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)}}`

@@ -153,6 +153,18 @@ describe('a command prints nothing that a terminal obeys', () => {
   })
 })
 
+test('the log of a gateway has nothing that a terminal obeys', async () => {
+  const script = `import { createLog, createLogCall } from ${JSON.stringify(join(ROOT, 'src/observe/log.ts'))}
+    const log = createLog('info')
+    log.warn({ err: new Error(${JSON.stringify(NASTY)}) }, 'warned')
+    createLogCall(log)({ tenant: ${JSON.stringify(NASTY)} }, {}, 200)`
+  const ended = await run(process.execPath, ['--input-type=module', '--eval', script])
+  expect({ code: ended.code, obeyed: obeyed(ended) }).toEqual({ code: 0, obeyed: null })
+  const [warned, called] = ended.out.split('\n', 2).map((line) => JSON.parse(line))
+  expect(warned.err.message).toBe(NASTY)
+  expect(called).toMatchObject({ msg: 'call', tenant: escapeControls(NASTY) })
+})
+
 describe('escaping', () => {
   test('leaves nothing that a terminal obeys, and all else as it is', () => {
     fc.assert(

@@ -17,7 +17,7 @@ import {
   zipcode,
 } from '../../mappings/codecs.ts'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
-import type { Codec } from '../../src/mapping/codec.ts'
+import { type Codec, LeftOut } from '../../src/mapping/codec.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
@@ -97,7 +97,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
       fc.property(anyField, (before) => {
         remark?.(before)
         const result = z.safeDecode(schema, before)
-        if (result.success) return
+        if (result.success || decode?.(before) instanceof LeftOut) return
         for (const { message } of result.error.issues) {
           expect(message).toMatch(/^must /)
           if (before.length > 12) expect(message).not.toContain(before)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
-import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, get, type House, OWN, openHouse, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { openProxy, type Trouble } from './proxy.ts'
 
@@ -24,7 +24,7 @@ const approve = (house: House) => post(house, QUOTE, { ActionName: 'Accept Rate'
 async function openTroubled(env: Readonly<Record<string, string>> = {}) {
   const { sandbox } = await openHouse()
   const proxy = await openProxy(sandbox)
-  return { proxy, house: { ...(await openHouse({ env, serviceUrl: proxy.url })), sandbox } }
+  return { proxy, house: { ...(await openHouse({ env: { ...OWN, ...env }, serviceUrl: proxy.url })), sandbox } }
 }
 
 describe('a way to the service that is merely bad', () => {
@@ -181,7 +181,7 @@ describe('what is tried again', () => {
         .writeHead(200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ shipment_id: `q-${count}`, price: 1 }))
     })
-    const house = await openHouse({ serviceUrl: service.url })
+    const house = await openHouse({ serviceUrl: service.url, env: OWN })
     const queue = Array.from({ length: CALLS }, (_, i) => i).values()
     const statuses: number[] = []
     await Promise.all(
@@ -240,7 +240,7 @@ describe('connections', () => {
         one.writeHead(200, { 'content-type': 'application/json' }).end('{"shipment_id":"q","price":1}')
       }
     })
-    const house = await openHouse({ env: { UPSTREAM_CONNECTIONS: '3' }, serviceUrl: service.url })
+    const house = await openHouse({ env: { ...OWN, UPSTREAM_CONNECTIONS: '3' }, serviceUrl: service.url })
     await Promise.all(Array.from({ length: 30 }, (_, i) => quote(house, `N-${i}`)))
     expect(service.requests).toHaveLength(30)
     expect(used.size).toBe(3)
