@@ -36,6 +36,8 @@ export const messages = {
     'This reference is already booked with other details ({key}). Use /updateShipment.php to change the shipment.',
   'booking-conflict/under-way': 'Another booking with this reference is under way ({key}). Use another reference.',
   'booking-under-way': 'The same booking is under way ({key}). Try again in a few seconds.',
+  'booking-under-way/approval':
+    'The quote of this booking is being approved, and nothing was sent. Send the booking again in a few seconds.',
   'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
   'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
@@ -60,6 +62,8 @@ export const messages = {
   'service-refused/403': 'The service does not permit this call with the credential that was sent.{words}',
   'service-refused/404': 'The service does not know this number. Check it.{words}',
   'service-refused/429': 'The service receives too many calls. Try again later.{words}',
+  'service-refused/canceled':
+    'The quote was approved before, and its shipment is canceled. Get a new quote, or book without one.',
   'service-failed': 'The service failed with status {status}. Try again later.{words}',
   'service-failed/redirect': 'The service answered with a redirect ({status}), which is not followed.',
   'service-failed/lost': 'The connection to the service broke before it answered. Try again.',
@@ -75,8 +79,12 @@ export const messages = {
   'service-unavailable': 'The service is not available. Try again later.{words}',
   'service-unavailable/proof':
     'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
+  'service-unavailable/approved':
+    'The quote of this booking is approved, and the service does not say if it is a shipment already; nothing was sent. Send the booking again in a few seconds.',
   'outcome-unknown':
     'The outcome of this booking is not known, and it is not sent again. Do not book it anew; give {key} to the operator of the gateway, who can settle it.',
+  'outcome-unknown/approved':
+    'The quote of this booking is approved, but its shipment may lack the details of the booking. Send the same booking again: it is not booked twice.',
   'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
   overloaded: 'The gateway is overloaded. Try again in a second.',
   'overloaded/connections':

@@ -44,7 +44,7 @@ export async function dryRun(
 /** Plans with the numbers of a verified tenant. */
 async function planFromXref(request: Version1, tenant: string, settings: Settings, xref: Xref): Promise<Plan> {
   const known = await lookUp(request, tenant, xref)
-  if (known && !('newest' in known)) return planCall(request, known, settings)
+  if (known && !('shipments' in known)) return planCall(request, known, settings)
   const plan = planFromNames(request, settings)
   if (!known) return plan
   const field = namingOf(request)?.names[0]?.[0] ?? ''

@@ -41,7 +41,7 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
   const { compiled, fields, sent } = request
   const { target } = compiled.action
   const { body, problems } = compiled.request(fields, {
-    settings,
+    settings: settingsFor(found, settings),
     facts: factsOf(found),
     namedBy: found.namedBy,
   })
@@ -59,7 +59,13 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
 
 /** Explains a plan, field by field, by the rows that made it. */
 export function accountOf({ request, found, settings }: Plan): ExplainedRequest {
-  return explainRequestTranslation(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
+  const { compiled, fields } = request
+  return explainRequestTranslation(compiled, fields, settingsFor(found, settings), factsOf(found), found.namedBy)
+}
+
+/** Returns the settings of a translation: a booking of an approved quote names the quote. */
+function settingsFor({ approved }: Found, settings: Settings): Settings {
+  return approved?.sendsQuoteId ? { ...settings, send_quote_id: true } : settings
 }
 
 /** Returns the facts that a translation may recall; the quote's id is one of them. */

@@ -1,7 +1,7 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
-import { readJson } from '../service/service.ts'
+import { isSuccess, readJson } from '../service/service.ts'
 import { isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'
 
@@ -25,6 +25,23 @@ export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
   const shipment = shipmentIn(reply)
   if (!isSameId(shipment.id, id)) throw doubtful('it shows a shipment with another id')
   return shipment
+}
+
+/** Returns the shipment of a read that may have failed; undefined unless it shows the one with this id. */
+export function shipmentIfRead(reply: UpstreamReply, id: string): Shipment | undefined {
+  if (!isSuccess(reply.status)) return undefined
+  try {
+    return shipmentWithId(reply, id)
+  } catch {
+    return undefined
+  }
+}
+
+/** Tells if a reply to a read shows that there is no such shipment any more: it is canceled, or not found. */
+export function isGone(reply: UpstreamReply, id: string): boolean {
+  if (reply.status === 404 || reply.status === 410) return true
+  const shipment = shipmentIfRead(reply, id)
+  return shipment !== undefined && isCanceled(shipment.body)
 }
 
 /** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
@@ -123,8 +140,8 @@ function namesAnother(body: Readonly<Draft>, keys: readonly string[], id: string
   })
 }
 
-/** The service may write the letters of an id in another case. */
-const isSameId = (one: string, other: string) => one.toLowerCase() === other.trim().toLowerCase()
+/** Compares two ids. The service may write the letters of an id in another case. */
+export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
 
 const isObject = (value: unknown): value is Readonly<Draft> => isStructure(value) && !Array.isArray(value)
 
