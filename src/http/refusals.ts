@@ -87,8 +87,8 @@ export function refuse(outgoing: ServerResponse, { status, message }: Refusal): 
 
 /** Returns the answer to a request that no `Request` can be made of, such as one with an unusual spelling of its Host. */
 export function malformedResponse(): Response {
-  const body = bodyOf(MALFORMED.message)
-  return new Response(body, { status: MALFORMED.status, headers: headersOf(body) })
+  const body = bodyOf(refusals.malformed.message)
+  return new Response(body, { status: refusals.malformed.status, headers: headersOf(body) })
 }
 
 const REASONS: Readonly<Record<number, string>> = {
