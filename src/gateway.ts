@@ -31,7 +31,7 @@ import { createService } from './service/service.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
 
-/** What a gateway is opened with besides its configuration. */
+/** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
   readonly catalog: Catalog
   readonly store: Store
@@ -66,7 +66,7 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** Every use of a quote checks its age; this only frees the space. */
+/** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
 /** Builds a gateway from its parts and opens its listeners. */
