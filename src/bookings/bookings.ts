@@ -8,9 +8,9 @@ import type { BookingRecord } from './record.ts'
 /** Sends bookings once. */
 export interface Bookings {
   /**
-   * Claims the booking durably, sends it and records it, in this order; or takes the answer of the call that did.
-   * `send` is called at most once, and runs to its end even if the caller hangs up. It throws `NotBooked` where it knows
-   * that the service made nothing.
+   * Claims the booking durably, sends it and records it, in this order, or returns the answer of the call that did.
+   * `send` is called at most once, and runs to its end even if the caller hangs up. It throws `NotBooked` if the
+   * service provably made nothing.
    */
   readonly once: (booking: Booking, send: () => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
@@ -77,7 +77,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           throw outcomeUnknown(claim.handle)
         case 'refused':
         case 'freed':
-          // Released between the attempt to claim it and this look at it: try again.
+          // Released since the attempt to claim it: try again.
           break
         default:
           return claim.state satisfies never
@@ -109,7 +109,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     try {
       return await claims.claim(wanted)
     } catch (error) {
-      // The store may have taken the claim although it failed. Nothing is sent, so the claim must go.
+      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go.
       record.neverSent(wanted.handle)
       throw error
     }
