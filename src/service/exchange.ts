@@ -95,7 +95,7 @@ const stoodStill = (deadline: number) => performance.now() - deadline > STANDSTI
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 
-/** Reads a reply with its `Content-Encoding`: some services compress although they are asked not to. */
+/** Inflates a compressed reply: some services compress although they are asked not to. */
 async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamReply> {
   const { 'content-encoding': _, 'content-length': __, ...headers } = reply.headers
   try {
