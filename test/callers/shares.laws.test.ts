@@ -186,6 +186,19 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
+  test('is limited for all together as well: connections, calls and bodies of many sources', () => {
+    const shares = createShares(LIMITS)
+    for (let i = 0; i < 1_000; i += 1) {
+      const from = { name: `source ${i % 100}`, isBehindProxy: false, isEverybody: false }
+      shares.connect(from)
+      const share = shares.open(from, new FakeReply())
+      done(() => share.takeBody(1_000))
+      done(() => share.enter())
+    }
+    expect(shares.total).toMatchObject({ connections: LIMITS.maxConnections, calls: LIMITS.maxInFlight })
+    expect(shares.total.bodyBytes).toBe(LIMITS.bodiesLimitBytes)
+  })
+
   test('does not count for ever: ten thousand sources that are gone make room for others', () => {
     const shares = createShares(LIMITS)
     const open = (name: string) => shares.open({ name, isBehindProxy: false, isEverybody: false }, new FakeReply())
