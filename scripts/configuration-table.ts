@@ -134,6 +134,11 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
       about: "The number in replies: `caller`: the caller's own where it has one; `service`: always the service's.",
     },
     SEND_QUOTE_ID: { default: 'false', about: '`true` sends the id of the remembered quote with a booking.' },
+    APPROVAL_BOOKS: {
+      default: 'auto',
+      about:
+        'Whether the service makes an approved quote a shipment. `auto`: the gateway asks for that shipment before it books the quote; `no`: it never asks.',
+    },
     LOOKUPS_FILE: { about: 'A JSON file with more vehicle types and `ActionName`s; see [below](#lookups).' },
     MAPPINGS_DIR: {
       about: 'A folder of mapping modules of your own; see [Writing a mapping](writing-a-mapping.md).',

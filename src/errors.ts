@@ -100,7 +100,7 @@ export function oneLine(text: string): string {
 
 /** Returns all problems in one line: as sentences where they fit, else each field with its code. */
 export function problemsInOneLine(problems: readonly Problem[]): string {
-  const sentences = `${problems.map((problem) => problem.message).join('; ')}.`
+  const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)
   const names = problems.map((problem) => `${problem.field} (${problem.code})`)
   return oneLine(`${names.length} fields cannot be translated: ${names.join(', ')}.`)

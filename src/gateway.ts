@@ -11,6 +11,7 @@ import { createProve } from './callers/prove.ts'
 import { createShares, type Shares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
+import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
@@ -98,6 +99,7 @@ export async function openGateway(
     actions: new Set(catalog.actions.keys()),
     log,
   })
+  const merge = createMerge(service, mutex)
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -146,7 +148,10 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, mutex),
+    send: createSendPlan(service, merge),
+    merge,
+    exclusive: (key, _waitMs, work) => mutex(key, () => work(() => true)),
+    approvalBooks: config.APPROVAL_BOOKS,
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,

@@ -4,7 +4,7 @@ import { readBytes } from '../body/bytes.ts'
 import { streamedBody } from '../body/streamed-body.ts'
 import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
@@ -194,7 +194,5 @@ async function bodyOf(incoming: IncomingMessage, share: Share): Promise<Body> {
 function passThroughError(cause: unknown): GatewayError {
   if (cause instanceof NoReply) return noReplyError(cause)
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return code === 'UND_ERR_HEADERS_TIMEOUT'
-    ? new GatewayError('service-silent', 'The service did not answer in time. Try again later.', { cause })
-    : new GatewayError('service-unreachable', 'The service cannot be reached. Try again later.', { cause })
+  return gatewayError(code === 'UND_ERR_HEADERS_TIMEOUT' ? 'service-silent' : 'service-unreachable', {}, { cause })
 }

@@ -78,6 +78,7 @@ const schema = z.object({
   DEFAULT_VEHICLE_TYPE: version2Word.default('car'),
   SHIPMENT_NUMBER: z.enum(['caller', 'service'], 'must be caller or service').default('caller'),
   SEND_QUOTE_ID: yesOrNo.prefault('false'),
+  APPROVAL_BOOKS: z.enum(['auto', 'no'], 'must be auto or no').default('auto'),
   LOOKUPS_FILE: lookupsFile.optional(),
   MAPPINGS_DIR: z.string().optional(),
 

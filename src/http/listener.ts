@@ -6,7 +6,7 @@ import type { Logger } from '../observe/log.ts'
 import { createUnorderedList } from '../unordered-list.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Unavailable } from './env.ts'
-import { parserRefusal, type Refusal, refusal, refusalBytes, refuse, UNEXPECTED, unsupported } from './refusals.ts'
+import { parserRefusal, type Refusal, refusal, refusalBytes, refusals, refuse, unsupported } from './refusals.ts'
 import { destroyUnreadReplies } from './slow-readers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
@@ -98,7 +98,9 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
   Object.assign(server, { httpAllowHalfOpen: true })
   // `refusal` counts the headers; Node would drop those beyond a limit.
   server.maxHeadersCount = 0
-  server.on('checkExpectation', (incoming, outgoing) => receive(incoming, outgoing, refusal(incoming) ?? UNEXPECTED))
+  server.on('checkExpectation', (incoming, outgoing) =>
+    receive(incoming, outgoing, refusal(incoming) ?? refusals.expectation),
+  )
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())
     refuseConnection(socket, unsupported('CONNECT'))
