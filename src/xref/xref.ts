@@ -11,6 +11,9 @@ export interface Remembered {
   readonly facts: Facts | undefined
 }
 
+/** How far the approval of a quote has come: on its way, with an outcome that may never be known, or made. */
+export type Approval = 'sent' | 'approved'
+
 /** What the cross-reference stores of an answered call. */
 export interface XrefRecord {
   readonly kind: Kind
@@ -25,6 +28,8 @@ export interface XrefRecord {
    * @default false
    */
   readonly isOnRecord?: boolean
+  /** The id of an approved quote's shipment that this one stands in for: its names without a VIN mean this one now. */
+  readonly replaces?: string | undefined
 }
 
 /** The durable record from what callers call a thing to the service's id. */
@@ -34,6 +39,10 @@ export interface Xref {
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
   /** Resolves when the record is durable: only then may an answer depend on it. */
   readonly write: (tenant: string, record: XrefRecord) => Promise<void>
+  /** Returns how far the approval of a quote has come; undefined if none was sent. It is never forgotten. */
+  readonly approval: (tenant: string, quote: string) => Promise<Approval | undefined>
+  /** Resolves when it is durable. */
+  readonly setApproval: (tenant: string, quote: string, approval: Approval | undefined) => Promise<void>
 }
 
 /** Makes the cross-reference on a store. */
@@ -50,6 +59,12 @@ export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => n
     if (links.length > 0) await store.put({ links })
   }
 
+  /** Returns the links without a VIN from these names to a shipment. */
+  async function linksTo(tenant: string, names: readonly string[], id: string): Promise<readonly Link[]> {
+    const links = await Promise.all([...new Set(names)].map((name) => store.links(tenant, name)))
+    return links.flat().filter((link) => link.kind === 'shipment' && link.vin === '' && link.id === id)
+  }
+
   return {
     matches: (tenant, name) => store.links(tenant, name),
     remembered: async (tenant, id) => {
@@ -62,12 +77,25 @@ export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => n
       if (record.isOnRecord) return addNames(tenant, record)
       const { kind, id, names, vin, own, facts } = record
       const at = now()
-      const links: Link[] = [...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at }))
+      const replaced = record.replaces === undefined ? [] : await linksTo(tenant, names, record.replaces)
+      const links: Link[] = [
+        ...[...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at })),
+        ...replaced.map((link) => ({ ...link, id, at })),
+      ]
       const thing: Thing = { tenant, id, own: own ?? '', facts: facts ?? null, at }
       return store.put({ links, ...((own !== undefined || facts !== undefined) && { thing }) })
     },
+    approval: async (tenant, quote) => {
+      const own = (await store.thing(tenant, approvalId(quote)))?.own
+      return own === 'sent' || own === 'approved' ? own : undefined
+    },
+    setApproval: (tenant, quote, approval) =>
+      store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null, at: now() } }),
   }
 }
+
+/** An approval is a thing of its own, because the facts of the quote are forgotten after `QUOTE_MEMORY`. */
+const approvalId = (quote: string) => `approval of ${quote}`
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
 
