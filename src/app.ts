@@ -1,19 +1,22 @@
 import type { IncomingMessage } from 'node:http'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, type Handler, Hono } from 'hono'
+import type { BrowserChecks } from './callers/browsers.ts'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
 import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
-import { GatewayError } from './errors.ts'
+import { gatewayError } from './errors.ts'
 import { admission } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
+import { refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { legacyError, legacyHeaders } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
-import { reply, replyReadably, WRITTEN } from './http/reply.ts'
+import { reply, replyReadably } from './http/reply.ts'
 import type { Router } from './http/routing.ts'
 import { recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'
@@ -25,6 +28,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
   readonly config: Config
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
+  readonly browserChecks: BrowserChecks
   /** Throws if a source address makes too many calls. */
   readonly limitSource: (incoming: IncomingMessage) => void
   readonly ready: () => boolean
@@ -35,11 +39,14 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
  * `c.env.incoming` and write to `c.env.outgoing`.
  */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, route, limitSource, ready } = deps
+  const { config, catalog, credentials, browserChecks, route, limitSource, ready } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // The request id, the clock, the log line and the metrics of every call.
   app.use(observeCalls(deps))
+
+  // Where everybody who reaches the port may act, pages in a browser must not.
+  if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
 
   // Refuses calls while there are too many. Questions about the gateway itself are always answered.
   const admit = admission(limitSource)
@@ -65,23 +72,20 @@ export function createApp(deps: AppDeps): Hono<Env> {
     )
     app.all(path, methodNotAllowed(methods.join(', ')))
   }
-  app.post('/own/dry-run/reply/:action', async (c) => {
+  app.post('/own/dry-run/reply/:action', admit, async (c) => {
     const compiled = catalog.actions.get(c.req.param('action'))
     if (!compiled) {
-      throw new GatewayError(
-        'path-unknown',
-        `Unknown action. The actions are ${[...catalog.actions.keys()].join(', ')}.`,
-      )
+      throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.get('call').action = compiled.action.name
-    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, deps))
+    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
   })
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
   const passOn = async (c: Context<Env>) => {
     await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
-    return WRITTEN
+    return RESPONSE_ALREADY_SENT
   }
   app.all('/service', admit, passOn)
   app.post('/token', admit, passOn)
@@ -95,12 +99,11 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.get('/own/readyz', (c) => reply(c, readiness(ready())))
 
   // Paths that lead nowhere.
-  app.all('/unreadable', (c) => replyError(c, new GatewayError('path-unreadable', UNREADABLE)))
-  const known = config.LEGACY_BASE_PATHS.flatMap((base) =>
+  app.all('/unreadable', (c) => replyError(c, gatewayError('path-unreadable', {})))
+  const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
-  )
-  const notFound = `Nothing is served at this path. The legacy paths are ${known.join(', ')}.`
-  app.notFound((c) => replyError(c, new GatewayError('path-unknown', notFound)))
+  ).join(', ')
+  app.notFound((c) => replyError(c, gatewayError('path-unknown', { paths })))
 
   app.onError((error, c) => replyError(c, error))
   return app
@@ -123,11 +126,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
 /** Dry runs are endpoints of the gateway's own. Every other path may be a version-1 caller's mistake. */
 const DRY_RUN = /^\/dry-run(\/|$)/
 
-const UNREADABLE =
-  'The path cannot be read. Send it percent-encoded, without control characters, and below /v2/ without dot segments.'
-
 function methodNotAllowed(allowed: string): Handler<Env> {
   return () => {
-    throw new GatewayError('method-wrong', `This path accepts ${allowed}.`, { headers: { Allow: allowed } })
+    throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
   }
 }

@@ -10,6 +10,8 @@ export const errorTable = {
   'credential-wrong': { status: 401, title: 'Wrong credential' },
   'login-refused': { status: 401, title: 'The service refuses the credential' },
   'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
+  'origin-foreign': { status: 403, title: 'A page of another site calls' },
+  'host-unknown': { status: 403, title: 'Unknown host name' },
   'path-unknown': { status: 404, title: 'Unknown path' },
   'number-unknown': { status: 404, title: 'Unknown number' },
   'method-wrong': { status: 405, title: 'Wrong method' },

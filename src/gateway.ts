@@ -5,9 +5,11 @@ import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
+import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { sourceAddress } from './callers/source-address.ts'
+import { createShares, type Shares } from './callers/shares.ts'
+import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
@@ -21,6 +23,7 @@ import type { TlsFiles } from './http/tls.ts'
 import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
+import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { basicPair } from './service/basic.ts'
@@ -122,15 +125,26 @@ export async function openGateway(
       .forget(now() - config.QUOTE_MEMORY)
       .catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
-  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
+  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const isEdge = credentials.mode === 'tenants'
+  const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const shares = createShares({
+    maxConnections: config.MAX_CONNECTIONS,
+    sourceConnections: config.SOURCE_CONNECTIONS,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    sourceInFlight: config.SOURCE_IN_FLIGHT,
+    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  })
+  const metrics = createMetrics({ knowsTenants: isEdge, gauges: gaugesOf(shares.total), share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
     config,
     catalog,
-    bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     settings,
-    credentials,
+    credentials: isEdge ? checkNetworkCallers(credentials, browserChecks) : credentials,
+    browserChecks,
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
@@ -150,6 +164,7 @@ export async function openGateway(
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
+    openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
   const open: Listener[] = []
@@ -167,10 +182,8 @@ export async function openGateway(
     const listener = await listen(createRequestHandler(createApp(deps)), {
       host: config.HOST,
       port: config.PORT,
-      maxInFlight: config.MAX_IN_FLIGHT,
       maxConnections: config.MAX_CONNECTIONS,
-      sourceConnections: config.SOURCE_CONNECTIONS,
-      isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
+      connect: (socket) => shares.connect(sources.ofConnection(socket)),
       tls: tlsOf(config, log),
       timeouts,
       log,
@@ -179,7 +192,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,
@@ -191,6 +204,15 @@ export async function openGateway(
     await close()
     throw error
   }
+}
+
+/** What callers hold at the moment. */
+function gaugesOf(total: Shares['total']): readonly Gauge[] {
+  return [
+    gauge('transload_connections', 'Connections of callers.', () => total.connections),
+    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
+    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
+  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {

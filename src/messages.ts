@@ -5,14 +5,16 @@ import type { ErrorCode } from './errors.ts'
  * `gatewayError`, and `{words}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
  */
 export const messages = {
-  'path-unreadable': 'Malformed path. Percent-encode it, use no control characters, and do not leave /v2/.',
+  'path-unreadable':
+    'Malformed path. Percent-encode it, and use no control characters; below /v2/, use no dot segments.',
   'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
   'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
-  'body-unreadable/multipart': 'The body is multipart, which is not supported. Send a JSON object or name=value pairs.',
+  'body-unreadable/multipart': 'The body is not multipart/form-data: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/encoding': 'Unknown Content-Encoding. Send gzip, deflate or a plain body.',
   'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
+  'body-unreadable/chunks': 'The chunks of the body are too small. Send larger ones.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
   'caller-gone': 'The caller hung up; nothing was sent.',
   'credential-missing':
@@ -23,6 +25,9 @@ export const messages = {
   'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
   'token-not-given':
     'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
+  'origin-foreign':
+    'Web pages of other sites cannot call this gateway. If the page is its own, its operator adds the origin to ALLOWED_HOSTS.',
+  'host-unknown': 'The gateway is not reached by the name {name}, unless its operator adds the name to ALLOWED_HOSTS.',
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
@@ -46,7 +51,9 @@ export const messages = {
     'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
   'number-missing': 'The body has no id. Send the id of the {kind}.',
   untranslatable: '{problems}',
-  'too-many-calls': 'Too many calls of this tenant. Try again in {seconds} s.',
+  'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
+  'too-many-calls/source':
+    'Too many calls from this address are under way. Send fewer at once, or try again in a second.',
   'too-many-calls/secrets':
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
   'too-many-calls/credentials':
@@ -82,7 +89,7 @@ export const messages = {
   'service-unavailable/approved':
     'The quote of this booking is approved, and the service does not say if it is a shipment already; nothing was sent. Send the booking again in a few seconds.',
   'outcome-unknown':
-    'The outcome of this booking is not known, and it is not sent again. Do not book it anew; give {key} to the operator of the gateway, who can settle it.',
+    'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the operator of the gateway, who can settle it.',
   'outcome-unknown/approved':
     'The quote of this booking is approved, but its shipment may lack the details of the booking. Send the same booking again: it is not booked twice.',
   'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',

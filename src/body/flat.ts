@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import { type Entry, type FieldValue, IS_FILE, NOT_FLAT } from '../mapping/fields.ts'
 
 export { type Entry, type FieldValue, IS_FILE, NOT_FLAT }
@@ -17,7 +17,7 @@ export const MAX_FIELDS = 200
 /** Appends a field, up to the most that a body may have. */
 export function addField(fields: Entry[], name: string, value: FieldValue): void {
   if (fields.length === MAX_FIELDS) {
-    throw new GatewayError('too-many-fields', `The body has more than ${MAX_FIELDS} fields. Leave out unused ones.`)
+    throw gatewayError('too-many-fields', { fields: MAX_FIELDS })
   }
   fields.push([name.trim(), value])
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import { addField, type Entry, flatValue, IS_FILE } from './flat.ts'
 import { type Decode, decoderFor } from './text.ts'
 
@@ -81,8 +81,5 @@ function readPart(part: string): Part {
 }
 
 function unreadable(fault: string): GatewayError {
-  return new GatewayError(
-    'body-unreadable',
-    `The body is not multipart/form-data: ${fault}. Send a JSON object or name=value pairs.`,
-  )
+  return gatewayError('body-unreadable/multipart', { fault })
 }

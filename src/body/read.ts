@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { FlatBody } from './flat.ts'
 import { looksLikeForm, readFormFields } from './form.ts'
 import { readJsonFields } from './json.ts'
@@ -11,7 +11,7 @@ export { type Entry, type FieldValue, type FlatBody, IS_FILE, NOT_FLAT } from '.
 export function readBody(body: Buffer, contentType: string | undefined): FlatBody {
   const { bytes, decode } = openText(body, contentType)
   const text = decode(bytes).trim()
-  if (text === '') throw unreadable('The body is empty. Send a JSON object or name=value pairs.')
+  if (text === '') throw gatewayError('body-unreadable/empty', {})
   if (text.startsWith('{')) return { entries: readJsonFields(text), format: 'json', text }
   const boundary = boundaryOf(text, contentType)
   if (boundary !== undefined) {
@@ -20,7 +20,7 @@ export function readBody(body: Buffer, contentType: string | undefined): FlatBod
   if (looksLikeForm(text)) {
     return { entries: readFormFields(bytes.toString('latin1'), decode), format: 'form', text }
   }
-  throw unreadable('The body is neither a JSON object nor name=value pairs. Send one of these.')
+  throw gatewayError('body-unreadable/form', {})
 }
 
 const WIDE_CHARACTER = /[\u0100-\uffff]/
@@ -31,8 +31,4 @@ export function readQuery(rawQuery: string): FlatBody {
   // Node returns each raw byte of a request line as one character, as the form reader expects.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabelled), format: 'form', text }
-}
-
-function unreadable(message: string): GatewayError {
-  return new GatewayError('body-unreadable', message)
 }

@@ -146,6 +146,7 @@ async function mergeIntoApproved(
     sent,
     vin: vinOf(request),
     overlay: update.overlay,
+    nameFields: update.nameFields,
     verify: (reply: Parameters<typeof isGone>[0]) => (isGone(reply, id) ? undefined : shipmentWithId(reply, id)),
     readError: (cause: unknown) =>
       new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_LATER })),

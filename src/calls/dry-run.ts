@@ -30,6 +30,7 @@ export async function dryRun(
   deps: DryRunDeps,
 ): Promise<DryRun> {
   const body = await readRequest(incoming, call, deps.bodyLimitBytes)
+  call.share.enter()
   const caller = await deps.credentials.verified(incoming)
   call.tenant = caller?.tenant
   const request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})

@@ -4,7 +4,7 @@ import type { FlatBody } from '../body/flat.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
-import { gatewayError, problemsInOneLine } from '../errors.ts'
+import { GatewayError, gatewayError, problemsInOneLine } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
@@ -43,10 +43,12 @@ export async function legacyCall(
   try {
     body = await readRequest(incoming, call, deps.bodyLimitBytes)
   } catch (error) {
+    if (isOverload(error)) throw error
     // Answers to unreadable bodies follow the caller's ERROR_STATUS, too.
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   }
+  call.share.enter()
   const caller = await deps.credentials.identify(incoming)
   noteCaller(call, caller)
   const leave = caller.profile.limits.enter()
@@ -60,6 +62,11 @@ export async function legacyCall(
   } finally {
     leave()
   }
+}
+
+/** Tells whether there was too much to do: then nothing more is done for the call, not even a check of its secret. */
+function isOverload(error: unknown): boolean {
+  return error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')
 }
 
 function noteCaller(call: Call, caller: Caller | undefined): void {

@@ -1,5 +1,6 @@
 import { gatewayError } from '../errors.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
 import { entryWith, type Overlay } from '../mapping/overlay.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
@@ -16,6 +17,8 @@ export interface Merging {
   /** The VIN that chooses the vehicle. */
   readonly vin: string | undefined
   readonly overlay: Overlay
+  /** Puts the caller's field names into an error of the service. */
+  readonly nameFields: CompiledAction['nameFields']
   /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
   readonly verify: (reply: UpstreamReply) => Shipment | undefined
   /** Turns what the read throws into what the call ends with. */
@@ -45,7 +48,7 @@ export function createMerge(service: Service, mutex: KeyedMutex): Merge {
       const body = merging.overlay(shipment.body, merging.sent, entry)
       const reply = await service.send({ ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag }, sending)
       if (isSuccess(reply.status)) return { before: shipment, after: changeOf(reply, shipment.id) }
-      if (reply.status !== PRECONDITION_FAILED) throw refusal(reply)
+      if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, merging.nameFields)
       if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
     }
   }

@@ -30,7 +30,7 @@ export interface Plan {
 export interface Version2Plan {
   /** The action that such a body means on its path. */
   readonly action: Action
-  readonly body: unknown
+  readonly parse: Version2['parse']
   readonly toService: ServiceRequest
   /** The id of the shipment that the body names; undefined where it creates one. */
   readonly id: string | undefined
@@ -74,15 +74,15 @@ function factsOf({ quote }: Found): KnownFacts | undefined {
 }
 
 /** Plans a call whose body is version 2: it goes unchanged to the endpoint that its path means. */
-export function planVersion2({ body, text }: Version2, endpoint: Endpoint): Version2Plan {
+export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Version2Plan {
   const action = endpoint.choose(undefined)?.action
   if (!action) {
     throw gatewayError('path-unknown/version-2', {})
   }
-  if (!action.target) return { action, body, toService: serviceRequest(action, text, undefined), id: undefined }
-  const id = valueAt(body, ['id'])
+  if (!action.target) return { action, parse, toService: serviceRequest(action, text, undefined), id: undefined }
+  const id = valueAt(parse(), ['id'])
   if (typeof id !== 'string' || id.trim() === '') {
     throw gatewayError('number-missing', { kind: action.target.kind })
   }
-  return { action, body, toService: serviceRequest(action, text, id), id }
+  return { action, parse, toService: serviceRequest(action, text, id), id }
 }

@@ -22,7 +22,8 @@ export interface Version1 {
 export interface Version2 {
   readonly generation: 2
   readonly text: string
-  readonly body: unknown
+  /** Parses the text: its value may take thirty times the memory, and is not needed while the call waits. */
+  readonly parse: () => unknown
 }
 
 const LOWER_CASE = 0x61
@@ -41,8 +42,8 @@ const VERSION_2_KEYS = new Set([
 export async function readRequest(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
   const body =
     incoming.method === 'GET' || incoming.method === 'HEAD'
-      ? readQuery(queryOf(incoming.url ?? ''))
-      : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
+      ? readQuery(queryWithoutBody(incoming))
+      : readBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
   call.own = textOf(body, 'ShipmentNumber') ?? ''
   return body
 }
@@ -56,7 +57,8 @@ export function classify(
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
   if (body.format === 'json' && isVersion2(body, catalog)) {
-    return { generation: 2, text: body.text, body: readJsonValue(body.text) }
+    const { text } = body
+    return { generation: 2, text, parse: () => readJsonValue(text) }
   }
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
@@ -65,6 +67,12 @@ export function classify(
   call.action = compiled.action.name
   call.unknownFields = request.fields.unknown.length
   return request
+}
+
+/** Returns the query. A body means nothing here and is dropped as it arrives: Node would keep it as long as the call takes. */
+function queryWithoutBody(incoming: IncomingMessage): string {
+  if (!incoming.complete) incoming.resume()
+  return queryOf(incoming.url ?? '')
 }
 
 /** An `ActionName` that an error may repeat. */

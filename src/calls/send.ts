@@ -23,50 +23,54 @@ export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise
 export function createSendPlan(service: Service, merge: Merge): SendPlan {
   return async (plan, tenant, sending) => {
     const { request, found, toService, body } = plan
-    const { action, overlay } = request.compiled
+    const { action, overlay, nameFields } = request.compiled
     const { mergeInto, doneWhenStatus, notIdempotent } = action.service
     const id = found.id ?? ''
     if (mergeInto) {
-      const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(reply), id)
-      const merged = await merge({ id, sent: body, vin: vinOf(request), overlay, verify }, tenant, sending)
+      const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)
+      const merged = await merge({ id, sent: body, vin: vinOf(request), overlay, nameFields, verify }, tenant, sending)
       return merged?.after ?? merged?.before.body
     }
     if (doneWhenStatus) return cancel(plan, id, doneWhenStatus, sending)
     // The search for the shipment has read it already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
     const reply = await service.send(toService, notIdempotent ? { ...sending, alone: true } : sending)
-    return verified(action, succeeded(reply), id)
+    return verified(action, succeeded(plan, reply), id)
   }
 
   /**
    * Cancels a shipment, and believes it when a read shows it as canceled or finds nothing. A refusal is a success, too, if
    * the shipment is canceled already.
    */
-  async function cancel({ found, toService }: Plan, id: string, canceled: string, sending: Sending): Promise<unknown> {
+  async function cancel(plan: Plan, id: string, canceled: string, sending: Sending): Promise<unknown> {
+    const { found, toService } = plan
     const reply = await service.send(toService, sending)
     const isDone = isSuccess(reply.status)
-    if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusal(reply)
+    if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
     const said = isDone ? cancellationOf(reply, id, canceled) : undefined
 
     const now = await service.send(readOf(toService), sending)
     if (NOT_FOUND.has(now.status)) {
       // The cross-reference knows that it existed, so what is gone now is canceled.
       if (isDone || (found.isShipment && NOT_FOUND.has(reply.status))) return said
-      throw refusal(reply)
+      throw refusalOf(plan, reply)
     }
     if (isDone) {
-      const { body } = shipmentWithId(succeeded(now), id)
+      const { body } = shipmentWithId(succeeded(plan, now), id)
       if (body['status'] !== canceled) throw notCanceled()
       return said ?? body
     }
     const shipment = shipmentIfRead(now, id)
-    if (shipment?.body['status'] !== canceled) throw refusal(reply)
+    if (shipment?.body['status'] !== canceled) throw refusalOf(plan, reply)
     return shipment.body
   }
 }
 
-function succeeded(reply: UpstreamReply): UpstreamReply {
-  if (!isSuccess(reply.status)) throw refusal(reply)
+/** Returns the error of the service's refusal, with the fields that the caller knows. */
+export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
+
+function succeeded(plan: Plan, reply: UpstreamReply): UpstreamReply {
+  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
   return reply
 }
 

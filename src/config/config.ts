@@ -5,6 +5,7 @@ import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
 import {
+  allowedHosts,
   basePaths,
   day,
   duration,
@@ -53,9 +54,12 @@ const schema = z.object({
   TLS_MIN_VERSION: z.enum(['1.0', '1.1', '1.2', '1.3'], 'must be 1.0, 1.1, 1.2 or 1.3').default('1.2'),
   WORKERS: wholeNumber(1, 256).prefault('1'),
   MAX_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('10000'),
-  SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('1024'),
+  SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('256'),
   SOURCE_CALLS_PER_SECOND: wholeNumber(1, 1_000_000).optional(),
   MAX_IN_FLIGHT: wholeNumber(1, 1_000_000).prefault('1024'),
+  SOURCE_IN_FLIGHT: wholeNumber(1, 1_000_000).optional(),
+  BODIES_LIMIT_BYTES: wholeNumber(1, 1_099_511_627_776).prefault('67108864'),
+  ALLOWED_HOSTS: allowedHosts.optional(),
   SHUTDOWN_GRACE_MS: milliseconds.prefault('30000'),
   LOG_LEVEL: z
     .enum(

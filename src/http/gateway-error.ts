@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
 import { StoreDown } from '../store/store.ts'
@@ -10,12 +10,11 @@ export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof NoReply) return noReplyError(thrown)
   if (thrown instanceof StoreDown) {
-    return new GatewayError('store-down', 'The gateway cannot reach its store. Try again in a few seconds.', {
-      cause: thrown,
-      headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) },
-    })
+    return gatewayError(
+      'store-down',
+      {},
+      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
+    )
   }
-  return new GatewayError('gateway-failed', 'The gateway failed. Give the X-Request-Id to its operator.', {
-    cause: thrown,
-  })
+  return gatewayError('gateway-failed', {}, { cause: thrown })
 }

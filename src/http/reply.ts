@@ -1,15 +1,10 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../answer.ts'
 import type { Env } from './env.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 export const TEXT_TYPE = 'text/plain; charset=utf-8'
-
-/**
- * What a handler returns to Hono once its answer is written; nothing reads it. Not a real `Response`: the first one makes
- * Node load its `fetch`, which takes 20 ms of the start and 16 MB (docs/decisions/0014).
- */
-export const WRITTEN = Object.freeze({}) as Response
 
 /** Writes an answer; its own headers win over `more`. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
@@ -22,10 +17,12 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
       ...headers,
     })
     .end(body)
-  return WRITTEN
+  return RESPONSE_ALREADY_SENT
 }
 
-/** Writes JSON for people to read. */
-export function replyReadably(c: Context<Env>, body: object): Response {
-  return reply(c, { status: 200, headers: {}, body: `${JSON.stringify(body, null, 2)}\n` })
+/** Writes JSON for people to read. It may be long, and its reader slow. */
+export function replyReadably(c: Context<Env>, value: object): Response {
+  const body = `${JSON.stringify(value, null, 2)}\n`
+  c.get('call').share.holdAnswer(Buffer.byteLength(body))
+  return reply(c, { status: 200, headers: {}, body })
 }

@@ -74,7 +74,7 @@ export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
   }
 }
 
-const ID_LIMIT_CHARACTERS = 64
+const ID_LIMIT_CHARACTERS = 128
 const PLAIN = /^[\x20-\x7e]*$/
 
 /** Returns an id that a caller chose, bounded, and without anything that a terminal obeys. */

@@ -51,7 +51,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('not-json'), ...common }),
   /** Carried out; the answer's body is this text, whatever it is. */
   z.strictObject({ kind: z.literal('body'), ...common, body: z.string() }),
-  /** Carried out; every string of the answer but its ids has control characters and half a character at its end. */
+  /** Carried out; every text of the answer, but no id, status or type, ends in control characters and half a character. */
   z.strictObject({ kind: z.literal('strange-strings'), ...common }),
   /** Carried out; the answer has one more member, nested so many levels deep. */
   z.strictObject({ kind: z.literal('deep'), ...common, levels: z.int().positive().max(1_000_000) }),

@@ -123,8 +123,11 @@ function withField(text: string, name: string, value: string): string {
 /** A line end, an escape sequence, an override of the direction, a NUL and half a character. */
 const STRANGE = '\r\n\x1b[31m\u2028\u202e\0\ud83d'
 
+/** Members whose values are compared, not shown. */
+const COMPARED: ReadonlySet<string> = new Set(['id', 'shipment_id', 'quote_id', 'status', 'type', 'transport_type'])
+
 function strange(name: string, value: unknown): unknown {
-  return typeof value === 'string' && !/^(shipment_|quote_)?id$/.test(name) ? value + STRANGE : value
+  return typeof value === 'string' && !COMPARED.has(name) ? value + STRANGE : value
 }
 
 function nested(levels: number): string {

@@ -1,4 +1,5 @@
-import { CHALLENGE, GatewayError } from '../errors.ts'
+import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
+import { serviceWords } from '../messages.ts'
 import { serviceMessage } from './error-message.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
@@ -126,48 +127,38 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
   }
 }
 
-const unreadable = () =>
-  new GatewayError('login-failed', 'The service gave no token that can be read. Try again later.', { status: 502 })
+const unreadable = () => gatewayError('login-failed/unreadable', {}, { status: 502 })
 
 /** RFC 6749, 5.2: 400 and 401 are about the credential; everything else about the endpoint. */
 const REFUSALS = new Set([400, 401, 403])
 
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
   const found = status < 500 ? serviceMessage(body) : undefined
-  const words = found === undefined || repeatsCredential(basic)(found) ? undefined : found
-  const said = words === undefined ? '' : ` The service says: ${words}`
+  const words = serviceWords(found === undefined || repeatsCredential(basic)(found) ? undefined : found)
   if (REFUSALS.has(status)) {
-    return new GatewayError(
+    return gatewayError(
       'login-refused',
-      `The service gives no token for the credential; check the Client ID and the Client Secret.${said}`,
+      { words },
       { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
     )
   }
-  return new GatewayError('login-failed', `The service gives no token now; try again later.${said}`, {
-    status: status === 503 || status === 429 ? 503 : 502,
-    serviceStatus: status,
-    headers: { 'Retry-After': timeAsked(headers) ?? '5' },
-  })
+  return gatewayError(
+    'login-failed',
+    { words },
+    {
+      status: status === 503 || status === 429 ? 503 : 502,
+      serviceStatus: status,
+      headers: { 'Retry-After': timeAsked(headers) ?? '5' },
+    },
+  )
 }
 
 /** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */
 function silent(cause: NoReply): GatewayError {
-  return cause.silence === 'late'
-    ? late(cause)
-    : new GatewayError(
-        'login-failed',
-        'The service cannot be reached for a token; nothing was sent. Try again later.',
-        {
-          cause,
-        },
-      )
+  return cause.silence === 'late' ? late(cause) : gatewayError('login-failed/unreachable', {}, { cause })
 }
 
-const late = (cause?: NoReply) =>
-  new GatewayError('login-failed', 'The service gave no token in time; nothing was sent. Try again later.', {
-    status: 504,
-    cause,
-  })
+const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })
 
 /** Waits for a fetch that others wait for too, but no longer than this call has. */
 async function before<T>(deadline: number, work: Promise<T>): Promise<T> {

@@ -74,6 +74,7 @@ const standIn: readonly StandIn[] = [
   ['announces more than it sends', on('wrong-length'), unknown(1)],
   ['announces less than it sends', { kind: 'wrong-length', by: -10, on: ON_CREATION }, unknown(1)],
   ['compresses the reply', on('gzip'), booked],
+  ['deflates the reply without its wrapper', on('raw-deflate'), booked],
   ['sends a bomb', { kind: 'gzip', megabytes: 64, on: ON_CREATION }, unknown(1)],
   ['sends a reply without end', { kind: 'huge', megabytes: 16, on: ON_CREATION }, unknown(1)],
   ['says 100 Continue twice', on('continue-twice'), unknown(1)],

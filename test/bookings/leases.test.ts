@@ -10,6 +10,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
+import { COMPILED_ONCE } from '../command.ts'
 import { openHouse } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { newClaim } from '../store/samples.ts'
@@ -23,6 +24,7 @@ const LONG_MS = 60_000
 /** A gateway in a process of its own; the test ends it. */
 async function startProcess(storeUrl: string, sandbox: Sandbox): Promise<{ url: string; child: ChildProcess }> {
   const env = {
+    ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
     HOST: '127.0.0.1',
     PORT: '0',

@@ -101,6 +101,27 @@ test.each([
   expect((await quote(house, owner)).status).toBe(200)
 })
 
+test("retries of strangers' calls are not taken from the owner's", async () => {
+  let ownerFails = false
+  const service = await openService(
+    (incoming, outgoing) => {
+      incoming.resume()
+      const isOwner = incoming.headers.authorization === OWNER
+      if (!isOwner || ownerFails) {
+        ownerFails = false
+        return void outgoing.writeHead(502).end()
+      }
+      return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
+    },
+    { acceptsAll: false },
+  )
+  const house = await openHouse({ serviceUrl: service.url })
+  expect((await quote(house, owner)).status).toBe(200)
+  await atOnce(40, (i) => quote(house, stranger(i)))
+  ownerFails = true
+  expect((await quote(house, owner)).status).toBe(200)
+})
+
 test('where no credential has been accepted, failures open the circuit, whoever calls', async () => {
   const { house, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
   await atOnce(30, (i) => quote(house, stranger(i)))
@@ -138,7 +159,9 @@ test('calls that wait with one wrong credential are refused together', async () 
 test('a few wait, and the others are told to come back', async () => {
   const { treat, refuse: refuseHeld } = holding()
   // Of sixteen calls at once, eight may wait, and four of one source.
-  const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16' } })
+  const { house } = await openWary(treat, {
+    env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
+  })
   const told: Awaited<ReturnType<typeof quote>>[] = []
   const calls = atOnce(8, async (i) => told.push(await quote(house, { ...stranger(i), ...from('198.51.100.1') })))
   while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
@@ -195,6 +218,10 @@ test('refused credentials of eight kilobytes each leave nothing behind', async (
   await flood('hot')
   // Kept, they would take three times as much, or more.
   expect(heapMegabytes() - before).toBeLessThan(5)
+  // Nor do they displace those that the service has accepted.
+  const known = { authorization: basic() }
+  expect((await book(house, 'R-1', known)).status).toBe(200)
+  expect(house.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
 }, 60_000)
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
@@ -207,8 +234,8 @@ test('only the line of a refused credential says where it came from, and as whom
   await quote(house, owner)
   const lines = house.lines().filter(({ msg }) => msg === 'call')
   expect(lines.map(({ source, client, status }) => [status, source, client])).toEqual([
-    [401, '198.51.100.7', 'acme?]0;owned??x'],
-    [401, '198.51.100.8', '?'.repeat(64)],
+    [401, '198.51.100.7', 'acme\\u001b]0;owned\\u0007\\u000ax'],
+    [401, '198.51.100.8', 'ä'.repeat(128)],
     [401, '198.51.100.9', 'beta'],
     [401, '198.51.100.10', undefined],
     [200, undefined, undefined],

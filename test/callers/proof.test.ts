@@ -237,6 +237,24 @@ describe('a passed-through call', () => {
     expect((await quote(house, STRANGER)).status).toBe(401)
   })
 
+  test.each([
+    ['GET', '/v2/open', 3],
+    ['OPTIONS', '/v2/shipments/x', 3],
+    ['GET', '/v2/shipments/x', 2],
+    ['POST', '/oauth2/token', 2],
+  ])('has a connection of its own until an answer to a credential comes back: %s %s', async (method, path, count) => {
+    const service = await openService(
+      (incoming, outgoing) => void incoming.resume().on('end', () => outgoing.end('{}')),
+    )
+    const house = await openHouse({ serviceUrl: service.url })
+    for (let i = 0; i < 3; i += 1) {
+      const answer = await fetch(house.url + path, { method, headers: { authorization: 'Bearer abc' } })
+      expect(answer.status).toBe(200)
+      await answer.text()
+    }
+    expect(new Set(service.requests.map(({ socket }) => socket)).size).toBe(count)
+  })
+
   test('of a new credential sends no stream before the credential is accepted', async () => {
     const house = await openUnproven()
     const big = 'x'.repeat(200_000)

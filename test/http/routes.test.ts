@@ -20,7 +20,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Sends one request whose target and headers stay as they are. */
 function request(house: Pick<House, 'url'>, target: string, method = 'GET', headers = '') {
-  return send(house, `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+  return send(house, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}\r\n`)
 }
 
 describe('a legacy path', () => {
@@ -359,7 +359,7 @@ describe("the gateway's own pages", () => {
 describe('above MAX_IN_FLIGHT', () => {
   test('calls are 503 at once, in the shape of their path, and those under way go on', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '2' }, serviceUrl: service.url })
+    const house = await openHouse({ env: { MAX_IN_FLIGHT: '2', SOURCE_IN_FLIGHT: '2' }, serviceUrl: service.url })
     const underWay = [1, 2].map(() => post(house, '/getShippingQuote.php', quoteExample))
     await service.arrived(2)
 
@@ -389,7 +389,10 @@ describe('above MAX_IN_FLIGHT', () => {
 
   test('ERROR_STATUS=ok says so with 200', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '1', ERROR_STATUS: 'ok' }, serviceUrl: service.url })
+    const house = await openHouse({
+      env: { MAX_IN_FLIGHT: '1', SOURCE_IN_FLIGHT: '1', ERROR_STATUS: 'ok' },
+      serviceUrl: service.url,
+    })
     const underWay = post(house, '/v2/quote', {})
     await service.arrived(1)
     const refused = await post(house, '/createShipment.php', bookingExample)

@@ -33,14 +33,14 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s under load: not ready, what is under way is finished, exit 0',
   async (signal) => {
     const service = await openHoldingService()
-    const gateway = await serve(service.url)
+    const gateway = await serve(service.url, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET })
     // Whoever has begun to speak keeps the connection, and learns over it how things stand.
     const asking = await dial(gateway)
-    asking.write('GET /readyz HTTP/1.1\r\nHost: x\r\n')
+    asking.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n')
     const booking = await dial(gateway)
-    booking.write('POST /createShipment.php HTTP/1.1\r\nHost: x\r\n')
+    booking.write('POST /createShipment.php HTTP/1.1\r\nHost: localhost\r\n')
     const passing = await dial(gateway)
-    passing.write('GET /v2/shipments/x HTTP/1.1\r\nHost: x\r\n\r\n')
+    passing.write('GET /v2/shipments/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
     expect((await get(gateway, '/readyz')).status).toBe(200)
     const underWay = Array.from({ length: 20 }, () => quote(gateway))
     await service.arrived(21)
@@ -77,7 +77,7 @@ test('an idle gateway stops at once, and closes connections that nobody uses', a
   const service = await openHoldingService()
   const gateway = await serve(service.url)
   const idle = await dial(gateway)
-  idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  idle.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await idle.until(/alive/)
   gateway.signal('SIGTERM')
   expect((await gateway.ended).code).toBe(0)

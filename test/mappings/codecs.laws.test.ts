@@ -118,19 +118,18 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
   })
 
   test('writes what it read so that reading it again changes nothing', () => {
-    let read = 0
+    const isRead = (before: string) => {
+      const first = z.safeDecode(schema, before)
+      if (!first.success) return false
+      const written = z.encode(schema, first.data)
+      if (written !== '') expect(z.encode(schema, z.decode(schema, written))).toBe(written)
+      return true
+    }
+    expect(READABLE.filter(isRead)).not.toEqual([])
     expectLaw(
-      fc.property(anyField, (before) => {
-        const first = z.safeDecode(schema, before)
-        if (!first.success) return
-        read += 1
-        const written = z.encode(schema, first.data)
-        if (written === '') return
-        expect(z.encode(schema, z.decode(schema, written))).toBe(written)
-      }),
+      fc.property(anyField, (before) => void isRead(before)),
       runs(200, 1_000),
     )
-    expect(read).toBeGreaterThan(0)
   })
 
   test('takes linear time on long input', () => {
