@@ -111,7 +111,7 @@ test.each(Object.keys(MODES) as (keyof typeof MODES)[])(
     process.env['STRANGERS_REPORT'] &&
       writeFileSync(
         process.env['STRANGERS_REPORT'],
-        `${JSON.stringify({ mode, quiet: quiet.length, quietP99: p99(quiet), answers: answers.length, p99: p99(answers), p99New: p99((await Promise.all(newcomers)).flat()), statuses, before, after })}\n`,
+        `${JSON.stringify({ mode, quiet: quiet.length, quietP99: p99(quiet), answers: answers.length, p99: p99(answers), p99New: p99((await Promise.all(newcomers)).flat()), statuses, newMs: (await Promise.all(newcomers)).map((all) => all.slice(0, 6).map(({ ms }) => Math.round(ms))), oldMs: (await Promise.all(calling)).map((all) => all.slice(0, 12).map(({ ms }) => Math.round(ms))), before, after })}\n`,
         { flag: 'a' },
       )
 
