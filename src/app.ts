@@ -1,7 +1,8 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
-import { dryRun, dryRunReply } from './calls/dry-run.ts'
+import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
+import { dryRunReply } from './calls/dry-run-reply.ts'
 import { passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { GatewayError } from './errors.ts'
@@ -21,7 +22,7 @@ import { openApi } from './pages/open-api.ts'
 import type { ShortcutDeps } from './shortcut.ts'
 
 /** What the house is built from. */
-export interface AppDeps extends ShortcutDeps {
+export interface AppDeps extends ShortcutDeps, DryRunDeps {
   readonly config: Config
 }
 

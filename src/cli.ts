@@ -1,100 +1,109 @@
-import { parseArgs } from 'node:util'
-import { isConfigurationErrors } from './config/errors.ts'
-import { EXIT_CONFIG, EXIT_USAGE } from './exit-codes.ts'
-import { StoreTooNew } from './store/store.ts'
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
+import { readOperands } from './commands/arguments.ts'
+import { reportFailure, UsageError } from './commands/failures.ts'
+import { suggestion } from './commands/nearest.ts'
+import { endWhenOutputCloses, print } from './commands/output.ts'
 
-/** A command gets its words and gives the exit code; it is loaded when it is called. */
-type Command = (words: readonly string[]) => Promise<number>
+/** Runs a command with the arguments after its name; returns the exit code. */
+type Command = (args: readonly string[]) => Promise<number>
 
-interface Named {
+interface CommandEntry {
   readonly about: string
-  /** Whether it takes no words, so that any is a mistake. */
-  readonly alone?: true
+  /**
+   * True where the command takes arguments.
+   * @default false
+   */
+  readonly takesArguments?: true
   readonly load: () => Promise<Command>
 }
 
-const commands: Readonly<Record<string, Named>> = {
+const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
     about: 'Runs the gateway; the environment configures it.',
-    alone: true,
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   check: {
     about: 'Checks the configuration and the mappings without starting.',
-    alone: true,
     load: async () => (await import('./commands/check.ts')).check,
   },
   translate: {
     about: 'Explains the translation of a version-1 request: translate <action> [file] [--json]',
+    takesArguments: true,
     load: async () => (await import('./commands/translate.ts')).translate,
   },
   xref: {
     about: 'Shows, imports and exports the cross-reference: xref get|import|export',
+    takesArguments: true,
     load: async () => (await import('./commands/xref.ts')).xref,
   },
   bookings: {
-    about: 'Lists, shows and settles bookings: bookings list|show|settle',
+    about: 'Lists, shows, settles and reopens bookings: bookings list|show|settle|reopen',
+    takesArguments: true,
     load: async () => (await import('./commands/bookings.ts')).bookings,
   },
   tenants: {
     about: 'Hashes secrets, and checks and lists the tenants file: tenants hash|check|list',
+    takesArguments: true,
     load: async () => (await import('./commands/tenants.ts')).tenants,
   },
   auth: {
     about: 'Tries both ways to authenticate at the service, for every tenant: auth rehearse',
+    takesArguments: true,
     load: async () => (await import('./commands/auth.ts')).auth,
   },
   healthcheck: {
-    about: 'Asks the running gateway whether it lives, for containers.',
-    alone: true,
+    about: 'Checks that the running gateway answers, for containers.',
     load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
   },
   demo: {
-    about: 'Runs the gateway before a stand-in of the service, to try it out.',
-    alone: true,
+    about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
     load: async () => (await import('./commands/demo.ts')).demo,
   },
 }
 
-/** Runs the command that the words name; without one, the gateway. */
-export async function run(words: readonly string[]): Promise<number> {
-  const [name = 'serve', ...rest] = words
+const usage: readonly string[] = [
+  'Usage: transload [command]',
+  '',
+  ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`),
+  '',
+  '  --help       Prints this.',
+  '  --version    Prints the version of the program.',
+]
+
+/** Runs the command that the arguments name, `serve` without any; returns the exit code. */
+export async function run(args: readonly string[]): Promise<number> {
+  endWhenOutputCloses()
+  try {
+    return await dispatch(args)
+  } catch (error) {
+    return reportFailure(error)
+  }
+}
+
+async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<number> {
   if (name === 'help' || name === '--help' || name === '-h') {
-    process.stdout.write(usage())
+    print(...usage)
+    return 0
+  }
+  if (name === '--version' || name === '-v') {
+    print(`transload ${version()}`)
     return 0
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
-    process.stderr.write(`transload: there is no command ${name}\n\n${usage()}`)
-    return EXIT_USAGE
+    const [kind, known] = name.startsWith('-')
+      ? (['option', ['--help', '--version']] as const)
+      : (['command', Object.keys(commands)] as const)
+    throw new UsageError(`unknown ${kind} ${name}${suggestion(name, known)}`, usage)
   }
-  // Whoever reads the output may have seen enough: `transload xref export | head`.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
-  })
-  try {
-    if (command.alone) parseArgs({ args: rest })
-    return await (await command.load())(rest)
-  } catch (error) {
-    if (isConfigurationErrors(error)) {
-      process.stderr.write(`transload: ${error.mistakes.length} to mend before it can start\n`)
-      for (const mistake of error.mistakes) process.stderr.write(`  ${mistake}\n`)
-      return EXIT_CONFIG
-    }
-    if (error instanceof StoreTooNew) {
-      process.stderr.write(`transload: ${error.message}\n`)
-      return EXIT_CONFIG
-    }
-    if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-      process.stderr.write(`transload: ${error.message}\n`)
-      return EXIT_USAGE
-    }
-    throw error
-  }
+  if (!command.takesArguments) readOperands(name, args, { usage: [], options: {}, operands: [] })
+  return (await command.load())(args)
 }
 
-function usage(): string {
-  const lines = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
-  return `Usage: transload [command]\n\n${lines.join('\n')}\n`
+/** Returns the version of the package that this file belongs to, compiled or not. */
+function version(): string {
+  const path = findPackageJSON('..', import.meta.url)
+  const content: { readonly version?: string } = path === undefined ? {} : JSON.parse(readFileSync(path, 'utf8'))
+  return content.version ?? 'unknown'
 }

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { rootCertificates } from 'node:tls'
 import type { AppDeps } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
@@ -7,19 +5,19 @@ import { keepLeases, newInstance } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
-import { createPerform } from './calls/send.ts'
+import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
+import { translationSettings } from './config/translation-settings.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
 import type { TlsFiles } from './http/tls.ts'
 import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
-import type { Settings } from './mapping/settings.ts'
 import { compileNetworks } from './networks.ts'
 import { createCallLog, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
-import { createUpstream, type UpstreamTls } from './service/upstream.ts'
 import { createShortcut } from './shortcut.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
@@ -51,16 +49,6 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** The part of the configuration that translations depend on. */
-export function settingsOf(config: Config): Settings {
-  return {
-    transport_type: config.DEFAULT_TRANSPORT_TYPE,
-    vehicle_type: config.DEFAULT_VEHICLE_TYPE,
-    send_quote_id: config.SEND_QUOTE_ID,
-    shipment_number: config.SHIPMENT_NUMBER,
-  }
-}
-
 /** The age of facts is looked at on every use; this only makes room. */
 const FORGET_EVERY_MS = 3_600_000
 
@@ -77,13 +65,9 @@ export async function openGateway(
     turns = createKeyedMutex(),
   }: GatewayParts,
 ): Promise<Gateway> {
-  const upstream = createUpstream({
-    connections: config.UPSTREAM_CONNECTIONS,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    tls: upstreamTls(config),
-  })
+  const upstream = openUpstream(config)
   const service = createService(config, upstream)
-  const settings = settingsOf(config)
+  const settings = translationSettings(config)
   const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
   const xref = createXref(store, config.QUOTE_MEMORY, now)
   const instance = newInstance()
@@ -121,7 +105,7 @@ export async function openGateway(
     credentials,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    perform: createPerform(service, turns),
+    send: createSendPlan(service, turns),
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
@@ -180,12 +164,4 @@ function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
   if (version === '1.0' || version === '1.1')
     log.warn(`TLS ${version} is spoken to whoever asks for it; it protects nothing`)
   return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
-}
-
-function upstreamTls({ V2_CA_FILE: ca, V2_CERT_FILE: cert, V2_KEY_FILE: key }: Config): UpstreamTls {
-  return {
-    ...(ca !== undefined && { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
-  }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type LegacyDeps, legacy } from './calls/legacy.ts'
+import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import {
@@ -22,7 +22,7 @@ import type { CallLog } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 
 /** What the shortcut needs besides what the calls themselves do. */
-export interface ShortcutDeps extends LegacyDeps, PassThroughDeps {
+export interface ShortcutDeps extends LegacyCallDeps, PassThroughDeps {
   readonly config: PassThroughDeps['config'] & Pick<Config, 'ERROR_STATUS' | 'SUNSET' | 'MIGRATION_GUIDE_URL'>
   readonly route: Router
   /** Throws where a source address asks too often. */
@@ -61,7 +61,7 @@ export function createShortcut(deps: ShortcutDeps): Required<Application>['short
     const call = beginCall(incoming, `/legacy${endpoint.path}`)
     try {
       admit(incoming, unwelcome)
-      const answer = await legacy(incoming, endpoint, call, deps)
+      const answer = await legacyCall(incoming, endpoint, call, deps)
       begin(outgoing, answer, call, retired)
       // Together with the other answers of this turn of the event loop: most of what a write costs is waking whoever sleeps
       // at the other end (docs/decisions/0013).

@@ -187,13 +187,9 @@ const isMapping = (path: string) => inside(path, 'src/mapping/')
 const isDeclaration = (path: string) => inside(path, 'mappings/')
 const isSandbox = (path: string) => inside(path, SANDBOX)
 
-const OUTWARD_IMPORTS: Exceptions = {
-  'src/observe/metrics.ts imports src/workers/metrics.ts': 'the shape of the metrics belongs to observe',
-}
+const OUTWARD_IMPORTS: Exceptions = {}
 
-const MUTUAL_IMPORTS: Exceptions = {
-  'src/observe/ and src/workers/ import each other': 'the shape of the metrics is in workers',
-}
+const MUTUAL_IMPORTS: Exceptions = {}
 
 const rules: readonly Rule[] = [
   {

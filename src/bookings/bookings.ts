@@ -1,43 +1,50 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Caller } from '../callers/credentials.ts'
-import { GatewayError } from '../errors.ts'
 import type { Answer } from '../http/answers.ts'
 import type { Claim, Claims, NewClaim } from '../store/store.ts'
-import type { Keepsake } from '../xref/xref.ts'
+import type { XrefRecord } from '../xref/xref.ts'
+import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { createCredentialHash } from './credential-hash.ts'
 import type { BookingRecord } from './record.ts'
 
-/** A booking that is about to be made, and what tells it from others. */
+/** A booking to be sent, and what tells it from others. */
 export interface Booking {
-  readonly caller: Caller
+  readonly tenant: string
+  /** Tells this credential of the tenant from its others; the store gets only a slow hash of it. */
+  readonly credential: string
   readonly reference: string
   readonly vin: string
   /** The caller's `Idempotency-Key`, used instead of the reference. */
   readonly idempotencyKey: string | undefined
   /** The documented fields as they were read: the same body means the same fields, not the same bytes. */
   readonly fields: readonly (readonly [name: string, value: string])[]
-  /** When the caller's patience ends, in milliseconds of `performance.now()`. */
+  /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
 }
 
 /** A booking that the service has made. */
 export interface Made {
   readonly answer: Answer
-  /** What makes its numbers resolve. */
-  readonly keepsake: Keepsake
+  /** Makes the numbers of the shipment resolve. */
+  readonly record: XrefRecord
+}
+
+/** A booking that is made, by this call or by an earlier one. */
+export interface Booked {
+  readonly answer: Answer
+  /**
+   * A shipment that a call with another credential of the tenant booked: this caller gets the answer only if the service
+   * lets it read the shipment.
+   */
+  readonly requiresReadOf?: string
 }
 
 /** Sends bookings once. */
 export interface Bookings {
   /**
-   * Claims the booking durably, makes it, records it and only then answers; or answers as the one that did.
-   * `make` is called at most once, and runs to its end whatever becomes of the caller.
+   * Claims the booking durably, sends it and records it, in this order; or takes the answer of the call that did.
+   * `send` is called at most once, and runs to its end even if the caller hangs up.
    */
-  readonly once: (
-    booking: Booking,
-    make: () => Promise<Made>,
-    mayRead: (shipment: string) => Promise<void>,
-  ) => Promise<Answer>
+  readonly once: (booking: Booking, send: () => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
   /** Begins no more bookings; resolves when none is under way in this gateway. */
@@ -57,25 +64,24 @@ export interface BookingsDeps {
 
 /** How often a call that waits for another gateway's booking looks whether it is done. */
 const LOOK_AGAIN_MS = 200
-const RETRY_AFTER_SECONDS = 5
 const HANDLE_BYTES = 6
 
 /** Makes the keeper of the rule that a booking happens once. */
 export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs, now }: BookingsDeps): Bookings {
   /** Every call that books or waits, whether or not its caller is still there. */
-  const calls = new Set<Promise<Answer>>()
+  const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
   const senders = new Map<string, Promise<void>>()
   const hashCredential = createCredentialHash()
   let draining = false
 
-  const answer: Bookings['once'] = async (booking, make, mayRead) => {
+  const once: Bookings['once'] = async (booking, send) => {
     const wanted = await newClaim(booking)
     for (;;) {
       await holdLease()
       if (draining) throw shuttingDown()
       const { won, claim } = await take(wanted)
-      if (won) return await announced(claim, send(claim, make))
+      if (won) return await announced(claim, sendClaimed(claim, send))
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
@@ -84,8 +90,10 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           await waitFor(claim, booking.deadline)
           break
         case 'booked':
-          if (claim.credential !== wanted.credential) await mayRead(claim.shipment)
-          return replay(claim)
+          return {
+            answer: replay(claim),
+            ...(claim.credential !== wanted.credential && { requiresReadOf: claim.shipment }),
+          }
         case 'unknown':
           throw outcomeUnknown(claim.handle)
         case 'refused':
@@ -98,18 +106,19 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     }
   }
 
-  async function newClaim({ caller, reference, vin, idempotencyKey, fields }: Booking): Promise<NewClaim> {
+  async function newClaim(booking: Booking): Promise<NewClaim> {
+    const { tenant, reference, vin, idempotencyKey, fields } = booking
     const body = digest(fields)
     const byBody = reference === '' && idempotencyKey === undefined
     const key =
       idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference, vin]
     return {
-      tenant: caller.tenant,
+      tenant,
       key: digest(key),
       handle: `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`,
       body,
       instance,
-      credential: await hashCredential(caller),
+      credential: await hashCredential(booking),
       reference,
       vin,
       expires: byBody ? now() + dedupeWindowMs : 0,
@@ -128,10 +137,10 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   }
 
   /** Sends a claimed booking; whatever happens, the claim says afterwards what is known of it. */
-  async function send(claim: Claim, make: () => Promise<Made>): Promise<Answer> {
+  async function sendClaimed(claim: Claim, send: () => Promise<Made>): Promise<Booked> {
     let made: Made
     try {
-      made = await make()
+      made = await send()
     } catch (error) {
       const outcome = await record.failed(claim, error)
       throw outcome === 'unknown' ? outcomeUnknown(claim.handle, error) : error
@@ -141,11 +150,11 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     } catch (error) {
       throw outcomeUnknown(claim.handle, error)
     }
-    return made.answer
+    return { answer: made.answer }
   }
 
   /** Lets the other calls of this gateway wait for the one that sends. */
-  async function announced(claim: Claim, sent: Promise<Answer>): Promise<Answer> {
+  async function announced(claim: Claim, sent: Promise<Booked>): Promise<Booked> {
     const id = idOf(claim)
     const over = sent.then(
       () => undefined,
@@ -169,8 +178,8 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   }
 
   return {
-    once: (booking, make, mayRead) => {
-      const call = answer(booking, make, mayRead).finally(() => calls.delete(call))
+    once: (booking, send) => {
+      const call = once(booking, send).finally(() => calls.delete(call))
       calls.add(call)
       return call
     },
@@ -191,36 +200,6 @@ const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
 /** Whether the key is taken by a booking that is known to be, or to become, one. */
 const holds = ({ state }: Claim) => state === 'sending' || state === 'booked'
-
-/** The stored answer of a booking, marked as one that was given before. */
-function replay(claim: Claim): Answer {
-  // What stands there was written by the record of bookings, or by an operator's settlement in the same form.
-  const answer = JSON.parse(claim.reply) as Answer
-  return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } }
-}
-
-function underWayStill({ handle }: Claim): GatewayError {
-  const message = `The same booking (${handle}) is under way. Try again in a few seconds.`
-  return new GatewayError('booking-under-way', message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } })
-}
-
-function otherBooking({ state, handle }: Claim): GatewayError {
-  const message =
-    state === 'sending'
-      ? `A different booking with this reference (${handle}) is under way. Use another reference.`
-      : `This reference is already booked with other details (${handle}). Use /updateShipment.php to change the shipment.`
-  return new GatewayError('booking-conflict', message)
-}
-
-function shuttingDown(): GatewayError {
-  const message = 'The gateway is shutting down, and this booking was not sent. Send it again.'
-  return new GatewayError('draining', message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } })
-}
-
-function outcomeUnknown(handle: string, cause?: unknown): GatewayError {
-  const message = `The outcome of this booking is not known, and it is not sent again. Give ${handle} to the operator of the gateway, who can settle it.`
-  return new GatewayError('outcome-unknown', message, { cause })
-}
 
 function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url')

@@ -1,13 +1,17 @@
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../callers/credentials.ts'
 
 const CREDENTIALS_KEPT = 10_000
 const HASH_BYTES = 32
 
-/** Makes a hash of credentials that is slow to reverse, for it is stored; each credential costs that time once. */
-export function createCredentialHash(): (caller: Caller) => Promise<string> {
+interface TenantCredential {
+  readonly tenant: string
+  readonly credential: string
+}
+
+/** Makes a hash of credentials that is slow to reverse, because it is stored; each credential costs that time once. */
+export function createCredentialHash(): (of: TenantCredential) => Promise<string> {
   const slowHash = promisify<string, string, number, Buffer>(scrypt)
   const known = new LRUCache<string, Promise<string>>({ max: CREDENTIALS_KEPT })
   return ({ tenant, credential }) => {

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Answer } from '../http/answers.ts'
-import type { Keepsake } from '../xref/xref.ts'
+import type { XrefRecord } from '../xref/xref.ts'
 
 /** A booking that the service made and the store could not record. */
 export interface Unrecorded {
@@ -9,7 +9,7 @@ export interface Unrecorded {
   readonly booking: string
   readonly tenant: string
   readonly answer: Answer
-  readonly keepsake: Keepsake
+  readonly record: XrefRecord
 }
 
 /** Where a booking's id goes when the store fails at the worst moment; the gateways of one machine may share it. */
@@ -33,7 +33,7 @@ export function openEmergencyLog(path: string): EmergencyLog {
       try {
         mkdirSync(dirname(path), { recursive: true })
         // The line before may have been cut short by the end of a process.
-        appendFileSync(path, `\n${JSON.stringify(entry)}\n`, { flush: true, mode: OWNER_ONLY })
+        appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {
         // The line in the ordinary log is what remains.
       }
@@ -56,12 +56,21 @@ export function openEmergencyLog(path: string): EmergencyLog {
   }
 }
 
-/** A line that was cut short by the end of the process is no entry. */
+/** An entry as it stands in the file. */
+interface Line extends Omit<Unrecorded, 'record'> {
+  /** The record. Gateways of any version share the file, and every version knows it by this name. */
+  readonly keepsake: XrefRecord
+}
+
+function lineOf({ record, ...entry }: Unrecorded): string {
+  return JSON.stringify({ ...entry, keepsake: record } satisfies Line)
+}
+
+/** Returns the entry of a line; none of a line that the end of a process cut short. */
 function entryIn(line: string): Unrecorded[] {
   try {
-    const entry: Partial<Unrecorded> | null = JSON.parse(line)
-    const whole = entry?.booking && entry.tenant && entry.answer && entry.keepsake?.id
-    return whole ? [entry as Unrecorded] : []
+    const { booking, tenant, answer, keepsake: record }: Partial<Line> = JSON.parse(line) ?? {}
+    return booking && tenant && answer && record?.id ? [{ booking, tenant, answer, record }] : []
   } catch {
     return []
   }

@@ -30,7 +30,7 @@ export interface BookingRecord {
 
 export interface BookingRecordDeps {
   readonly claims: Claims
-  readonly xref: Pick<Xref, 'keep'>
+  readonly xref: Pick<Xref, 'write'>
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
@@ -46,29 +46,29 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   const late = new Map<string, () => Promise<unknown>>()
   const unrecorded = new Set<string>()
 
-  async function made(claim: Claim, { answer, keepsake }: Made): Promise<void> {
-    const entry = { booking: claim.handle, tenant: claim.tenant, answer, keepsake }
+  async function made(claim: Claim, { answer, record }: Made): Promise<void> {
+    const entry = { booking: claim.handle, tenant: claim.tenant, answer, record }
     try {
       await recordMade(claim, entry)
     } catch (err) {
       deps.emergencyLog.write(entry)
       late.set(claim.handle, () => recordLate(entry))
       unrecorded.add(claim.handle)
-      log.error({ booking: claim.handle, shipment: keepsake.id, err }, 'a booking was made and could not be recorded')
+      log.error({ booking: claim.handle, shipment: record.id, err }, 'a booking was made and could not be recorded')
       throw err
     }
   }
 
-  async function recordMade(claim: Claim, { tenant, answer, keepsake }: Unrecorded): Promise<void> {
+  async function recordMade(claim: Claim, { tenant, answer, record }: Unrecorded): Promise<void> {
     // The numbers first: once the claim says booked, a retry is told of them and may ask for them.
-    await deps.xref.keep(tenant, keepsake)
+    await deps.xref.write(tenant, record)
     const reply = JSON.stringify(answer)
-    const change = { state: 'booked', instance, at: now(), shipment: keepsake.id, reply, why: 'made' } as const
-    if (!(await record(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
+    const change = { state: 'booked', instance, at: now(), shipment: record.id, reply, why: 'made' } as const
+    if (!(await changeClaim(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
   /** Changes a claim; what is known of it counts more than the guess of others that this gateway is gone. */
-  async function record(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
+  async function changeClaim(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
     const changed = await claims.change(claim, change)
     if (changed || change.state === 'unknown') return changed
     const current = await claims.claimByHandle(claim.handle)
@@ -76,11 +76,11 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   }
 
   async function recordLate(entry: Unrecorded): Promise<void> {
-    const { booking, tenant, keepsake } = entry
+    const { booking, tenant, record } = entry
     const claim = await claims.claimByHandle(booking)
     if (claim?.state === 'sending' || claim?.state === 'unknown') await recordMade(claim, entry)
-    else await deps.xref.keep(tenant, keepsake)
-    const line = { booking, shipment: keepsake.id, was: claim?.state }
+    else await deps.xref.write(tenant, record)
+    const line = { booking, shipment: record.id, was: claim?.state }
     if (claim && claim.state !== 'freed') log.info(line, 'a booking was recorded late')
     else log.error(line, 'a booking was made although its key is free: there may be a second one')
   }
@@ -89,10 +89,10 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     const { state, why } = proofOf(error)
     const change = { state, why, instance, at: now() }
     try {
-      await record(claim, change)
+      await changeClaim(claim, change)
     } catch (err) {
       log.error({ booking: claim.handle, err }, 'the outcome of a booking could not be recorded yet')
-      late.set(claim.handle, () => record(claim, change))
+      late.set(claim.handle, () => changeClaim(claim, change))
     }
     if (state === 'unknown') {
       log.error({ booking: claim.handle, tenant: claim.tenant, why }, 'the outcome of a booking is not known')
@@ -117,7 +117,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     late.set(handle, async () => {
       const claim = await claims.claimByHandle(handle)
       if (claim?.state !== 'sending' && claim?.state !== 'unknown') return
-      await record(claim, { state: 'freed', why: 'never sent', instance, at: now() })
+      await changeClaim(claim, { state: 'freed', why: 'never sent', instance, at: now() })
     })
   }
 

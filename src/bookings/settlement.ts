@@ -1,11 +1,25 @@
 import type { Answer } from '../http/answers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
-import type { Claim, Store } from '../store/store.ts'
+import type { Claim, ClaimState, Store } from '../store/store.ts'
 import { createXref } from '../xref/xref.ts'
 
+/** The shipment that a booking made. */
+export interface BookedShipment {
+  readonly shipment: string
+  readonly number: string | undefined
+}
+
 /** What became of a booking whose outcome was not known. */
-export type Settlement = 'not-booked' | { readonly shipment: string; readonly number: string | undefined }
+export type Settlement = 'not-booked' | BookedShipment
+
+/** What became of an attempt to settle or reopen a booking. */
+export type SettlementResult =
+  | { readonly outcome: 'changed'; readonly claim: Claim }
+  /** The booking is not in a state that allows it, or was changed in the meantime. */
+  | { readonly outcome: 'wrong-state'; readonly state: ClaimState }
+  /** Another booking has the shipment. */
+  | { readonly outcome: 'taken'; readonly by: string }
 
 export interface SettlementDeps {
   readonly store: Store
@@ -16,21 +30,31 @@ export interface SettlementDeps {
   readonly now: () => number
 }
 
-/**
- * Settles an unknown booking, so that the caller's next retry gets the right answer; undefined if it is not unknown,
- * or not any more.
- */
-export async function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<Claim | undefined> {
-  if (claim.state !== 'unknown') return undefined
+/** What the audit trail says of the two settlements. Only what stands there last can be reopened. */
+const SETTLED_AS_BOOKED = 'settled: booked'
+const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
+const REOPENED = 'reopened'
+
+/** An id or a number of the service that may stand in a path and in a header. */
+const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
+
+/** Tells whether a text looks like an id or a number of the service: letters, digits, `.`, `_` and `-`. */
+export const isPlainId = (text: string): boolean => PLAIN.test(text)
+
+/** Settles an unknown booking: the caller's next retry is answered from the settlement. */
+export async function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
+  if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
   const { store, instance, now } = deps
   if (settlement === 'not-booked') {
-    return store.change(claim, { state: 'freed', instance, at: now(), why: 'settled: not booked' })
+    const change = { state: 'freed', instance, at: now(), why: SETTLED_AS_NOT_BOOKED } as const
+    return resultOf(await store.change(claim, change), claim, store)
   }
   const { shipment, number } = settlement
-  // The numbers first: once the claim says booked, a caller may ask for them.
+  const holder = await holderOf(claim, shipment, store)
+  if (holder !== undefined) return { outcome: 'taken', by: holder }
+  // The names come first: once the claim says booked, a caller may ask for them.
   const names = [claim.reference, number ?? ''].filter((name) => name !== '')
-  const xref = createXref(store, 0, now)
-  await xref.keep(claim.tenant, {
+  await createXref(store, 0, now).write(claim.tenant, {
     kind: 'shipment',
     id: shipment,
     names,
@@ -39,14 +63,37 @@ export async function settle(claim: Claim, settlement: Settlement, deps: Settlem
     facts: undefined,
   })
   const reply = JSON.stringify(answerOf(settlement, deps))
-  return store.change(claim, { state: 'booked', instance, at: now(), shipment, reply, why: 'settled: booked' })
+  const change = { state: 'booked', instance, at: now(), shipment, reply, why: SETTLED_AS_BOOKED } as const
+  return resultOf(await store.change(claim, change), claim, store)
 }
 
-/** The answer that the booking would have had. */
-function answerOf(
-  { shipment, number }: Exclude<Settlement, 'not-booked'>,
-  { catalog, settings }: SettlementDeps,
-): Answer {
+/** Takes back a settlement that was wrong: the booking is unknown again. No other booking can be reopened. */
+export async function reopen(
+  claim: Claim,
+  { store, instance, now }: Pick<SettlementDeps, 'store' | 'instance' | 'now'>,
+): Promise<SettlementResult> {
+  const last = (await store.audit(claim.handle)).at(-1)
+  if (last?.why !== SETTLED_AS_BOOKED && last?.why !== SETTLED_AS_NOT_BOOKED) {
+    return { outcome: 'wrong-state', state: claim.state }
+  }
+  const change = { state: 'unknown', instance, at: now(), shipment: '', reply: '', why: REOPENED } as const
+  return resultOf(await store.change(claim, change), claim, store)
+}
+
+async function resultOf(changed: Claim | undefined, before: Claim, store: Store): Promise<SettlementResult> {
+  if (changed) return { outcome: 'changed', claim: changed }
+  const current = await store.claimByHandle(before.handle)
+  return { outcome: 'wrong-state', state: current?.state ?? before.state }
+}
+
+/** Returns the handle of another booking that has this shipment. */
+async function holderOf(claim: Claim, shipment: string, store: Store): Promise<string | undefined> {
+  const holders = await store.claimsOfShipment(claim.tenant, shipment)
+  return holders.find(({ handle, state }) => handle !== claim.handle && state === 'booked')?.handle
+}
+
+/** Returns the answer that the booking would have had. */
+function answerOf({ shipment, number }: BookedShipment, { catalog, settings }: SettlementDeps): Answer {
   const body = { id: shipment, ...(number && { number }) }
   const compiled = [...catalog.actions.values()].find(({ action }) => action.service.notIdempotent)
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}

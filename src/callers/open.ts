@@ -1,5 +1,6 @@
 import { unwatchFile, watchFile } from 'node:fs'
-import { readTenants, TenantsFileErrors } from '../config/tenants-file.ts'
+import { ConfigErrors } from '../config/errors.ts'
+import { readTenants } from '../config/tenants-file.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Credentials, type CredentialsDeps, clientCredentials, fixedCredentials } from './credentials.ts'
 import { tenantCredentials } from './tenants.ts'
@@ -36,9 +37,9 @@ function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
       credentials.replace(tenants)
       deps.log.info({ tenants: tenants.length }, 'the tenants file was read again')
     } catch (error) {
-      const mistakes = error instanceof TenantsFileErrors ? error.mistakes : undefined
+      const errors = error instanceof ConfigErrors ? error.errors : undefined
       deps.log.error(
-        { mistakes, err: mistakes ? undefined : error },
+        { errors, err: errors ? undefined : error },
         'the new tenants file is refused; the old one goes on',
       )
     }

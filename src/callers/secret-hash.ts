@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { parseSecretHash } from '../secret-hash-form.ts'
+import { parseSecretHash } from '../config/secret-hash-form.ts'
 
 /** The cost of a hash: 2^15 rounds of 1 KiB, about a tenth of a second and 32 MiB. */
 const COST_LOG2 = 15

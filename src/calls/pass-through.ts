@@ -10,7 +10,7 @@ import { noReplyError } from '../service/failures.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 
-/** What concerns one connection only (RFC 9110, 7.6.1), or is decided anew on the next one. */
+/** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
 const HOP_BY_HOP = new Set([
   'connection',
   'expect',
@@ -32,7 +32,7 @@ export interface PassThroughDeps {
   readonly upstream: Upstream
 }
 
-/** Hands a version-2 call to the service and the reply back, both as streams, neither parsed nor changed. */
+/** Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. */
 export async function passThrough(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -48,7 +48,7 @@ export async function passThrough(
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
-        // Any method passes; undici's type names the usual ones.
+        // Every method passes; undici's type lists the usual ones.
         method: (incoming.method ?? 'GET') as 'GET',
         path: passage.prefix + incoming.url,
         headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
@@ -70,10 +70,10 @@ export async function passThrough(
   }
 }
 
-/** A body this small is read whole, which costs less than a stream; and it can be sent again with another credential. */
+/** A body up to this size is read whole: that costs less than a stream, and it can be sent again with a new token. */
 const SMALL_BYTES = 64 * 1024
 
-/** One attempt for what can be read only once; else as many as finding the right `Authorization` takes. */
+/** Makes one attempt with a body that can be read only once, and otherwise as many as the credential takes. */
 async function answerOf(
   { authorized, authorization, learn }: Passage,
   body: Buffer | IncomingMessage | null,
@@ -84,7 +84,7 @@ async function answerOf(
     let last: StreamedReply | undefined
     try {
       await authorized(deadline, async (right) => {
-        // An answer that is not the last one is nobody's.
+        // Only the last reply goes to the caller.
         last?.drop()
         last = await attempt(right)
         return { status: last.status, headers: challengesIn(last.lines) }
@@ -116,40 +116,40 @@ function isSmall({ headers }: IncomingMessage): boolean {
   )
 }
 
-/** The header lines of a call that go on to the service; its credential is put there anew. */
+/** Returns the header lines of a call that go to the service, without its credential. */
 function requestLines(lines: readonly string[], requestId: string): string[] {
   const own = namedByConnection(lines)
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] ?? ''
     const key = name.toLowerCase()
-    if (PLAIN_NAME.test(key) && key !== 'authorization' && goesOn(key, own)) kept.push(name, lines[i + 1] ?? '')
+    if (PLAIN_NAME.test(key) && key !== 'authorization' && isPassedOn(key, own)) kept.push(name, lines[i + 1] ?? '')
   }
   kept.push('x-request-id', requestId)
   return kept
 }
 
 /**
- * Other names are left behind, for some servers read them as names that they are not: to many of them `Content_Length` and
- * `Content.Length` are what frames the body, and `X_Forwarded_For` what a proxy vouches for.
+ * Headers with other names are dropped, because some servers take `Content_Length` and `Content.Length` for what frames
+ * the body, and `X_Forwarded_For` for what a proxy vouches for.
  */
 const PLAIN_NAME = /^[a-z\d-]+$/
 
-/** The header lines of a reply that go on to the caller. */
+/** Returns the header lines of a reply that go to the caller. */
 function replyLines(lines: readonly string[], requestId: string): string[] {
   const own = namedByConnection(lines)
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] ?? ''
-    if (goesOn(name.toLowerCase(), own)) kept.push(name, lines[i + 1] ?? '')
+    if (isPassedOn(name.toLowerCase(), own)) kept.push(name, lines[i + 1] ?? '')
   }
   kept.push('X-Request-Id', requestId)
   return kept
 }
 
-const goesOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
+const isPassedOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
 
-/** A header that `Connection` names is for this hop alone, and the request's id is written anew on each. */
+/** Returns the headers that `Connection` names, which concern this hop alone, and the request id, which each hop sets. */
 function namedByConnection(lines: readonly string[]): readonly string[] {
   const names = ['x-request-id']
   for (let i = 0; i < lines.length; i += 2) {

@@ -8,12 +8,12 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import { type Fields, sortFields, spelling } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
 
-/** A version-1 request that has been read. */
+/** A version-1 request, classified. */
 export interface Version1 {
   readonly generation: 1
   readonly compiled: CompiledAction
   readonly fields: Fields
-  /** The value of a documented field; undefined where it was not sent or cannot be used. */
+  /** Returns the value of a documented field; undefined where it was not sent or cannot be used. */
   readonly sent: (field: string) => string | undefined
 }
 
@@ -36,48 +36,48 @@ const VERSION_2_KEYS = new Set([
   'instructions',
 ])
 
-/** Reads a legacy request, once. */
-export async function receive(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
-  const sent =
+/** Reads the flat fields of a legacy request, from its body or its query. */
+export async function readRequest(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
+  const body =
     incoming.method === 'GET' || incoming.method === 'HEAD'
       ? readQuery(queryOf(incoming.url ?? ''))
       : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
-  call.own = textOf(sent, 'ShipmentNumber') ?? ''
-  return sent
+  call.own = textOf(body, 'ShipmentNumber') ?? ''
+  return body
 }
 
-/** Decides what a request asks for. */
+/** Decides the generation of a request, and the action of one that is version 1. */
 export function classify(
-  sent: FlatBody,
+  body: FlatBody,
   endpoint: Endpoint,
   call: Call,
   catalog: Catalog,
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
-  if (sent.format === 'json' && isVersion2(sent, catalog)) {
-    return { generation: 2, text: sent.text, body: JSON.parse(sent.text) }
+  if (body.format === 'json' && isVersion2(body, catalog)) {
+    return { generation: 2, text: body.text, body: JSON.parse(body.text) }
   }
-  const actionName = textOf(sent, 'ActionName')
+  const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
   if (!compiled) {
     throw new GatewayError(
       'action-unknown',
-      `The ActionName is not known on ${endpoint.path}. Send one of these: ${endpoint.accepted.join(', ')}.`,
+      `${endpoint.path} does not know this ActionName. Send one of these: ${endpoint.accepted.join(', ')}.`,
     )
   }
-  const intake = version1(compiled, sent)
+  const request = version1(compiled, body)
   call.action = compiled.action.name
-  call.unknownFields = intake.fields.unknown.length
-  return intake
+  call.unknownFields = request.fields.unknown.length
+  return request
 }
 
-/** What follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
+/** Returns what follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
 function queryOf(target: string): string {
   const mark = target.indexOf('?')
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
-/** Sorts what was sent into the fields of an action. */
+/** Sorts the fields of a body into those of an action. */
 export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
   const fields = sortFields(compiled.fields, entries)
   const sent = (field: string) => {
@@ -88,10 +88,12 @@ export function version1(compiled: CompiledAction, { entries }: FlatBody): Versi
 }
 
 function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
-  // Its keys are in lower case, unlike those of nearly every version-1 body.
+  // The keys of version 2 are in lower case, unlike those of nearly every version-1 body.
   const version2 = entries.find(([name]) => name.charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(name))
   if (!version2) return false
-  const version1 = entries.find(([name]) => !VERSION_2_KEYS.has(name) && !NEITHER.has(name) && catalog.isVersion1(name))
+  const version1 = entries.find(
+    ([name]) => !VERSION_2_KEYS.has(name) && !COMMON_KEYS.has(name) && catalog.isVersion1(name),
+  )
   if (!version1) return true
   throw new GatewayError(
     'generations-mixed',
@@ -100,15 +102,15 @@ function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
 }
 
 /** Names that both generations use. */
-const NEITHER = new Set(['id', 'number', 'shipment_id', 'quote_id'])
+const COMMON_KEYS = new Set(['id', 'number', 'shipment_id', 'quote_id'])
 
-/** The text of a field in any spelling, before the action is known. */
+/** Returns the text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {
   const wanted = spelling(field)
   for (const [name, value] of entries) {
-    // A loose spelling has at most one character more: what is longer or shorter need not be looked at.
-    const more = name.length - wanted.length
-    if ((more === 0 || more === 1) && typeof value === 'string' && spelling(name) === wanted) return value
+    // A loose spelling is at most one character longer, so most names are told apart by their length.
+    const extra = name.length - wanted.length
+    if ((extra === 0 || extra === 1) && typeof value === 'string' && spelling(name) === wanted) return value
   }
   return undefined
 }

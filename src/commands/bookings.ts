@@ -1,109 +1,166 @@
 import { hostname, userInfo } from 'node:os'
-import { parseArgs } from 'node:util'
 import { publicView } from '../bookings/bookings.ts'
-import { type Settlement, settle } from '../bookings/settlement.ts'
+import { isPlainId, reopen, type Settlement, type SettlementResult, settle } from '../bookings/settlement.ts'
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
-import { EXIT_USAGE } from '../exit-codes.ts'
-import { settingsOf } from '../gateway.ts'
+import { translationSettings } from '../config/translation-settings.ts'
 import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Store } from '../store/store.ts'
-import { NO_SERVICE, withLiveStore } from './with-store.ts'
+import { readArguments } from './arguments.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { suggestion } from './nearest.ts'
+import { print, printError, printJson } from './output.ts'
+import { checkShipment } from './shipment-check.ts'
+import { NO_SERVICE, withExistingStore } from './store.ts'
 
-const USAGE = `Usage:
-  transload bookings list [--state unknown] [--tenant NAME] [--json]
-  transload bookings show KEY
-  transload bookings settle KEY --shipment-id ID [--number NUMBER]
-  transload bookings settle KEY --not-booked
-`
-const STATES: ReadonlySet<string> = new Set<ClaimState>(['sending', 'booked', 'refused', 'unknown', 'freed'])
-/** What may stand in a header of the answer, where the id and the number go. */
-const PLAIN = /^[\x21-\x7e]{1,200}$/
+const USAGE = [
+  'Usage:',
+  '  transload bookings list [--state unknown] [--tenant NAME] [--json]',
+  '  transload bookings show KEY',
+  '  transload bookings settle KEY --shipment-id ID [--number NUMBER] [--unchecked]',
+  '  transload bookings settle KEY --not-booked',
+  '  transload bookings reopen KEY',
+]
+const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
-/** Lists, shows and settles bookings, on a store that gateways are using. */
-export async function bookings(words: readonly string[]): Promise<number> {
-  const { positionals, values } = parseArgs({
-    args: [...words],
-    allowPositionals: true,
+/** Lists, shows, settles and reopens bookings, on the store of running gateways. */
+export async function bookings(args: readonly string[]): Promise<number> {
+  const { verb, operands, values } = readArguments(args, {
+    usage: USAGE,
     options: {
       state: { type: 'string' },
       tenant: { type: 'string' },
-      json: { type: 'boolean', default: false },
+      json: { type: 'boolean' },
       'shipment-id': { type: 'string' },
       number: { type: 'string' },
-      'not-booked': { type: 'boolean', default: false },
+      unchecked: { type: 'boolean' },
+      'not-booked': { type: 'boolean' },
+    },
+    verbs: {
+      list: { operands: [], options: ['state', 'tenant', 'json'] },
+      show: { operands: ['KEY'], options: [] },
+      settle: { operands: ['KEY'], options: ['shipment-id', 'number', 'unchecked', 'not-booked'] },
+      reopen: { operands: ['KEY'], options: [] },
     },
   })
-  const [verb, key, ...more] = positionals
-  const { state, tenant, json, 'shipment-id': shipment, number, 'not-booked': notBooked } = values
-  if (more.length > 0) return misused(`there is no use for ${more.join(' ')}`)
-  if (verb === 'list' && key === undefined) {
-    if (state !== undefined && !isState(state)) return misused(`the states are ${[...STATES].join(', ')}`)
-    return withLiveStore((store) => list(store, { ...(state && { state }), ...(tenant && { tenant }) }, json))
-  }
-  if (verb === 'show' && key) return withLiveStore((store) => show(store, key))
-  if (verb === 'settle' && key) {
-    if ((shipment !== undefined) === notBooked) return misused('say either --shipment-id or --not-booked')
-    if (notBooked && number !== undefined) return misused('what is not booked has no --number')
-    if (![shipment, number].every((text) => text === undefined || PLAIN.test(text))) {
-      return misused('an id or a number is plain text without blanks, as the service gave it')
+  const [key = ''] = operands
+  switch (verb) {
+    case 'list': {
+      const { tenant, json = false } = values
+      const state = stateOf(values.state)
+      return withExistingStore((store) => list(store, { ...(state && { state }), ...(tenant && { tenant }) }, json))
     }
-    return withLiveStore((store) => settleIt(store, key, shipment === undefined ? 'not-booked' : { shipment, number }))
+    case 'show':
+      return withExistingStore((store) => show(store, key))
+    case 'settle': {
+      const settlement = settlementOf(values)
+      return withExistingStore((store) => settleOne(store, key, settlement, values.unchecked ?? false))
+    }
+    case 'reopen':
+      return withExistingStore((store) => reopenOne(store, key))
+    default:
+      return verb satisfies never
   }
-  return misused(key === undefined && (verb === 'show' || verb === 'settle') ? 'say which KEY' : undefined)
 }
 
-const isState = (text: string): text is ClaimState => STATES.has(text)
+function stateOf(text: string | undefined): ClaimState | undefined {
+  const state = STATES.find((known) => known === text)
+  if (text === undefined || state !== undefined) return state
+  throw new UsageError(
+    `unknown state ${text}${suggestion(text, STATES) || `; the states are ${STATES.join(', ')}`}`,
+    USAGE,
+  )
+}
 
-function misused(how?: string): number {
-  process.stderr.write(`${how === undefined ? '' : `transload: ${how}\n\n`}${USAGE}`)
-  return EXIT_USAGE
+interface SettleOptions {
+  readonly 'shipment-id'?: string | undefined
+  readonly number?: string | undefined
+  readonly 'not-booked'?: boolean | undefined
+}
+
+function settlementOf({ 'shipment-id': shipment, number, 'not-booked': notBooked = false }: SettleOptions): Settlement {
+  if ((shipment !== undefined) === notBooked) {
+    throw new UsageError('settle needs either --shipment-id or --not-booked', USAGE)
+  }
+  if (shipment === undefined) {
+    if (number !== undefined) throw new UsageError('--number does not apply to --not-booked', USAGE)
+    return 'not-booked'
+  }
+  for (const [option, text] of Object.entries({ '--shipment-id': shipment, '--number': number })) {
+    if (text !== undefined && !isPlainId(text)) {
+      throw new UsageError(`${option} takes up to 64 letters, digits, dots, dashes and underscores`, USAGE)
+    }
+  }
+  return { shipment, number }
 }
 
 async function list(store: Store, filter: { state?: ClaimState; tenant?: string }, json: boolean): Promise<number> {
   const claims = await store.listClaims(filter)
-  for (const claim of claims) {
-    process.stdout.write(json ? `${JSON.stringify(publicView(claim))}\n` : `${inColumns(claim)}\n`)
-  }
-  if (!json) process.stderr.write(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}\n`)
-  if (claims.length === LIST_LIMIT) process.stderr.write('There are perhaps more: these are the oldest.\n')
+  if (json) for (const claim of claims) printJson(publicView(claim))
+  else print(...claims.map(lineOf))
+  if (!json) printError(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}`)
+  if (claims.length === LIST_LIMIT) printError(`These are the oldest ${LIST_LIMIT}; there may be more.`)
   return 0
 }
 
 async function show(store: Store, handle: string): Promise<number> {
-  const claim = await store.claimByHandle(handle)
-  if (!claim) return unknownKey(handle)
-  process.stdout.write(`${JSON.stringify(publicView(claim), null, 2)}\n`)
+  const claim = await claimOf(store, handle)
+  printJson(publicView(claim), 2)
   for (const { at, from, to, instance, why } of await store.audit(handle)) {
-    process.stdout.write(`${new Date(at).toISOString()}  ${from} → ${to}  ${why}  (${instance})\n`)
+    print(`${new Date(at).toISOString()}  ${from} → ${to}  ${why}  (${instance})`)
   }
   return 0
 }
 
-async function settleIt(store: Store, handle: string, settlement: Settlement): Promise<number> {
-  const claim = await store.claimByHandle(handle)
-  if (!claim) return unknownKey(handle)
-  const config = readConfig({ ...NO_SERVICE, ...process.env })
+async function settleOne(store: Store, handle: string, settlement: Settlement, unchecked: boolean): Promise<number> {
+  const claim = await claimOf(store, handle)
+  const isChecked = settlement !== 'not-booked' && !unchecked && claim.state === 'unknown'
+  const config = readConfig(isChecked ? process.env : { ...NO_SERVICE, ...process.env })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  const settled = await settle(claim, settlement, {
+  const settled = await settle(claim, isChecked ? await checkShipment(claim, settlement, config) : settlement, {
     store,
     catalog,
-    settings: settingsOf(config),
-    instance: `operator ${userName()} on ${hostname()}`,
+    settings: translationSettings(config),
+    instance: operator(),
     now: Date.now,
   })
-  if (settled) {
-    process.stdout.write(
-      `${handle} is ${settled.state === 'booked' ? `booked as shipment ${settled.shipment}` : 'settled as not booked'}.\n`,
-    )
-    return 0
-  }
-  const { state } = (await store.claimByHandle(handle)) ?? claim
-  process.stderr.write(`transload: ${handle} is ${state}; only unknown bookings can be settled\n`)
-  return 1
+  const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
+  print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
+  return 0
 }
 
-/** Who settles, as far as the machine knows. */
+async function reopenOne(store: Store, handle: string): Promise<number> {
+  const claim = await claimOf(store, handle)
+  const reopened = await reopen(claim, { store, instance: operator(), now: Date.now })
+  changed(reopened, handle, 'only bookings that an operator settled can be reopened')
+  print(`${handle} is unknown again.`)
+  return 0
+}
+
+function changed(result: SettlementResult, handle: string, rule: string): Claim {
+  switch (result.outcome) {
+    case 'changed':
+      return result.claim
+    case 'wrong-state':
+      throw new CommandFailed(`${handle} is ${result.state}; ${rule}`)
+    case 'taken':
+      throw new CommandFailed(`the booking ${result.by} has this shipment already`)
+    default:
+      return result satisfies never
+  }
+}
+
+async function claimOf(store: Store, handle: string): Promise<Claim> {
+  const claim = await store.claimByHandle(handle)
+  if (!claim) throw new CommandFailed(`there is no booking ${handle}`)
+  return claim
+}
+
+/** Names who changes a booking, as far as the machine knows, for the audit trail. */
+function operator(): string {
+  return `operator ${userName()} on ${hostname()}`
+}
+
 function userName(): string {
   try {
     return userInfo().username
@@ -113,12 +170,7 @@ function userName(): string {
   }
 }
 
-function unknownKey(handle: string): number {
-  process.stderr.write(`transload: there is no booking ${handle}\n`)
-  return 1
-}
-
-function inColumns(claim: Claim): string {
+function lineOf(claim: Claim): string {
   const { key, state, created, tenant, reference, vin, shipment } = publicView(claim)
   return [key, state.padEnd(7), created, tenant, reference || '-', vin || '-', shipment || '-'].join('  ')
 }

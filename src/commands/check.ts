@@ -1,10 +1,9 @@
-import { readSetup } from './read-setup.ts'
+import { loadConfig } from '../config/load.ts'
+import { print } from './output.ts'
 
-/** Checks what `serve` would check before it starts. */
+/** Checks everything that `serve` checks before it starts. */
 export async function check(): Promise<number> {
-  const { catalog } = await readSetup()
-  process.stdout.write(
-    `The configuration is good: ${catalog.actions.size} actions at ${catalog.endpoints.size} legacy paths.\n`,
-  )
+  const { catalog } = await loadConfig()
+  print(`The configuration is valid: ${catalog.actions.size} actions at ${catalog.endpoints.size} legacy paths.`)
   return 0
 }

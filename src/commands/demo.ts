@@ -9,58 +9,71 @@ import { type Gateway, openGateway } from '../gateway.ts'
 import { createLog } from '../observe/log.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { openStore } from '../store/open.ts'
-import { stopSignal } from './serve.ts'
+import { listenFailure } from './listen-failure.ts'
+import { print } from './output.ts'
+import { stopSignal } from './stop-signal.ts'
 
 const ID = 'demo'
 const SECRET = 'demo-secret'
 
-/** Runs the gateway before a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
+/** Runs the gateway in front of a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
 export async function demo(): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
   const sandbox = await startSandbox({ credentials: { [ID]: SECRET } })
-  const env = {
+  try {
+    await runDemo(sandbox.url, directory)
+  } finally {
+    await sandbox.close()
+    await rm(directory, { recursive: true })
+  }
+  print('', 'Stopped.')
+  return 0
+}
+
+async function runDemo(serviceUrl: string, directory: string): Promise<void> {
+  const config = readConfig({
     HOST: '127.0.0.1',
     ADMIN_PORT: '0',
     LOG_LEVEL: 'warn',
     STORE_URL: join(directory, 'transload.db'),
     ...process.env,
-    V2_BASE_URL: sandbox.url,
-  }
-  const config = readConfig(env)
+    V2_BASE_URL: serviceUrl,
+  })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const store = await openStore(config.STORE_URL)
-  const parts = { catalog, store, log: createLog(config.LOG_LEVEL) }
-  const gateway = await openGateway(config, parts).catch((error: NodeJS.ErrnoException): Promise<Gateway> => {
-    if (error.code !== 'EADDRINUSE') throw error
-    return openGateway({ ...config, PORT: 0 }, parts)
-  })
-  // Listened for before anybody is told about it.
-  const stopped = stopSignal()
-  process.stdout.write(whatToTry(gateway.url, sandbox.url))
-
-  await stopped
-  await gateway.close()
-  await Promise.all([store.close(), sandbox.close()])
-  await rm(directory, { recursive: true })
-  process.stdout.write('\nStopped.\n')
-  return 0
+  try {
+    const parts = { catalog, store, log: createLog(config.LOG_LEVEL) }
+    const gateway = await openGateway(config, parts).catch((error: NodeJS.ErrnoException): Promise<Gateway> => {
+      if (error.code !== 'EADDRINUSE') throw listenFailure(error, config)
+      return openGateway({ ...config, PORT: 0 }, parts)
+    })
+    // Signals are handled before the output says that there is something to stop.
+    const stopped = stopSignal()
+    print(...whatToTry(gateway.url, serviceUrl))
+    await stopped
+    await gateway.close()
+  } finally {
+    await store.close()
+  }
 }
 
-function whatToTry(url: string, service: string): string {
+function whatToTry(url: string, serviceUrl: string): readonly string[] {
   const call = (path: string, body: object) =>
     `curl -s -u ${ID}:${SECRET} ${url}${path} -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
   const reference = { ReferenceNumber: bookingExample.ReferenceNumber }
+  const read = `${url}/getShipment.php?ReferenceNumber=${reference.ReferenceNumber}`
   const examples = [
     ['Ask for a quote, as an old integration does', call('/getShippingQuote.php', quoteExample)],
     ['Book it', call('/createShipment.php', bookingExample)],
-    [
-      'Read the shipment',
-      `curl -s -u ${ID}:${SECRET} '${url}/getShipment.php?ReferenceNumber=${reference.ReferenceNumber}'`,
-    ],
+    ['Read the shipment', `curl -s -u ${ID}:${SECRET} '${read}'`],
     ['Change it', call('/updateShipment.php', { ...reference, DeliveryName: 'Sam Example' })],
     ['Cancel it', call('/deleteShipment.php', reference)],
     ['See a translation, field by field, without sending it', call('/dry-run/createShipment.php', bookingExample)],
+  ] as const
+  return [
+    `Transload listens on ${url}, in front of a stand-in of the service on ${serviceUrl}.`,
+    '',
+    ...examples.flatMap(([title, command]) => [`# ${title}`, command, '']),
+    'Ctrl-C stops it.',
   ]
-  const lines = examples.map(([title, line]) => `# ${title}\n${line}\n`)
-  return `Transload listens on ${url}, before a stand-in of the service on ${service}.\n\n${lines.join('\n')}\nCtrl-C stops it.\n`
 }

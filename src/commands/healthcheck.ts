@@ -1,38 +1,40 @@
 import { get } from 'node:http'
 import { get as getOverTls } from 'node:https'
 import { readConfig } from '../config/config.ts'
+import { CommandFailed } from './failures.ts'
 
-/** A container that does not answer within three seconds is ill; this leaves time to say so. */
-const PATIENCE_MS = 2_000
+/** A container engine waits three seconds; this leaves time to say what is wrong. */
+const TIMEOUT_MS = 2_000
 
-/** Asks the gateway that the environment configures whether it lives; says nothing if it does. */
+/** Checks that the gateway of this environment answers; prints nothing if it does. */
 export async function healthcheck(): Promise<number> {
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, TLS_CERT_FILE } = readConfig(process.env, { certificates: false })
-  // At its own door where there is one: however many callers stand at the other, it lives.
+  // The admin listener, where there is one, answers however many callers the public listener has.
   const [host, port, overTls] =
     ADMIN_PORT > 0 ? [ADMIN_HOST, ADMIN_PORT, false] : [HOST, PORT, TLS_CERT_FILE !== undefined]
-  const wrong = await trouble(reachable(host), port, overTls)
-  if (wrong === undefined) return 0
-  process.stderr.write(`transload: the gateway at port ${port} ${wrong}\n`)
-  return 1
+  const failure = await failureOf(reachable(host), port, overTls)
+  if (failure !== undefined) throw new CommandFailed(`the gateway on port ${port} ${failure}`)
+  return 0
 }
 
-function trouble(host: string, port: number, overTls: boolean): Promise<string | undefined> {
+function failureOf(host: string, port: number, overTls: boolean): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const options = { host, port, path: '/healthz', signal: AbortSignal.timeout(PATIENCE_MS), agent: false }
-    // Which name its certificate has is for its callers to look at.
-    const asked = overTls ? getOverTls({ ...options, rejectUnauthorized: false }) : get(options)
-    asked.once('response', (answer) => {
-      answer.resume()
-      resolve(answer.statusCode === 200 ? undefined : `answers with status ${answer.statusCode}`)
+    const options = { host, port, path: '/healthz', signal: AbortSignal.timeout(TIMEOUT_MS), agent: false }
+    // The certificate names the gateway's public name, not the address that is asked here.
+    const request = overTls ? getOverTls({ ...options, rejectUnauthorized: false }) : get(options)
+    request.once('response', (reply) => {
+      reply.resume()
+      resolve(reply.statusCode === 200 ? undefined : `answers with status ${reply.statusCode}`)
     })
-    asked.once('error', ({ name, message }) =>
-      resolve(name === 'AbortError' ? 'does not answer in time' : `cannot be asked: ${message}`),
+    request.once('error', ({ name, message }) =>
+      resolve(
+        name === 'AbortError' ? `does not answer within ${TIMEOUT_MS / 1000} s` : `cannot be reached: ${message}`,
+      ),
     )
   })
 }
 
-/** Who listens on all addresses can be asked at the loopback one. */
+/** Returns an address to connect to, for a gateway that listens on all of them. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host

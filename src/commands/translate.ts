@@ -1,97 +1,95 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { readBody } from '../body/read.ts'
-import { type DryRun, explain, unresolved } from '../calls/dry-run.ts'
+import { planFromNames } from '../calls/dry-run.ts'
+import { type DryRun, explainPlan } from '../calls/explain.ts'
 import { version1 } from '../calls/read-request.ts'
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
+import { translationSettings } from '../config/translation-settings.ts'
 import { GatewayError } from '../errors.ts'
-import { EXIT_USAGE } from '../exit-codes.ts'
-import { settingsOf } from '../gateway.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
 import { createService } from '../service/service.ts'
 import { createUpstream } from '../service/upstream.ts'
+import { readOperands } from './arguments.ts'
+import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
+import { suggestion } from './nearest.ts'
+import { print, printJson } from './output.ts'
+import { NO_SERVICE } from './store.ts'
 
-/** Where requests would go, if the environment does not say. */
-const NOWHERE = 'https://service.example.com'
+const USAGE = ['Usage: transload translate <action> [file] [--json]']
 const STANDARD_INPUT = 0
 
 /** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
-export async function translate(words: readonly string[]): Promise<number> {
-  const asked = readWords(words)
-  if (typeof asked === 'string') return misuse(asked)
-  const { name, file, json } = asked
-  const config = readConfig({ V2_BASE_URL: NOWHERE, ...process.env })
+export async function translate(args: readonly string[]): Promise<number> {
+  const { operands, values } = readOperands('translate', args, {
+    usage: USAGE,
+    options: { json: { type: 'boolean' } },
+    operands: ['an action', '[file]'],
+  })
+  const [name = '', file] = operands
+  const config = readConfig({ ...NO_SERVICE, ...process.env })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const compiled = catalog.actions.get(name)
-  if (!compiled) return misuse(`translate needs an action, one of ${[...catalog.actions.keys()].join(', ')}`)
-  let body: ReturnType<typeof readBody>
-  try {
-    body = readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
-  } catch (error) {
-    process.stderr.write(
-      `transload: ${error instanceof GatewayError || error instanceof Error ? error.message : error}\n`,
-    )
-    return EXIT_PROBLEMS
+  if (!compiled) {
+    const known = [...catalog.actions.keys()]
+    throw new UsageError(`unknown action ${name}${suggestion(name, known)}`, [
+      ...USAGE,
+      '',
+      `Actions: ${known.join(', ')}`,
+    ])
   }
-  const upstream = createUpstream({ connections: 1, timeoutMs: 1 })
-  const intake = version1(compiled, body)
-  const run = explain(intake, unresolved(intake), settingsOf(config), createService(config, upstream), {
-    ...config.V2_BASE_URL,
-    scheme: config.V2_TOKEN,
+  // Nothing is sent; the service is only asked how it would write the request.
+  const service = createService(config, createUpstream({ connections: 1, timeoutMs: 1 }))
+  const run = explainPlan(planFromNames(version1(compiled, bodyOf(file)), translationSettings(config)), {
+    service,
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
   })
-  process.stdout.write(json ? `${JSON.stringify(run, null, 2)}\n` : inWords(run))
-  return run.ok ? 0 : EXIT_PROBLEMS
+  if (values.json) printJson(run, 2)
+  else print(...explanationOf(run))
+  return run.ok ? 0 : EXIT_FAILED
 }
 
-const EXIT_PROBLEMS = 1
-
-/** What is asked for, or what is wrong with how. */
-function readWords(words: readonly string[]) {
-  const options = { json: { type: 'boolean', default: false } } as const
+function bodyOf(file: string | undefined): ReturnType<typeof readBody> {
   try {
-    const { positionals, values } = parseArgs({ args: [...words], allowPositionals: true, options })
-    const [name = '', file, ...rest] = positionals
-    return rest.length === 0 ? { name, file, json: values.json } : 'translate takes one file'
+    return readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    if (error instanceof GatewayError) throw new CommandFailed(error.message)
+    throw isSystemError(error) ? new CommandFailed(systemReason(error, file ?? 'standard input')) : error
   }
 }
 
-function misuse(complaint: string): number {
-  process.stderr.write(`transload: ${complaint}\nUsage: transload translate <action> [file] [--json]\n`)
-  return EXIT_USAGE
-}
+type Field = DryRun['fields'][number]
 
-function inWords(run: DryRun): string {
-  const width = Math.max(0, ...run.fields.map(({ to }) => to.length))
-  const from = (row: DryRun['fields'][number]) => (row.from.length > 0 ? row.from.join(' + ') : row.origin)
-  const remarks = (row: DryRun['fields'][number]) =>
-    [
-      row.loss && `lost: ${row.loss}`,
-      row.assumed && `assumed: ${row.assumed}`,
-      row.warning && `warning: ${row.warning}`,
-    ]
-      .filter(Boolean)
-      .map((remark) => `  (${remark})`)
-      .join('')
-  const section = (title: string, lines: readonly string[]) =>
-    lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
+function explanationOf({ action, request, fields, unused, unknown, problems }: DryRun): readonly string[] {
+  const width = Math.max(0, ...fields.map(({ to }) => to.length))
+  const body = request.body ? [JSON.stringify(request.body)] : []
   return [
-    `${run.action}: ${run.request.method} ${run.request.url}`,
+    `${action}: ${request.method} ${request.url}`,
     ...section(
       'Fields',
-      run.fields.map((row) => `${row.to.padEnd(width)}  ${JSON.stringify(row.after)}  ← ${from(row)}${remarks(row)}`),
+      fields.map((field) => {
+        const from = field.from.length > 0 ? field.from.join(' + ') : field.origin
+        return `${field.to.padEnd(width)}  ${JSON.stringify(field.after)}  ← ${from}${remarksOf(field)}`
+      }),
     ),
     ...section(
       'Unused',
-      run.unused.map(({ field, why }) => `${field}: ${why}`),
+      unused.map(({ field, why }) => `${field}: ${why}`),
     ),
-    ...section('Unknown', run.unknown),
+    ...section('Unknown', unknown),
     ...section(
       'Problems',
-      run.problems.map(({ message }) => message),
+      problems.map(({ message }) => message),
     ),
-    ...section('Body', run.request.body ? [JSON.stringify(run.request.body)] : []),
-    '',
-  ].join('\n')
+    ...section('Body', body),
+  ]
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
+}
+
+function remarksOf({ loss, assumed, warning }: Field): string {
+  const remarks = Object.entries({ lost: loss, assumed, warning })
+  return remarks.map(([kind, remark]) => (remark ? `  (${kind}: ${remark})` : '')).join('')
 }

@@ -1,95 +1,83 @@
 import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { parseArgs } from 'node:util'
-import { EXIT_USAGE } from '../exit-codes.ts'
 import type { Store } from '../store/store.ts'
 import { FileUnreadable, type Format, headerOf, lineOf, readRows } from '../xref/import-rows.ts'
-import { checkpointOf, importRows, isThere, lastKey, theBeginning } from '../xref/transfer.ts'
-import { withLiveStore, withStore } from './with-store.ts'
+import { checkpointOf, importRows, isInStore, lastKey, noProgress } from '../xref/transfer.ts'
+import { readArguments } from './arguments.ts'
+import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
+import { print, printableLines, printError, printJson } from './output.ts'
+import { count, createProgress } from './progress.ts'
+import { withExistingStore, withStore } from './store.ts'
 
-const USAGE = `Usage:
-  transload xref get NAME --tenant TENANT
-  transload xref import FILE|- [--tenant TENANT] [--format csv|ndjson] [--replace] [--restart]
-  transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume]
+const USAGE = [
+  'Usage:',
+  '  transload xref get NAME --tenant TENANT',
+  '  transload xref import FILE|- [--tenant TENANT] [--format csv|ndjson] [--replace] [--restart]',
+  '  transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume]',
+  '',
+  'Columns: tenant, kind (quote or shipment), name, vin, id, at; only name and id are required.',
+  'ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.',
+]
 
-Columns: tenant, kind (quote or shipment), name, vin, id, at; only name and id are required.
-ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.
-`
-
-/** Shows, imports and exports the cross-reference, on a store that gateways are using. */
-export async function xref(words: readonly string[]): Promise<number> {
-  const { positionals, values } = parseArgs({
-    args: [...words],
-    allowPositionals: true,
+/** Shows, imports and exports the cross-reference, on the store of running gateways. */
+export async function xref(args: readonly string[]): Promise<number> {
+  const { verb, operands, values } = readArguments(args, {
+    usage: USAGE,
     options: {
       tenant: { type: 'string' },
       format: { type: 'string' },
-      replace: { type: 'boolean', default: false },
-      restart: { type: 'boolean', default: false },
-      resume: { type: 'boolean', default: false },
+      replace: { type: 'boolean' },
+      restart: { type: 'boolean' },
+      resume: { type: 'boolean' },
+    },
+    verbs: {
+      get: { operands: ['NAME'], options: ['tenant'] },
+      import: { operands: ['FILE'], options: ['tenant', 'format', 'replace', 'restart'] },
+      export: { operands: ['[FILE]'], options: ['tenant', 'format', 'resume'] },
     },
   })
-  const [verb, target, ...more] = positionals
-  const format = formatOf(values.format, target)
-  if (more.length > 0) return misused(`there is no use for ${more.join(' ')}`)
-  if (format === undefined) return misused('the formats are csv and ndjson')
-  // Beside one application, as in `fixed` mode, there is but one tenant.
+  const [target = ''] = operands
+  // Beside one application, in fixed mode, there is one tenant only.
   const tenant = values.tenant ?? process.env['V2_CLIENT_ID']
-  if (verb === 'get' && target !== undefined) {
-    if (tenant === undefined) return misused('say whose number it is: --tenant')
-    return withLiveStore((store) => get(store, tenant, target))
+  switch (verb) {
+    case 'get':
+      if (tenant === undefined) throw new UsageError('get needs --tenant', USAGE)
+      return withExistingStore((store) => get(store, tenant, target))
+    case 'import': {
+      const { replace = false, restart = false } = values
+      const options = { tenant, format: formatOf(values.format, target), replace, restart }
+      return withStore((store, storeUrl) => importFile(store, target, { ...options, storeUrl }))
+    }
+    case 'export': {
+      const [file] = operands
+      const { resume = false } = values
+      if (resume && file === undefined) throw new UsageError('--resume needs a FILE', USAGE)
+      const options = { tenant: values.tenant, format: formatOf(values.format, file), resume }
+      return withExistingStore((store) => exportTo(store, file, options))
+    }
+    default:
+      return verb satisfies never
   }
-  if (verb === 'import' && target !== undefined) {
-    return heard(target, () =>
-      withStore((store, storeUrl) => importFile(store, target, { ...values, tenant, format, storeUrl })),
-    )
-  }
-  if (verb === 'export') {
-    if (values.resume && target === undefined) return misused('only an export to a FILE can be resumed')
-    const options = { tenant: values.tenant, format, resume: values.resume }
-    return heard(target ?? 'standard output', () => withLiveStore((store) => exportTo(store, target, options)))
-  }
-  return misused(verb === 'get' || verb === 'import' ? `say what to ${verb}` : undefined)
 }
 
-function misused(how?: string): number {
-  process.stderr.write(`${how === undefined ? '' : `transload: ${how}\n\n`}${USAGE}`)
-  return EXIT_USAGE
-}
-
-function formatOf(asked: string | undefined, file: string | undefined): Format | undefined {
+function formatOf(asked: string | undefined, file = ''): Format {
   if (asked === 'csv' || asked === 'ndjson') return asked
-  if (asked !== undefined) return undefined
-  return /\.(ndjson|jsonl)$/i.test(file ?? '') ? 'ndjson' : 'csv'
+  if (asked !== undefined) throw new UsageError(`unknown format ${asked}; the formats are csv and ndjson`, USAGE)
+  return /\.(ndjson|jsonl)$/i.test(file) ? 'ndjson' : 'csv'
 }
-
-/** Tells what is wrong with a file in one line. */
-async function heard(file: string, work: () => Promise<number>): Promise<number> {
-  try {
-    return await work()
-  } catch (error) {
-    const ofTheSystem = error instanceof Error && 'syscall' in error
-    if (!(error instanceof FileUnreadable || ofTheSystem)) throw error
-    process.stderr.write(`transload: ${file === '-' ? 'standard input' : file} ${inWords(error)}\n`)
-    return 1
-  }
-}
-
-const inWords = (error: Error) => (error instanceof FileUnreadable ? error.message : `cannot be used: ${error.message}`)
 
 async function get(store: Store, tenant: string, name: string): Promise<number> {
   const links = await store.links(tenant, name)
   for (const link of links) {
     const thing = await store.thing(tenant, link.id)
     const own = thing?.own ? { own: thing.own } : {}
-    // Facts are a customer's address: that they are remembered is all that a terminal needs to show.
+    // The facts are a customer's address; their names are all that a terminal needs to show.
     const remembered = thing?.facts ? { remembers: Object.keys(thing.facts) } : {}
-    process.stdout.write(`${JSON.stringify({ ...link, at: new Date(link.at).toISOString(), ...own, ...remembered })}\n`)
+    printJson({ ...link, at: new Date(link.at).toISOString(), ...own, ...remembered })
   }
-  if (links.length > 0) return 0
-  process.stderr.write(`transload: ${tenant} has nothing known as ${name}\n`)
-  return 1
+  if (links.length === 0) throw new CommandFailed(`${tenant} has nothing known as ${name}`)
+  return 0
 }
 
 interface ImportOptions {
@@ -104,36 +92,50 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
   const { tenant, format, replace, restart, storeUrl } = options
   const checkpoint = isRegular(file) ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
   const kept = restart ? undefined : checkpoint?.read()
-  const from = kept && (await isThere(store, kept)) ? kept : theBeginning
-  if (from.tally.rows > 0) tell(`Going on after row ${count(from.tally.rows)}, where the last import ended.`)
-  const progress = progressLine('imported')
+  const from = kept && (await isInStore(store, kept)) ? kept : noProgress
+  if (from.counts.rows > 0) printError(`Going on after row ${count(from.counts.rows)}, where the last import ended.`)
+  const progress = createProgress('imported')
   const input = file === '-' ? process.stdin : createReadStream(file)
   const rows = readRows(input, format, { tenant, at: Date.now() }, (columns) =>
-    tell(`Columns that are not used: ${columns.join(', ')}`),
+    printError(`Columns that are not used: ${columns.join(', ')}`),
   )
-  const tally = await importRows(
-    rows,
-    store,
-    { replace, from },
-    {
-      onConflict: (asked, found) => {
-        const vin = asked.vin === '' ? '' : ` (${asked.vin})`
-        const asks = `${asked.tenant} ${asked.kind} ${asked.name}${vin}`
-        progress.tell(`conflict: ${asks}: ${found.id} stands, ${asked.id} was asked for`)
+  const counts = await named(
+    file,
+    importRows(
+      rows,
+      store,
+      { replace, from },
+      {
+        onConflict: (asked, found) => {
+          const vin = asked.vin === '' ? '' : ` (${asked.vin})`
+          const name = `${asked.tenant} ${asked.kind} ${asked.name}${vin}`
+          printError(`conflict: ${name} is ${found.id} in the store and ${asked.id} in the file`)
+        },
+        onBadRow: (line, error) => printError(`line ${line} ${error}`),
+        onProgress: (done) => {
+          checkpoint?.write(done)
+          progress(done.counts.rows - from.counts.rows)
+        },
       },
-      onMistake: (line, mistake) => progress.tell(`line ${line} ${mistake}`),
-      onProgress: (done) => {
-        checkpoint?.write(done)
-        progress.show(done.tally.rows - from.tally.rows)
-      },
-    },
-  ).finally(progress.end)
+    ),
+  )
   checkpoint?.remove()
-  const left = tally.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  process.stdout.write(
-    `${count(tally.rows)} rows: ${count(tally.written)} written, ${count(tally.same)} there already, ${count(tally.conflicts)} conflicts${left}, ${count(tally.mistakes)} mistakes.\n`,
+  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
+  print(
+    `${count(counts.rows)} rows: ${count(counts.written)} written, ${count(counts.same)} there already, ${count(counts.conflicts)} conflicts${left}, ${count(counts.badRows)} bad rows.`,
   )
-  return tally.conflicts + tally.mistakes > 0 ? 1 : 0
+  return counts.conflicts + counts.badRows > 0 ? 1 : 0
+}
+
+/** Adds the file's name to the error of work that cannot read it. */
+async function named<T>(file: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    const name = file === '-' ? 'standard input' : file
+    if (error instanceof FileUnreadable) throw new CommandFailed(`${name} ${error.message}`)
+    throw isSystemError(error) ? new CommandFailed(systemReason(error, name)) : error
+  }
 }
 
 /** What comes through a pipe cannot be read again from where it was left. */
@@ -147,53 +149,19 @@ interface ExportOptions {
 
 async function exportTo(store: Store, file: string | undefined, options: ExportOptions): Promise<number> {
   const { tenant, format, resume } = options
-  const after = resume && file !== undefined && existsSync(file) ? await lastKey(file, format) : undefined
-  const progress = progressLine('exported')
+  const after = resume && file !== undefined && existsSync(file) ? await named(file, lastKey(file, format)) : undefined
+  const progress = createProgress('exported')
   let rows = 0
   async function* lines() {
     if (!after) yield headerOf(format)
     for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
-      yield page.map((link) => lineOf(link, format)).join('')
+      yield printableLines(page.map((link) => lineOf(link, format)).join(''))
       rows += page.length
-      progress.show(rows)
+      progress(rows)
     }
   }
   const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
-  await pipeline(Readable.from(lines()), output, { end: file !== undefined }).finally(progress.end)
-  tell(`${count(rows)} links exported.`)
+  await pipeline(Readable.from(lines()), output, { end: file !== undefined })
+  printError(`${count(rows)} links exported.`)
   return 0
 }
-
-const SHOW_EVERY_MS = 500
-const CLEAR_LINE = '\r\u001b[K'
-
-/** A line that renews itself on a terminal, and is nothing elsewhere. */
-function progressLine(verb: string) {
-  const { isTTY } = process.stderr
-  const startedAt = performance.now()
-  let shownAt = startedAt
-  const end = (): void => {
-    if (isTTY) process.stderr.write(CLEAR_LINE)
-  }
-  return {
-    show(rows: number): void {
-      const now = performance.now()
-      if (!isTTY || now - shownAt < SHOW_EVERY_MS) return
-      shownAt = now
-      const perSecond = Math.round((rows * 1000) / (now - startedAt))
-      process.stderr.write(`${CLEAR_LINE}${count(rows)} ${verb}, ${count(perSecond)} a second`)
-    },
-    /** A line that stays. */
-    tell(line: string): void {
-      end()
-      tell(line)
-    },
-    end,
-  }
-}
-
-function tell(line: string): void {
-  process.stderr.write(`${line}\n`)
-}
-
-const count = (rows: number) => rows.toLocaleString('en-US')

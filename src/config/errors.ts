@@ -1,11 +1,19 @@
 import { MappingErrors } from '../mapping/catalog.ts'
-import { ConfigErrors } from './config.ts'
-import { TenantsFileErrors } from './tenants-file.ts'
 
-/** What an operator has to mend before it can start, a line each. */
-export type ConfigurationErrors = ConfigErrors | MappingErrors | TenantsFileErrors
+/** A configuration that cannot be used: all its errors, one line each. */
+export class ConfigErrors extends Error {
+  override readonly name = 'ConfigErrors'
+  readonly errors: readonly string[]
 
-/** Whether an error is the operator's to mend. */
-export function isConfigurationErrors(error: unknown): error is ConfigurationErrors {
-  return error instanceof ConfigErrors || error instanceof MappingErrors || error instanceof TenantsFileErrors
+  constructor(errors: readonly string[]) {
+    super(`the configuration has ${errors.length === 1 ? 'an error' : `${errors.length} errors`}`)
+    this.errors = errors
+  }
+}
+
+/** Returns the lines of an error that an operator has to correct before a start; undefined for any other error. */
+export function configurationErrors(error: unknown): readonly string[] | undefined {
+  if (error instanceof ConfigErrors) return error.errors
+  if (error instanceof MappingErrors) return error.mistakes
+  return undefined
 }

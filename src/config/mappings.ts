@@ -11,9 +11,10 @@ import { codec } from '../mapping/codec.ts'
 import * as vocabulary from '../mapping/declare.ts'
 import { compileLookup } from '../mapping/lookup.ts'
 import { isAction, outlineMistakes } from '../mapping/outline.ts'
-import type { Lookups } from './config.ts'
+import { codeOf } from './json-file.ts'
+import type { Lookups } from './lookups.ts'
 
-/** What an operator's own module is given: it stands outside the package and has nothing to import from. */
+/** The parts that an operator's own module gets: it stands outside the package and cannot import them. */
 export interface Toolbox {
   readonly vocabulary: typeof vocabulary
   readonly codecs: typeof codecs
@@ -24,7 +25,7 @@ export interface Toolbox {
   readonly actions: Readonly<Record<string, Action>>
 }
 
-/** Loads the shipped mappings and the operator's, checks and compiles them; throws `MappingErrors`. */
+/** Loads the shipped mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
   const own = directory === undefined ? [] : await ownActions(directory)
   const replaced = new Set(own.map(({ name }) => name))
@@ -49,12 +50,12 @@ function compileTable(
   }
 }
 
-/** The operator's modules: each exports, as default, an action, a list of them, or a function of the toolbox. */
+/** Loads the operator's modules. The default export of each is an action, a list of actions, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
   const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
   const toolbox: Toolbox = { vocabulary, codecs, codec, z, actions }
   const found: Action[] = []
-  const mistakes: string[] = []
+  const errors: string[] = []
   for (const file of filesIn(directory)) {
     const path = resolve(directory, file)
     try {
@@ -62,13 +63,13 @@ async function ownActions(directory: string): Promise<readonly Action[]> {
       const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
       for (const action of [made].flat()) {
         if (isAction(action)) found.push(action)
-        else mistakes.push(...outlineMistakes(action).map((mistake) => `${path}: ${mistake}`))
+        else errors.push(...outlineMistakes(action).map((error) => `${path}: ${error}`))
       }
     } catch (error) {
-      mistakes.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)
+      errors.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)
     }
   }
-  if (mistakes.length > 0) throw new MappingErrors(mistakes)
+  if (errors.length > 0) throw new MappingErrors(errors)
   return found
 }
 
@@ -78,6 +79,6 @@ function filesIn(directory: string): readonly string[] {
       .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
       .sort()
   } catch (error) {
-    throw new MappingErrors([`MAPPINGS_DIR cannot be read: ${error instanceof Error ? error.message : error}`])
+    throw new MappingErrors([`MAPPINGS_DIR names ${directory}, which cannot be read as a folder (${codeOf(error)})`])
   }
 }

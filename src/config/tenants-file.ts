@@ -1,23 +1,26 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
-import { parseSecretHash } from '../secret-hash-form.ts'
+import { ConfigErrors } from './errors.ts'
+import { issueText } from './issues.ts'
+import { codeOf, readJsonFile } from './json-file.ts'
+import { parseSecretHash } from './secret-hash-form.ts'
 import { serviceAddress, version2Word, webAddress } from './values.ts'
 
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
-  error: 'must say where the secret is: {"env": "NAME"} or {"file": "/path"}',
+  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
 })
 
 const credential = z.strictObject({
   id: z
     .string()
-    // Patterns go into the JSON Schema, where not everybody's know Unicode.
-    .regex(/^[^:]+$/, 'must be a client id, which has no colon')
-    .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id, which has no control characters'),
+    // The pattern goes into the JSON Schema, and not every validator of that knows Unicode classes.
+    .regex(/^[^:]+$/, 'must be a client id without a colon')
+    .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id without control characters'),
   secret_hash: z
     .string()
-    .refine((text) => parseSecretHash(text) !== undefined, 'must be a hash that `transload tenants hash` made')
-    .describe('What `transload tenants hash` prints.'),
+    .refine((text) => parseSecretHash(text) !== undefined, 'must be a hash made by `transload tenants hash`')
+    .describe('The hash of the secret, made by `transload tenants hash`.'),
 })
 
 const network = z.string().refine(isNetwork, 'must be a network such as 192.0.2.0/24')
@@ -28,11 +31,11 @@ const tenant = z
     credentials: z
       .array(credential)
       .default([])
-      .describe('What its callers send as HTTP Basic authentication; several, so that they can be rotated.'),
+      .describe('The HTTP Basic credentials of its callers; several at a time allow rotation.'),
     networks: z
       .array(network)
       .default([])
-      .describe('Where its callers that send no credential come from, such as 192.0.2.0/24.'),
+      .describe('The networks of its callers that send no credential, such as 192.0.2.0/24.'),
     v2: z
       .strictObject({
         client_id: z.string().min(1),
@@ -52,8 +55,8 @@ const tenant = z
     actions: z.record(z.string(), z.string()).default({}).describe('More ActionNames: name → action.'),
     limits: z
       .strictObject({
-        per_second: z.number().positive().optional().describe("Calls per second; a second's worth may come at once."),
-        concurrent: z.int().positive().optional().describe('Calls at a time.'),
+        per_second: z.number().positive().optional().describe('Calls per second; up to that many may come at once.'),
+        concurrent: z.int().positive().optional().describe('Calls under way at the same time.'),
       })
       .default({}),
   })
@@ -61,11 +64,11 @@ const tenant = z
 
 /** The shape of the tenants file; `docs/tenants.schema.json` is generated from it. */
 export const tenantsSchema = z.strictObject({
-  $schema: z.string().optional().describe('For editors; means nothing to the gateway.'),
+  $schema: z.string().optional().describe('For editors; the gateway ignores it.'),
   tenants: z.array(tenant).min(1, 'must have at least one tenant'),
 })
 
-/** What can be read of a tenant with mistakes, so that one of them does not hide the others. */
+/** The readable parts of a tenant with errors: one error must not hide the others. */
 const readable = z.object({
   name: tenant.shape.name.catch('(no name)'),
   credentials: z.array(credential.nullable().catch(null)).default([]).catch([null]),
@@ -78,78 +81,54 @@ const readableTenants = z.object({ tenants: z.array(readable) })
 
 type Readable = z.output<typeof readable>
 
-/** A tenant as its file declares it, with the service's secret fetched from where the file says it is. */
+/** A tenant as its file declares it, with the service's secret fetched from the place that the file names. */
 export type Tenant = z.output<typeof tenant> & { readonly secret: string }
 
-/** A tenants file with mistakes; every one of them, a line each. */
-export class TenantsFileErrors extends Error {
-  override readonly name = 'TenantsFileErrors'
-  readonly mistakes: readonly string[]
-
-  constructor(mistakes: readonly string[]) {
-    super(`the tenants file has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}`)
-    this.mistakes = mistakes
-  }
-}
-
-/** Which actions there are, by their names. */
+/** The names of the actions. */
 type Actions = Pick<ReadonlySet<string>, 'has'>
 
-/** Reads and checks a tenants file; throws `TenantsFileErrors` with every mistake at once. */
+/** Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. */
 export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessEnv = process.env): readonly Tenant[] {
-  const content = contentOf(path)
-  const parsed = tenantsSchema.safeParse(content)
-  const tenants = readableTenants.safeParse(content).data?.tenants ?? []
-  const mistakes = [
-    ...(parsed.error?.issues ?? []).map(inWords),
-    ...inconsistencies(tenants),
+  const file = readJsonFile(path)
+  if ('error' in file) throw new ConfigErrors([`${path} ${file.error}`])
+  const parsed = tenantsSchema.safeParse(file.content)
+  const tenants = readableTenants.safeParse(file.content).data?.tenants ?? []
+  const errors = [
+    ...(parsed.error?.issues ?? []).map((issue) => placed(issue.path, issueText(issue))),
+    ...tenants.filter(isUnreachable).map(({ name }) => `${name}: needs credentials or networks; nobody can call as it`),
+    ...sharedValues(tenants),
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),
   ]
-  if (!parsed.success || mistakes.length > 0) throw new TenantsFileErrors(mistakes.map((said) => `${path}: ${said}`))
-  return parsed.data.tenants.map((declared) => ({
-    ...declared,
-    secret: fetchSecret(declared.v2.client_secret, env) ?? '',
-  }))
+  if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
+  return parsed.data.tenants.map((declared) => {
+    const fetched = fetchSecret(declared.v2.client_secret, env)
+    // Without errors every secret is there.
+    return { ...declared, secret: 'secret' in fetched ? fetched.secret : '' }
+  })
 }
 
-function contentOf(path: string): unknown {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new TenantsFileErrors([`${path}: cannot be read: ${error instanceof Error ? error.message : error}`])
-  }
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    // The parser quotes what it stumbles over, which may be a secret that is in the wrong place.
-    const where = /\(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0]
-    throw new TenantsFileErrors([`${path}: is no JSON${where === undefined ? '' : ` ${where}`}`])
-  }
-}
-
-function inWords({ path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string {
-  const at = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-  return at === '' ? message : `${at.slice(1)}: ${message}`
+/** Returns an error behind its place: `tenants[0].name: must be …`. */
+function placed(keys: readonly PropertyKey[], message: string): string {
+  const place = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')
+  return place === '' ? message : `${place.slice(1)}: ${message}`
 }
 
 function missingSecrets({ name, v2, webhook_secret }: Readable, env: NodeJS.ProcessEnv): string[] {
-  const isMissing = (ref: z.output<typeof secretRef> | undefined) => ref && fetchSecret(ref, env) === undefined
-  return [
-    ...(isMissing(v2.client_secret) ? [`${name}: the secret of the service is not where v2.client_secret says`] : []),
-    ...(isMissing(webhook_secret) ? [`${name}: the secret of the webhooks is not where webhook_secret says`] : []),
-  ]
+  const places = { 'v2.client_secret': v2.client_secret, webhook_secret }
+  return Object.entries(places).flatMap(([place, ref]) => {
+    const fetched = ref && fetchSecret(ref, env)
+    return fetched && 'error' in fetched ? [`${name}: ${place}: ${fetched.error}`] : []
+  })
 }
 
-function inconsistencies(tenants: readonly Readable[]): string[] {
-  const nobody = tenants.filter(({ credentials, networks }) => credentials.length === 0 && networks.length === 0)
+const isUnreachable = ({ credentials, networks }: Readable) => credentials.length === 0 && networks.length === 0
+
+function sharedValues(tenants: readonly Readable[]): string[] {
+  const hashes = tenants.flatMap(({ credentials }) => texts(credentials.map((one) => one?.secret_hash)))
   return [
-    ...nobody.map(({ name }) => `${name}: has neither credentials nor networks, so that nobody is it`),
-    ...twice(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
-    ...twice(tenants.flatMap(({ credentials }) => texts(credentials.map((one) => one?.secret_hash)))).map(
-      () => 'two credentials have the same hash',
-    ),
+    ...duplicates(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
+    ...duplicates(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
     ...sharedBy(tenants, ({ credentials }) => texts(credentials.map((one) => one?.id))).map(
       (id) => `two tenants accept the credential ${id}`,
     ),
@@ -163,24 +142,31 @@ function unknownActions(tenants: readonly Readable[], known: Actions): string[] 
   return tenants.flatMap(({ name, actions }) =>
     Object.entries(actions)
       .filter(([, action]) => !known.has(action))
-      .map(([synonym, action]) => `${name}: the ActionName ${synonym} means ${action}, which is no action`),
+      .map(([synonym, action]) => `${name}: the ActionName ${synonym} means ${action}, which is not an action`),
   )
 }
 
 function sharedBy<T>(tenants: readonly T[], of: (tenant: T) => readonly string[]): string[] {
-  return twice(tenants.flatMap((one) => [...new Set(of(one))]))
+  return duplicates(tenants.flatMap((one) => [...new Set(of(one))]))
 }
 
-function twice(names: readonly string[]): string[] {
+function duplicates(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
 }
 
-/** A secret from where it is; undefined if it is not there. */
-function fetchSecret(ref: z.output<typeof secretRef>, env: NodeJS.ProcessEnv): string | undefined {
-  if ('env' in ref) return env[ref.env] || undefined
+/** Fetches a secret from the place that the file names, or says why it is not there. */
+function fetchSecret(
+  ref: z.output<typeof secretRef>,
+  env: NodeJS.ProcessEnv,
+): { readonly secret: string } | { readonly error: string } {
+  if ('env' in ref) {
+    const secret = env[ref.env]
+    return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
+  }
   try {
-    return readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '') || undefined
-  } catch {
-    return undefined
+    const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
+    return secret ? { secret } : { error: `the file ${ref.file} is empty` }
+  } catch (error) {
+    return { error: `the file ${ref.file} cannot be read (${codeOf(error)})` }
   }
 }

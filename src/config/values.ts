@@ -28,14 +28,14 @@ export const yesOrNo = z.enum(['true', 'false'], 'must be true or false').transf
 /** A TCP port; 0 is any free one. */
 export const port = wholeNumber(0, 65_535)
 
-/** Whether two listeners of one port would stand in each other's way; which address a name has is not asked. */
+/** Tells whether two hosts share a port. Names are compared as they are; no address is looked up. */
 export function overlap(host: string, other: string): boolean {
   const [one, two] = [spelled(host), spelled(other)]
   const coversOther = (all: string, single: string) => all === '[::]' || (all === '0.0.0.0' && !single.startsWith('['))
   return one === two || coversOther(one, two) || coversOther(two, one)
 }
 
-/** A host as all its spellings are read: `::` and `0:0::0` are one. */
+/** Returns the one spelling of a host: `::` and `0:0::0` are the same. */
 function spelled(host: string): string {
   const authority = `http://${isIPv6(host) ? `[${host}]` : host}`
   return URL.canParse(authority) ? new URL(authority).hostname : host
@@ -52,19 +52,21 @@ export const webAddress = z.string().transform((text, ctx) => {
   return z.NEVER
 })
 
-/** Where the service is: its origin, and the prefix that its paths are appended to. */
+/** The address of the service: its origin, and the prefix of all its paths. */
 export const serviceAddress = webAddress.transform((url, ctx) => {
   if (url.username || url.password || url.search || url.hash) {
-    const message = 'must be an address without a user name, a query or a fragment; credentials go into V2_CLIENT_ID'
+    const message = 'must have no user name, password, query or fragment'
     ctx.issues.push({ code: 'custom', message, input: url.origin })
     return z.NEVER
   }
-  // A closing `/v2` is understood: paths begin with it already.
+  // Every path begins with `/v2`, so a closing one is redundant.
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '').replace(/\/+v2$/, '') }
 })
 
 /** The path of a file that can be read now. */
-export const file = z.string().refine(canRead, 'names a file that cannot be read')
+export const file = z.string().refine(canRead, {
+  error: ({ input }) => `names ${String(input)}, which cannot be read`,
+})
 
 function canRead(path: string): boolean {
   try {
@@ -77,16 +79,16 @@ function canRead(path: string): boolean {
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** Where `openStore` finds a store; a mistake does not repeat it, for it may hold a password. */
+/** The address of a store, for `openStore`. An error does not repeat it, because it may hold a password. */
 export const storeAddress = z.string().transform((text, ctx) => {
   const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(text.trim()) ?? []
-  const complain = (message: string) => {
+  const fail = (message: string) => {
     ctx.issues.push({ code: 'custom', message, input: scheme })
     return z.NEVER
   }
-  const takes = STORES.get(scheme.toLowerCase())
-  if (!takes?.(text.trim())) return complain('must be memory:, postgres://… or a path for a file')
-  if (takes === namesFile && isFolder(pathOf(text.trim()))) return complain('names a folder, and must name a file')
+  const isAddress = STORES.get(scheme.toLowerCase())
+  if (!isAddress?.(text.trim())) return fail('must be a path, postgres://… or memory:')
+  if (isAddress === namesFile && isFolder(pathOf(text.trim()))) return fail('names a folder; it must name a file')
   return text
 })
 
@@ -112,18 +114,18 @@ export const list = z.string().transform((text) =>
 export const basePaths = list.transform((paths, ctx) => {
   const wrong = paths.filter((path) => !/^\/[\w./-]*$/.test(path))
   if (paths.length > 0 && wrong.length === 0) return paths.map((path) => path.replace(/\/+$/, ''))
-  ctx.issues.push({ code: 'custom', message: 'must list paths such as /,/quotes', input: paths })
+  ctx.issues.push({ code: 'custom', message: 'must be a list of paths such as /,/quotes', input: paths })
   return z.NEVER
 })
 
-/** Tells whether a status is on the list. */
+/** Tells whether a status is in the list. */
 export type StatusSet = (status: number) => boolean
 
 /** Statuses such as `4xx,503`. */
 export const statuses = list.transform((entries, ctx): StatusSet => {
   const wrong = entries.filter((entry) => !/^[1-5](xx|\d\d)$/.test(entry))
   if (entries.length === 0 || wrong.length > 0) {
-    ctx.issues.push({ code: 'custom', message: 'must list statuses such as 4xx,503', input: entries })
+    ctx.issues.push({ code: 'custom', message: 'must be a list of statuses such as 4xx,503', input: entries })
     return z.NEVER
   }
   const patterns = entries.map((entry) => entry.replace('xx', ''))
@@ -132,7 +134,7 @@ export const statuses = list.transform((entries, ctx): StatusSet => {
 
 const TO_THE_MINUTE = -1
 
-/** An ISO 8601 date, alone or with a time. `Date` alone would take a 31st of February for the 3rd of March. */
+/** An ISO 8601 date, with or without a time. `Date` alone would read 31 February as 3 March. */
 export const day = z
   .union(
     [z.iso.date(), z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: TO_THE_MINUTE })],
@@ -140,7 +142,7 @@ export const day = z
   )
   .transform((text) => new Date(text))
 
-/** The service's lists grow, so that only the form of a word can be checked. */
+/** A value of version 2. Only its form is checked, because the service's lists grow. */
 export const version2Word = z
   .string()
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')

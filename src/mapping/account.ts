@@ -26,9 +26,10 @@ export function accountForRequest(
   fields: Fields,
   settings: Settings,
   facts: KnownFacts | undefined,
+  namedBy?: string,
 ): RequestAccount {
   const explanations: Explanation[] = []
-  const { body, problems } = compiled.request(fields, { settings, facts, explanations })
+  const { body, problems } = compiled.request(fields, { settings, facts, namedBy, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
   const remembered = compiled.remember(fields, body, settings).problems
   const unused = compiled.fields.names.flatMap((field, slot) => {
@@ -39,14 +40,15 @@ export function accountForRequest(
       return [{ field, why: 'cannot be translated: see problems' }]
     const unreadable = remembered.find((problem) => problem.field === field)
     if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
-    return [{ field, why: whyUnused(compiled, field) }]
+    return [{ field, why: whyUnused(compiled, field, namedBy) }]
   })
   return { body, fields: explanations, unused, unknown: [...new Set(fields.unknown)], problems }
 }
 
-function whyUnused({ action }: CompiledAction, field: string): string {
+function whyUnused({ action }: CompiledAction, field: string, namedBy: string | undefined): string {
   const row = [...action.request, ...(action.remember ?? [])].find((candidate) => rowHas(candidate, field))
   if (row && 'why' in row) return row.why
+  if (field === namedBy) return 'names the thing: its id stands in the path'
   if (row?.kind === 'lookup') return 'another field said it first, or the lookup table does not know the value'
   return 'remembered for a later booking; this call has no place for it'
 }

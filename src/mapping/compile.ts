@@ -5,6 +5,7 @@ import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { compileReply } from './reply.ts'
 import { compileNeed, compileRequest, type Explanation, type KnownFacts, type Tables } from './request.ts'
+import type { Row } from './row.ts'
 import type { Settings } from './settings.ts'
 
 /** What a request is translated with, besides the caller's fields. */
@@ -12,6 +13,8 @@ export interface RequestContext {
   readonly settings: Settings
   /** The remembered quote, where there is one. */
   readonly facts: KnownFacts | undefined
+  /** The field that named the thing. It is not a change to it, so its rows do not run. */
+  readonly namedBy?: string | undefined
   /** Where to put explanations, if they are wanted. */
   readonly explanations?: Explanation[]
 }
@@ -56,21 +59,26 @@ export interface CompiledAction {
 export function compileAction(action: Action, tables: Tables): CompiledAction {
   const rememberRows = action.remember ?? []
   const fields = indexFields([...action.request, ...rememberRows].flatMap(claims))
-  const requestSteps = [
-    ...compileRequest(action.request, fields, tables),
+  const requestStepsOf = (rows: readonly Row[]) => [
+    ...compileRequest(rows, fields, tables),
     ...(action.needs ?? []).map((need) => compileNeed(need, fields)),
   ]
+  const requestSteps = requestStepsOf(action.request)
+  const requestStepsNamedBy = new Map(
+    (action.finds?.by ?? []).map((field) => [field, requestStepsOf(action.request.filter((row) => !isOf(row, field)))]),
+  )
   const rememberSteps = compileRequest(rememberRows, fields, tables)
   const replySteps = compileReply(action.reply)
 
   return {
     action,
     fields,
-    request: ({ values, problems: sorting }, { settings, facts, explanations }) => {
+    request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]
       const run = { values, facts, settings, body, problems, explanations }
-      for (const step of requestSteps) step(run)
+      const steps = namedBy === undefined ? requestSteps : (requestStepsNamedBy.get(namedBy) ?? requestSteps)
+      for (const step of steps) step(run)
       return { body, problems }
     },
     remember: ({ values }, body, settings) => {
@@ -91,3 +99,6 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     ),
   }
 }
+
+/** Returns true for a row of this field alone. */
+const isOf = (row: Row, field: string) => 'v1' in row && row.v1 === field

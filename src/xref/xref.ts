@@ -1,18 +1,18 @@
-import type { Facts, Kind, Link, Store, Thing, Xref as XrefStore } from '../store/store.ts'
+import type { Facts, Kind, Link, Thing, Xref as XrefStore } from '../store/store.ts'
 
 /** A quote or shipment that a name stands for. */
-export type Known = Pick<Link, 'id' | 'kind' | 'vin' | 'at'>
+export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'at'>
 
-/** What is remembered of the thing behind an id. */
-export interface Memory {
+/** What the cross-reference knows of the thing behind an id. */
+export interface Remembered {
   /** The caller's own number for it. */
   readonly own: string | undefined
-  /** The facts of a quote, as long as they are remembered. */
+  /** The facts of a quote; undefined once they are older than `QUOTE_MEMORY`. */
   readonly facts: Facts | undefined
 }
 
-/** What there is to keep of an answered call. */
-export interface Keepsake {
+/** What the cross-reference stores of an answered call. */
+export interface XrefRecord {
   readonly kind: Kind
   readonly id: string
   readonly names: readonly string[]
@@ -20,46 +20,47 @@ export interface Keepsake {
   readonly own: string | undefined
   readonly facts: Facts | undefined
   /**
-   * Whether it is a shipment that was known before, and may now be called otherwise.
+   * True for a shipment that is on record and may have new names or another VIN: what it was called before still means
+   * it, and it does not become the newest of several.
    * @default false
    */
-  readonly isKnown?: boolean
+  readonly isOnRecord?: boolean
 }
 
-/** The durable record from what callers call a thing to the service's id, as the gateway uses it. */
+/** The durable record from what callers call a thing to the service's id. */
 export interface Xref {
-  /** What a name stands for, newest first. */
-  readonly known: (tenant: string, name: string) => Promise<readonly Known[]>
-  readonly memory: (tenant: string, id: string) => Promise<Memory>
-  /** Resolves when it is durable: only then may a reply depend on it. */
-  readonly keep: (tenant: string, keepsake: Keepsake) => Promise<void>
+  /** Returns what a name stands for, newest first. */
+  readonly matches: (tenant: string, name: string) => Promise<readonly Match[]>
+  readonly remembered: (tenant: string, id: string) => Promise<Remembered>
+  /** Resolves when the record is durable: only then may an answer depend on it. */
+  readonly write: (tenant: string, record: XrefRecord) => Promise<void>
 }
 
-/** Puts the gateway's questions to a store. */
-export function createXref(store: XrefStore & Pick<Store, 'ready'>, quoteMemoryMs: number, now: () => number): Xref {
-  /** What it was called before goes on to mean it; which of several is the newest, and who has a name, stays as it is. */
-  async function follow(tenant: string, { kind, id, names, vin }: Keepsake): Promise<void> {
+/** Makes the cross-reference on a store. */
+export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => number): Xref {
+  /** Adds the names that nothing of this VIN has yet. */
+  async function addNames(tenant: string, { kind, id, names, vin }: XrefRecord): Promise<void> {
     const links: Link[] = []
     for (const name of new Set(names)) {
-      const known = (await store.links(tenant, name)).filter((one) => one.kind === kind)
-      if (known.some((one) => one.vin === vin)) continue
-      const at = known.find((one) => one.id === id)?.at ?? now()
+      const existing = (await store.links(tenant, name)).filter((link) => link.kind === kind)
+      if (existing.some((link) => link.vin === vin)) continue
+      const at = existing.find((link) => link.id === id)?.at ?? now()
       links.push({ tenant, kind, name, vin, id, at })
     }
     if (links.length > 0) await store.put({ links })
   }
 
   return {
-    known: (tenant, name) => store.links(tenant, name),
-    memory: async (tenant, id) => {
+    matches: (tenant, name) => store.links(tenant, name),
+    remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
-      if (!thing) return { own: undefined, facts: undefined }
-      const fresh = thing.facts !== null && now() - thing.at <= quoteMemoryMs
-      return { own: thing.own || undefined, facts: fresh ? (thing.facts ?? undefined) : undefined }
+      if (!thing) return NOTHING_REMEMBERED
+      const isFresh = thing.facts !== null && now() - thing.at <= quoteMemoryMs
+      return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
-    keep: async (tenant, keepsake) => {
-      if (keepsake.isKnown) return follow(tenant, keepsake)
-      const { kind, id, names, vin, own, facts } = keepsake
+    write: async (tenant, record) => {
+      if (record.isOnRecord) return addNames(tenant, record)
+      const { kind, id, names, vin, own, facts } = record
       const at = now()
       const links: Link[] = [...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at }))
       const thing: Thing = { tenant, id, own: own ?? '', facts: facts ?? null, at }
@@ -68,7 +69,9 @@ export function createXref(store: XrefStore & Pick<Store, 'ready'>, quoteMemoryM
   }
 }
 
-/** A VIN as the cross-reference compares it. */
+const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
+
+/** Returns a VIN as the cross-reference compares it. */
 export function vinKey(vin: string | undefined): string {
   return (vin ?? '').replace(/\s+/g, '').toUpperCase()
 }

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { settingsOf } from '../../src/gateway.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -81,7 +81,13 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
     // Who settles looks at the service first.
     const found = shipments(one, claim.reference).find(({ vehicles }) => vehicles[0]?.vin === claim.vin)
     const settlement = found ? { shipment: found.id, number: found.number } : 'not-booked'
-    const deps = { store: stores[0], catalog, settings: settingsOf(one.config), instance: 'operator', now: Date.now }
+    const deps = {
+      store: stores[0],
+      catalog,
+      settings: translationSettings(one.config),
+      instance: 'operator',
+      now: Date.now,
+    }
     await settle(claim, settlement, deps)
   }
   return { houses: [one, other], store: stores[0], operator }

@@ -55,7 +55,7 @@ describe('on a full disk', () => {
     const env = { EMERGENCY_LOG_FILE: emergency }
     const before = await openHouse({ store, serviceUrl: service.url, env })
     const key = expectUnknown(await book(before))
-    expect(entriesIn(emergency)).toMatchObject([{ booking: key, tenant: 'demo', keepsake: { id: ID } }])
+    expect(entriesIn(emergency)).toMatchObject([{ booking: key, tenant: 'demo', record: { id: ID } }])
     expect(before.lines()).toContainEqual(expect.objectContaining({ level: 'error', booking: key, shipment: ID }))
     // Nothing sends it again meanwhile.
     expect([409, 503]).toContain((await book(before, { DeliveryName: 'Somebody Else' })).status)
@@ -114,14 +114,14 @@ describe('while PostgreSQL is down', () => {
     const before = await openHouse({ store: await openStore(url), serviceUrl: service.url, env })
     const key = expectUnknown(await book(before))
     const [entry] = entriesIn(emergency)
-    expect(entry).toMatchObject({ booking: key, keepsake: { id: [...sandbox.shipments.keys()][0] } })
+    expect(entry).toMatchObject({ booking: key, record: { id: [...sandbox.shipments.keys()][0] } })
     expect((await book(before)).status).toBe(503)
     await before.gateway.close()
     await before.store.close()
 
     await server.start()
     const after = await openHouse({ store: await openStore(url), serviceUrl: service.url, env })
-    expect(expectBooked(await book(after), true)).toBe(entry?.keepsake.id)
+    expect(expectBooked(await book(after), true)).toBe(entry?.record.id)
     expect(existsSync(emergency)).toBe(false)
     expect(creations({ sandbox })).toBe(1)
     const read = await get(after, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
@@ -134,7 +134,7 @@ describe('the emergency log', () => {
     booking,
     tenant: 'demo',
     answer: { status: 200, headers: {}, body: '{}' },
-    keepsake: { kind: 'shipment', id: ID, names: ['REF'], vin: '', own: undefined, facts: undefined },
+    record: { kind: 'shipment', id: ID, names: ['REF'], vin: '', own: undefined, facts: undefined },
   })
 
   test('reads what was written, without lines that were cut short', () => {
@@ -146,6 +146,19 @@ describe('the emergency log', () => {
     log.write(entry('bk_3'))
     writeFileSync(file, `${readFileSync(file, 'utf8')}null\n{"booking":1}\n7\n`)
     expect(log.read().map(({ booking }) => booking)).toEqual(['bk_1', 'bk_3'])
+  })
+
+  test('has lines that gateways of every version read', () => {
+    const file = join(newFolder(), 'emergency.ndjson')
+    const { record, ...rest } = entry('bk_1')
+    const line = { ...rest, keepsake: record }
+    writeFileSync(file, `${JSON.stringify(line)}\n`)
+    const log = openEmergencyLog(file)
+    expect(log.read()).toEqual([entry('bk_1')])
+    log.write(entry('bk_1'))
+    expect(JSON.parse(readFileSync(file, 'utf8').trim().split('\n').at(-1) ?? '')).toEqual(
+      JSON.parse(JSON.stringify(line)),
+    )
   })
 
   test('forgets only what was read, for another gateway may have added to it', () => {
@@ -167,9 +180,9 @@ describe('the emergency log', () => {
     const key = expectUnknown(await book(first))
     const made = [...first.sandbox.shipments.keys()][0] ?? expect.fail('nothing was booked')
     const log = openEmergencyLog(emergency)
-    const { keepsake, ...rest } = entry(key)
+    const { record, ...rest } = entry(key)
     log.write({ ...entry('bk_bad'), tenant: 'no\0tenant' })
-    log.write({ ...rest, keepsake: { ...keepsake, id: made } })
+    log.write({ ...rest, record: { ...record, id: made } })
     const { store } = first
     const second = await openHouse({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })

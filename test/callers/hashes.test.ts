@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { hashSecret, matchesHash } from '../../src/callers/secret-hash.ts'
-import { parseSecretHash } from '../../src/secret-hash-form.ts'
+import { parseSecretHash } from '../../src/config/secret-hash-form.ts'
 import { basic, post } from '../gateway.ts'
 import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, tenant, writeTenants } from './edge.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { settingsOf } from '../../src/gateway.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
 import { accountForRequest } from '../../src/mapping/account.ts'
 import type { Explanation } from '../../src/mapping/request.ts'
 import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
@@ -41,7 +41,7 @@ function checkRequest(one: Case, action: string, request: NonNullable<Case['requ
   expect(endpoint.choose(typeof name === 'string' ? name : undefined)).toMatchObject({ action: { name: action } })
 
   const { outgoing, explanations, problems, fields, facts } = translate(one, compiled, request)
-  const account = accountForRequest(compiled, fields, settingsOf(configOf(one)), facts)
+  const account = accountForRequest(compiled, fields, translationSettings(configOf(one)), facts)
   if (one.problems) {
     expect(problems).toHaveLength(one.problems.length)
     expect(problems).toMatchObject(one.problems)
@@ -77,7 +77,10 @@ function checkReply(one: Case, action: string): void {
   if (!one.replies && !one.missing) return
   const compiled = actionOf(action)
   const own = one.request === undefined ? undefined : translate(one, compiled, one.request).own
-  const { reply, missing } = compiled.reply(one.service ?? undefined, { settings: settingsOf(configOf(one)), own })
+  const { reply, missing } = compiled.reply(one.service ?? undefined, {
+    settings: translationSettings(configOf(one)),
+    own,
+  })
   expect(missing).toEqual(one.missing ?? [])
   if (one.replies) expect(reply).toStrictEqual(one.replies)
 }

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { readBody, readQuery } from '../../src/body/read.ts'
 import { version1 } from '../../src/calls/read-request.ts'
-import { requestOf } from '../../src/calls/send.ts'
+import { serviceRequest } from '../../src/calls/service-request.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { settingsOf } from '../../src/gateway.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
 import type { Endpoint } from '../../src/mapping/catalog.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
@@ -155,7 +155,7 @@ export function configOf(one: Case) {
 /** Translates by the compiled catalog alone, with a cross-reference that is a plain map. */
 export function translate(one: Case, compiled: CompiledAction, sent: NonNullable<Case['request']>): Translated {
   const config = configOf(one)
-  const settings = settingsOf(config)
+  const settings = translationSettings(config)
   const names = new Map<string, Remembered>()
   for (const call of one.earlier ?? []) {
     const known = actionOf(call.action)
@@ -183,7 +183,7 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
   const whole = one.current
     ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent)
     : body
-  const request = requestOf(compiled, whole, finds && (found?.id ?? 'nothing'))
+  const request = serviceRequest(compiled.action, whole, finds && (found?.id ?? 'nothing'))
   return {
     outgoing: service.outgoing(request, { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }),
     explanations,

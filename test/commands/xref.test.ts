@@ -40,8 +40,8 @@ async function fill(folder: string, links: readonly Link[], name = STORE): Promi
 }
 
 const shipment = (name: string, id: string, vin = '') => ({ tenant: 'acme', kind: 'shipment', name, vin, id })
-const summary = (rows: number, written: number, same = 0, conflicts = 0, mistakes = 0) =>
-  `${rows} rows: ${written} written, ${same} there already, ${conflicts} conflicts${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${mistakes} mistakes.\n`
+const summary = (rows: number, written: number, same = 0, conflicts = 0, badRows = 0) =>
+  `${rows} rows: ${written} written, ${same} there already, ${conflicts} conflicts${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${badRows} bad rows.\n`
 
 describe('import', () => {
   test('reads CSV as spreadsheets and databases write it', async () => {
@@ -132,7 +132,7 @@ describe('import', () => {
       'line 2 is not JSON',
       'line 3 is not a JSON object',
       'line 4 has no id',
-      'line 5 says two things for id',
+      'line 5 has two different values for id',
       'line 6 has a name with a character that cannot be stored',
       'line 7 has no name',
       '',
@@ -167,12 +167,27 @@ describe('import', () => {
   })
 
   test.each([
-    ['a file that is not there', ['import', 'nowhere.csv', '--tenant', 'a'], 1, 'nowhere.csv cannot be used: ENOENT'],
-    ['a folder', ['import', '.', '--tenant', 'a'], 1, '. cannot be used: EISDIR'],
-    ['a file that cannot be made', ['export', 'nowhere/x.csv'], 1, 'nowhere/x.csv cannot be used: ENOENT'],
-    ['an unknown format', ['import', 'a.csv', '--format', 'xml'], 64, 'the formats are csv and ndjson'],
+    [
+      'a file that is not there',
+      ['import', 'nowhere.csv', '--tenant', 'a'],
+      1,
+      'cannot stat nowhere.csv: no such file or directory',
+    ],
+    ['a folder', ['import', '.', '--tenant', 'a'], 1, 'cannot read .: illegal operation on a directory'],
+    [
+      'a file that cannot be made',
+      ['export', 'nowhere/x.csv'],
+      1,
+      'cannot open nowhere/x.csv: no such file or directory',
+    ],
+    [
+      'an unknown format',
+      ['import', 'a.csv', '--format', 'xml'],
+      64,
+      'unknown format xml; the formats are csv and ndjson',
+    ],
     ['nobody’s number', ['get', 'REF-1'], 64, '--tenant'],
-    ['an unknown option', ['import', 'a.csv', '--force'], 64, "Unknown option '--force'"],
+    ['an unknown option', ['import', 'a.csv', '--force'], 64, 'unknown option --force'],
   ])('%s is told in words', async (_, words, expected, reason) => {
     const folder = testFolder()
     await fill(folder, [])
@@ -193,8 +208,8 @@ describe('import', () => {
     const left = await transload(folder, ['xref', 'import', 'numbers.csv'])
     expect({ code: left.code, out: left.out }).toEqual({ code: 1, out: summary(4, 1, 1, 2) })
     expect(left.err).toBe(
-      'conflict: acme shipment REF-1: old stands, new was asked for\n' +
-        'conflict: acme shipment REF-2: first stands, second was asked for\n',
+      'conflict: acme shipment REF-1 is old in the store and new in the file\n' +
+        'conflict: acme shipment REF-2 is first in the store and second in the file\n',
     )
     const standing = [shipment('REF-1', 'old'), shipment('REF-1', 'same', 'VIN1'), shipment('REF-2', 'first')]
     expect(await linksIn(folder)).toEqual(standing)
@@ -292,7 +307,7 @@ describe('an import that is killed', () => {
   test('goes on where it was, and only in the same file, store and manner', async () => {
     const killed = await killedImport()
     const tallied = new RegExp(
-      `^${COUNTED} rows: ([\\d,]+) written, ([\\d,]+) there already, 0 conflicts, 0 mistakes\\.\\n$`,
+      `^${COUNTED} rows: ([\\d,]+) written, ([\\d,]+) there already, 0 conflicts, 0 bad rows\\.\\n$`,
     )
     const isGone = (folder: string) => expect(existsSync(join(folder, 'numbers.csv.import-progress'))).toBe(false)
 
@@ -457,7 +472,7 @@ describe('export', () => {
     const again = await transload(folder, ['xref', 'export', 'all.csv', '--resume'])
     expect(again).toEqual({ code: 0, out: '', err: '0 links exported.\n' })
     const wrong = await transload(folder, ['xref', 'export', 'all.csv', '--resume', '--format', 'ndjson'])
-    expect(wrong).toEqual({ code: 1, out: '', err: expect.stringContaining('all.csv does not end as an export does') })
+    expect(wrong).toEqual({ code: 1, out: '', err: expect.stringContaining('all.csv does not end like an export') })
     expect(readFileSync(file, 'utf8') === out).toBe(true)
   })
 
@@ -543,7 +558,7 @@ describe('get', () => {
       const folder = testFolder()
       const { code, out, err } = await transload(folder, ['xref', ...words])
       expect({ code, out }).toEqual({ code: 1, out: '' })
-      expect(err).toBe("transload: there is no store at store.db; see that STORE_URL is the gateway's\n")
+      expect(err).toBe('transload: there is no store at store.db; set STORE_URL as the gateway has it\n')
       expect(existsSync(join(folder, STORE))).toBe(false)
     },
   )
@@ -553,8 +568,6 @@ describe('get', () => {
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('STORE_URL is memory:') })
   })
 })
-
-const CLEAR_LINE = '\r\u001b[K'
 
 test('300,000 rows go in and out through little memory, and a terminal sees how far they are', async () => {
   const ROWS = 300_000
@@ -569,12 +582,9 @@ test('300,000 rows go in and out through little memory, and a terminal sees how 
   const imported = await transload(folder, words, { node: [little, asTerminal] })
   expect({ code: imported.code, out: imported.out }).toEqual({
     code: 0,
-    out: '300,000 rows: 300,000 written, 0 there already, 0 conflicts, 0 mistakes.\n',
+    out: '300,000 rows: 300,000 written, 0 there already, 0 conflicts, 0 bad rows.\n',
   })
-  const [before, ...shown] = imported.err.split(CLEAR_LINE)
-  expect({ before, after: shown.pop() }).toEqual({ before: '', after: '' })
-  expect(shown.length).toBeGreaterThan(0)
-  for (const line of shown) expect(line).toMatch(/^[\d,]+ imported, [\d,]+ a second$/)
+  expect(imported.err).toMatch(/^([\d,]+ imported, [\d,]+ per second\n)+$/)
   const exported = await transload(folder, ['xref', 'export', 'all.csv'], { node: [little] })
   expect(exported).toEqual({ code: 0, out: '', err: '300,000 links exported.\n' })
   expect(readFileSync(join(folder, 'all.csv'), 'utf8').split('\n').length).toBe(ROWS + 2)

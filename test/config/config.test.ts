@@ -2,7 +2,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ConfigErrors, readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { ConfigErrors } from '../../src/config/errors.ts'
 import { newFolder, ROOT, run } from '../command.ts'
 
 const URL_ALONE = { V2_BASE_URL: 'https://service.example' }
@@ -12,12 +13,12 @@ function transload(words: readonly string[], env: Record<string, string>) {
   return run(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { env, cwd: ROOT })
 }
 
-/** The mistakes of an environment, a line each. */
-function mistakesIn(env: NodeJS.ProcessEnv): readonly string[] {
+/** The errors of an environment, a line each. */
+function errorsIn(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(env)
   } catch (error) {
-    if (error instanceof ConfigErrors) return error.mistakes
+    if (error instanceof ConfigErrors) return error.errors
     throw error
   }
   return []
@@ -61,17 +62,17 @@ const WRONG: Record<string, string> = {
   BOOKING_REFUSED_STATUSES: '4xx,never',
 }
 
-describe('mistakes', () => {
+describe('errors', () => {
   test('are told all at once, each with its name', () => {
-    const mistakes = mistakesIn(WRONG)
+    const errors = errorsIn(WRONG)
     const names = Object.keys(WRONG).map((name) => (name === 'V2_CLIENT_ID' ? 'V2_CLIENT_SECRET' : name))
-    expect(mistakes.map((mistake) => mistake.split(' ')[0]).sort()).toEqual(names.sort())
+    expect(errors.map((error) => error.split(' ')[0]).sort()).toEqual(names.sort())
   })
 
   test.each(Object.entries(WRONG))('%s=%s is one', (name, value) => {
-    const mistakes = mistakesIn({ ...URL_ALONE, [name]: value })
-    expect(mistakes).toHaveLength(1)
-    expect(mistakes[0]).toMatch(/^[A-Z0-9_]+ (must|is required|names)/)
+    const errors = errorsIn({ ...URL_ALONE, [name]: value })
+    expect(errors).toHaveLength(1)
+    expect(errors[0]).toMatch(/^[A-Z0-9_]+ (must|is required|names)/)
   })
 
   test.each([
@@ -81,20 +82,20 @@ describe('mistakes', () => {
     ['STORE_URL', 'mysql://user:pass-word@db/x'],
     ['STORE_URL', 'postgres://user:pass-word@:x'],
   ])('%s never repeats a secret', (name, value) => {
-    const mistakes = mistakesIn({ ...URL_ALONE, [name]: value })
-    expect(mistakes).toHaveLength(1)
-    expect(mistakes[0]).not.toContain('pass-word')
+    const errors = errorsIn({ ...URL_ALONE, [name]: value })
+    expect(errors).toHaveLength(1)
+    expect(errors[0]).not.toContain('pass-word')
   })
 
   test('the service has to be named', () => {
-    expect(mistakesIn({})).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
-    expect(mistakesIn({ V2_BASE_URL: '  ' })).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
+    expect(errorsIn({})).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
+    expect(errorsIn({ V2_BASE_URL: '  ' })).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
   })
 
   test('half a credential is one, whichever half', () => {
-    expect(mistakesIn({ ...URL_ALONE, V2_CLIENT_SECRET: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_ID /)])
-    expect(mistakesIn({ ...URL_ALONE, V2_CLIENT_ID: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_SECRET /)])
-    expect(mistakesIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
+    expect(errorsIn({ ...URL_ALONE, V2_CLIENT_SECRET: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_ID /)])
+    expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_SECRET /)])
+    expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
   })
 
   test.each([
@@ -104,11 +105,13 @@ describe('mistakes', () => {
     ['numbers for types', '{"vehicle_types": {"BOX": 1}}'],
   ])('LOOKUPS_FILE with %s is one', async (_, content) => {
     const LOOKUPS_FILE = await fileWith(content)
-    expect(mistakesIn({ ...URL_ALONE, LOOKUPS_FILE })).toEqual([expect.stringMatching(/^LOOKUPS_FILE names a file /)])
+    expect(errorsIn({ ...URL_ALONE, LOOKUPS_FILE })).toEqual([
+      expect.stringMatching(/^LOOKUPS_FILE names \S+, (which|in which) /),
+    ])
   })
 })
 
-describe('mistakes in files of certificates', () => {
+describe('errors in files of certificates', () => {
   const [SERVER, SERVER_KEY, CLIENT, CLIENT_KEY] = ['server.pem', 'server.key', 'client.pem', 'client.key'].map(
     (name) => join(ROOT, 'test/http/certificates', name),
   )
@@ -116,42 +119,42 @@ describe('mistakes in files of certificates', () => {
   test.each(['TLS', 'V2'])('certificate and key of %s_… are PEM and fit each other', (whose) => {
     const [certName, keyName] = [`${whose}_CERT_FILE`, `${whose}_KEY_FILE`]
     const told = (cert: string | undefined, key: string | undefined) =>
-      mistakesIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
-    const noCertificate = expect.stringMatching(
-      `^${certName} names a file that cannot be used as a certificate in PEM: `,
-    )
-    const noKey = expect.stringMatching(`^${keyName} names a file that cannot be used as a key in PEM `)
+      errorsIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
+    const noCertificate = expect.stringMatching(`^${certName} names \\S+, which is not a certificate in PEM: `)
+    const noKey = expect.stringMatching(`^${keyName} names \\S+, which is not a key in PEM without a passphrase: `)
     expect(told(SERVER, SERVER_KEY)).toEqual([])
     expect(told(CLIENT, CLIENT_KEY)).toEqual([])
     expect(told(SERVER, CLIENT_KEY)).toEqual([
-      `${keyName} names a file whose key does not fit the certificate of ${certName}`,
+      `${keyName} names ${CLIENT_KEY}, whose key does not match the certificate of ${certName}`,
     ])
     expect(told(SERVER_KEY, SERVER_KEY)).toEqual([noCertificate])
     expect(told(SERVER, SERVER)).toEqual([noKey])
     expect(told('package.json', '/dev/null')).toEqual([noCertificate, noKey])
-    expect(told('package.json', undefined)).toEqual([`${keyName} is required, for ${certName} is set`, noCertificate])
-    expect(told('test', '/nowhere.key')).toEqual(
-      [certName, keyName].map((name) => `${name} names a file that cannot be read`),
-    )
+    expect(told('package.json', undefined)).toEqual([
+      `${keyName} is required because ${certName} is set`,
+      noCertificate,
+    ])
+    expect(told('test', '/nowhere.key')).toEqual([
+      `${certName} names test, which cannot be read`,
+      `${keyName} names /nowhere.key, which cannot be read`,
+    ])
   })
 
   test('a key with a passphrase is one, and is not quoted', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'pass-word' } as const
     const TLS_KEY_FILE = await fileWith(String(privateKey.export(options)))
-    const [mistake, ...others] = mistakesIn({ ...URL_ALONE, TLS_CERT_FILE: SERVER, TLS_KEY_FILE })
-    expect(mistake).toMatch(
-      /^TLS_KEY_FILE names a file that cannot be used as a key in PEM without a passphrase: [a-z ]+$/,
-    )
+    const [first, ...others] = errorsIn({ ...URL_ALONE, TLS_CERT_FILE: SERVER, TLS_KEY_FILE })
+    expect(first).toMatch(/^TLS_KEY_FILE names \S+, which is not a key in PEM without a passphrase: [a-z ]+$/)
     expect(others).toEqual([])
   })
 
   test('a short key is one, but for callers that know no better', () => {
     const [cert, key] = ['short.pem', 'short.key'].map((name) => join(ROOT, 'test/http/certificates', name))
     const told = (TLS_MIN_VERSION: string) =>
-      mistakesIn({ ...URL_ALONE, TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_MIN_VERSION })
+      errorsIn({ ...URL_ALONE, TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_MIN_VERSION })
     expect(told('1.0')).toEqual([])
-    expect(told('1.2')).toEqual([expect.stringMatching(/^TLS_CERT_FILE names a file .* too small$/)])
+    expect(told('1.2')).toEqual([expect.stringMatching(/^TLS_CERT_FILE names .* too small$/)])
   })
 
   test('V2_CA_FILE holds certificates, each of them whole', async () => {
@@ -164,23 +167,23 @@ describe('mistakes in files of certificates', () => {
       good.replace('MII', 'AAA'),
     ]
     for (const V2_CA_FILE of await Promise.all(halves.map(fileWith))) {
-      expect(mistakesIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([
-        'V2_CA_FILE names a file that does not hold certificates in PEM, each of them whole',
+      expect(errorsIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([
+        `V2_CA_FILE names ${V2_CA_FILE}, which must hold nothing but complete certificates in PEM`,
       ])
     }
     const V2_CA_FILE = await fileWith(`# Ours, and another's\n${good}\n${good.replaceAll('\n', '\r\n')}`)
-    expect(mistakesIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([])
+    expect(errorsIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([])
   })
 
   test('are told together with all others', async () => {
     const wrong = { TLS_CERT_FILE: SERVER, TLS_KEY_FILE: CLIENT_KEY, V2_CA_FILE: 'package.json', LOG_LEVEL: 'loud' }
-    const names = mistakesIn(wrong).map((mistake) => mistake.split(' ')[0])
+    const names = errorsIn(wrong).map((error) => error.split(' ')[0])
     expect(names.sort()).toEqual(['LOG_LEVEL', 'TLS_KEY_FILE', 'V2_BASE_URL', 'V2_CA_FILE'])
   })
 })
 
 describe('PORT and ADMIN_PORT', () => {
-  const told = (env: Record<string, string>) => mistakesIn({ ...URL_ALONE, PORT: '9000', ADMIN_PORT: '9000', ...env })
+  const told = (env: Record<string, string>) => errorsIn({ ...URL_ALONE, PORT: '9000', ADMIN_PORT: '9000', ...env })
 
   test.each([
     ['0.0.0.0', '127.0.0.1'],
@@ -192,9 +195,7 @@ describe('PORT and ADMIN_PORT', () => {
     ['localhost', 'LOCALHOST'],
     ['0.0.0.0', 'gateway.example'],
   ])('are two where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
-    expect(told({ HOST, ADMIN_HOST })).toEqual([
-      'ADMIN_PORT must be another than PORT, for HOST and ADMIN_HOST have port 9000 in common',
-    ])
+    expect(told({ HOST, ADMIN_HOST })).toEqual(['PORT and ADMIN_PORT are both 9000; choose different ports'])
   })
 
   test.each([
@@ -208,8 +209,12 @@ describe('PORT and ADMIN_PORT', () => {
 
   test('may both be 0, and count with their defaults', () => {
     expect(told({ PORT: '0', ADMIN_PORT: '0' })).toEqual([])
-    expect(mistakesIn({ ...URL_ALONE, PORT: '9901' })).toEqual([expect.stringMatching(/^ADMIN_PORT must /)])
-    expect(mistakesIn({ ...URL_ALONE, ADMIN_PORT: '8080' })).toEqual([expect.stringMatching(/^ADMIN_PORT must /)])
+    expect(errorsIn({ ...URL_ALONE, PORT: '9901' })).toEqual([
+      expect.stringMatching(/^PORT and ADMIN_PORT are both \d+;/),
+    ])
+    expect(errorsIn({ ...URL_ALONE, ADMIN_PORT: '8080' })).toEqual([
+      expect.stringMatching(/^PORT and ADMIN_PORT are both \d+;/),
+    ])
   })
 })
 
@@ -259,8 +264,8 @@ describe('what is understood', () => {
   })
 
   test.each(['', '5', '1.5h', '-1s', '1 s', '1w', 'PT5S', 's', '5S'])('no duration: "%s"', (text) => {
-    const mistakes = mistakesIn({ ...URL_ALONE, QUOTE_MEMORY: text })
-    expect(mistakes).toHaveLength(text === '' ? 0 : 1)
+    const errors = errorsIn({ ...URL_ALONE, QUOTE_MEMORY: text })
+    expect(errors).toHaveLength(text === '' ? 0 : 1)
   })
 
   test.each([
@@ -291,7 +296,7 @@ describe('what is understood', () => {
   })
 
   test.each(['.', 'src', 'sqlite:./src', 'file:///tmp', ' sqlite:src '])('no store, but a folder: %s', (STORE_URL) => {
-    expect(mistakesIn({ ...URL_ALONE, STORE_URL })).toEqual(['STORE_URL names a folder, and must name a file'])
+    expect(errorsIn({ ...URL_ALONE, STORE_URL })).toEqual(['STORE_URL names a folder; it must name a file'])
   })
 
   test('TRUST_PROXY=off is its default', () => {
@@ -299,7 +304,7 @@ describe('what is understood', () => {
       expect(readConfig({ ...URL_ALONE, TRUST_PROXY }).TRUST_PROXY).toBeUndefined()
     }
     expect(readConfig({ ...URL_ALONE, TRUST_PROXY: '10.0.0.0/8, ::1' }).TRUST_PROXY).toEqual(['10.0.0.0/8', '::1'])
-    expect(mistakesIn({ ...URL_ALONE, TRUST_PROXY: 'off,::1' })).toEqual([expect.stringMatching(/^TRUST_PROXY must /)])
+    expect(errorsIn({ ...URL_ALONE, TRUST_PROXY: 'off,::1' })).toEqual([expect.stringMatching(/^TRUST_PROXY must /)])
   })
 
   test('lists, dates and switches', () => {
@@ -336,7 +341,7 @@ describe('what is understood', () => {
     ],
     ...['2026-12-31 or so', '2026-12-31T12:00', '31.12.2026', '2026-1-1', '20261231'],
   ])('no date: %s', (SUNSET) => {
-    expect(mistakesIn({ ...URL_ALONE, SUNSET })).toEqual(['SUNSET must be an ISO 8601 date such as 2026-12-31'])
+    expect(errorsIn({ ...URL_ALONE, SUNSET })).toEqual(['SUNSET must be an ISO 8601 date such as 2026-12-31'])
   })
 
   test('LOOKUPS_FILE adds types and action names', async () => {
@@ -355,7 +360,7 @@ describe('the program', () => {
     ['check', ['check']],
     ['serve', ['serve']],
     ['no command', []],
-  ])('ends with 78 and every mistake over %s', async (_, words) => {
+  ])('ends with 78 and every error over %s', async (_, words) => {
     const { code, out, err } = await transload(words, WRONG)
     expect(code).toBe(78)
     expect(out).toBe('')
@@ -367,7 +372,7 @@ describe('the program', () => {
   test('checks a good configuration without starting', async () => {
     const { code, out, err } = await transload(['check'], { ...URL_ALONE, STORE_URL: '/nowhere/at/all.db', PORT: '1' })
     expect(err).toBe('')
-    expect(out).toMatch(/good/)
+    expect(out).toMatch(/valid/)
     expect(code).toBe(0)
   })
 
@@ -378,7 +383,7 @@ describe('the program', () => {
     expect(err).toContain('quote.refresh')
   })
 
-  test.each(['check', 'serve'])('tells the mistakes of all files at once over %s', async (command) => {
+  test.each(['check', 'serve'])('reports the errors of all files at once over %s', async (command) => {
     const tenants = [{ name: 'acme', networks: ['nowhere'], actions: { Foo: 'own.action' }, v2: { client_id: 'x' } }]
     const files = {
       LOOKUPS_FILE: await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}'),
@@ -401,16 +406,17 @@ describe('the program', () => {
     expect(all).not.toMatch(/own\.action/)
     for (const said of [/LOOKUPS_FILE names/, /must be a network/, /means own\.action/])
       expect(lookupsToo).toMatch(said)
-    for (const said of [/V2_BASE_URL is/, /MAPPINGS_DIR cannot/, /must be a network/]) expect(folderToo).toMatch(said)
+    for (const said of [/V2_BASE_URL is/, /MAPPINGS_DIR names \/nowhere, which cannot/, /must be a network/])
+      expect(folderToo).toMatch(said)
   })
 
   test.each([
-    [['serve', '--foo'], /^transload: .*--foo.*\n$/],
-    [['serve', '-p', '1'], /^transload: .*-p.*\n$/],
-    [['serve', 'now'], /^transload: .*now.*\n$/],
+    [['serve', '--foo'], /^transload: unknown option --foo\n/],
+    [['serve', '-p', '1'], /^transload: unknown option -p\n$/],
+    [['serve', 'now'], /^transload: serve takes no arguments\n$/],
     [['check', '--strict'], /^transload: .*--strict.*\n$/],
-    [['check', 'tenants.json'], /^transload: .*tenants\.json.*\n$/],
-    [['healthcheck', 'http://127.0.0.1'], /^transload: .*127\.0\.0\.1.*\n$/],
+    [['check', 'tenants.json'], /^transload: check takes no arguments\n$/],
+    [['healthcheck', 'http://127.0.0.1'], /^transload: healthcheck takes no arguments\n$/],
     [['demo', '--port=1'], /^transload: .*--port.*\n$/],
   ])('ends with 64 over a word that means nothing: %j', async (words, said) => {
     const { code, out, err } = await transload(words, WRONG)

@@ -4,7 +4,7 @@ import { knownStates } from '../../mappings/us-states.ts'
 import { version1 } from '../../src/calls/read-request.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { settingsOf } from '../../src/gateway.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
 import { accountForReply, accountForRequest } from '../../src/mapping/account.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { type Entry, NOT_FLAT, spelling } from '../../src/mapping/fields.ts'
@@ -21,7 +21,7 @@ const HTTP_RUNS = 60
 const catalog = await loadMappings()
 const actions = [...catalog.actions.values()]
 const byName = actions.map((compiled) => [compiled.action.name, compiled] as const)
-const settings = settingsOf(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
+const settings = translationSettings(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
 
 /** What callers write in a field, right and wrong; a body holds it trimmed. */
 const written = fc.oneof(

@@ -249,7 +249,7 @@ describe('a store that this program cannot use', () => {
     other.exec('CREATE TABLE cars (a)')
     other.close()
     const right = await server.createDatabase()
-    const cannot = 'transload: 1 to mend before it can start\\n {2}STORE_URL names a store that cannot be used: '
+    const cannot = 'transload: 1 configuration error\\n {2}STORE_URL names a store that cannot be used: '
     const wrong = [
       ['notes.txt', '.*not a database'],
       ['other.db', '.*another program'],

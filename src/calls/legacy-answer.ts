@@ -1,0 +1,50 @@
+import { GatewayError } from '../errors.ts'
+import type { Answer } from '../http/answers.ts'
+import type { UpstreamReply } from '../service/exchange.ts'
+import type { Plan } from './plan.ts'
+import { idAt } from './shipment.ts'
+
+/** An answer whose body is text. */
+export interface TextAnswer extends Answer {
+  readonly body: string
+}
+
+/** Translates the service's reply into the version-1 answer of a call. */
+export function answerOf({ request: { compiled }, settings, own }: Plan, body: unknown): TextAnswer {
+  const { reply, missing } = compiled.reply(body, { settings, own })
+  if (missing.length > 0) {
+    const message = `The service's reply has no ${missing.join(' and no ')}. Try again later.`
+    throw new GatewayError('service-unreadable', message)
+  }
+  const headers = compiled.action.keeps?.kind === 'shipment' ? idHeaders(body, compiled.action.keeps.id) : NO_HEADERS
+  return { status: 200, headers, body: JSON.stringify(reply) }
+}
+
+const NO_HEADERS = {}
+
+/** Returns the service's ids as headers, which version-1 parsers do not read. */
+function idHeaders(body: unknown, idKey: string): Record<string, string> {
+  const id = idAt(body, idKey)
+  const number = idAt(body, 'number')
+  return {
+    ...(id !== undefined && { 'Transload-Shipment-Id': headerSafe(id) }),
+    ...(number !== undefined && { 'Transload-Shipment-Number': headerSafe(number) }),
+  }
+}
+
+/** Encodes what may not stand in a header. */
+function headerSafe(text: string): string {
+  return text.replace(/[^\x21-\x7e]/g, encodeURIComponent)
+}
+
+/** Spelled as the gateway spells its own headers, because a header in two spellings would be sent twice. */
+const PASSED_ON = ['Content-Type', 'Content-Encoding', 'ETag', 'Location', 'Retry-After', 'WWW-Authenticate'] as const
+
+/** Returns the service's own reply unchanged, as the answer to a version-2 body. */
+export function unchanged({ status, headers, body }: UpstreamReply): Answer {
+  const passedOn = PASSED_ON.flatMap((name) => {
+    const value = headers[name.toLowerCase()]
+    return typeof value === 'string' ? [[name, value] as const] : []
+  })
+  return { status, headers: Object.fromEntries(passedOn), body }
+}

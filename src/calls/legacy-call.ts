@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { FlatBody } from '../body/flat.ts'
+import type { Bookings } from '../bookings/bookings.ts'
+import type { Caller, Credentials } from '../callers/credentials.ts'
+import { GatewayError, problemsInOneLine } from '../errors.ts'
+import type { Answer } from '../http/answers.ts'
+import type { Catalog, Endpoint } from '../mapping/catalog.ts'
+import type { Call } from '../observe/call.ts'
+import { refusal } from '../service/failures.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import type { Xref } from '../xref/xref.ts'
+import { bookingOf, madeOf } from './booking.ts'
+import { findTarget } from './find.ts'
+import { answerOf, unchanged } from './legacy-answer.ts'
+import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { classify, readRequest, type Version1 } from './read-request.ts'
+import { recordOf } from './record.ts'
+import type { SendPlan } from './send.ts'
+import { shipmentRead } from './service-request.ts'
+
+/** What legacy calls depend on; the same for every call. */
+export interface LegacyCallDeps {
+  readonly catalog: Catalog
+  readonly bodyLimitBytes: number
+  readonly credentials: Credentials
+  readonly service: Service
+  readonly send: SendPlan
+  readonly xref: Xref
+  readonly bookings: Bookings
+  readonly timeoutMs: number
+}
+
+/** Answers a legacy call. This file is the whole life of one, in order; the dry run shares it up to the plan. */
+export async function legacyCall(
+  incoming: IncomingMessage,
+  endpoint: Endpoint,
+  call: Call,
+  deps: LegacyCallDeps,
+): Promise<Answer> {
+  let body: FlatBody
+  try {
+    body = await readRequest(incoming, call, deps.bodyLimitBytes)
+  } catch (error) {
+    // Answers to unreadable bodies follow the caller's ERROR_STATUS, too.
+    noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
+    throw error
+  }
+  const caller = await deps.credentials.identify(incoming)
+  noteCaller(call, caller)
+  const leave = caller.profile.limits.enter()
+  try {
+    const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
+    const deadline = performance.now() + deps.timeoutMs
+    const sending: Sending = { account: caller.account, requestId: call.id, deadline }
+    return request.generation === 1
+      ? await answerVersion1(request, incoming.headers, caller, sending, deps)
+      : await answerVersion2(planVersion2(request, endpoint), caller.tenant, sending, deps)
+  } finally {
+    leave()
+  }
+}
+
+function noteCaller(call: Call, caller: Caller | undefined): void {
+  call.tenant = caller?.tenant
+  call.errorStatus = caller?.profile.errorStatus
+}
+
+/** Finds what the call names, plans, sends, records and answers. */
+async function answerVersion1(
+  request: Version1,
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  sending: Sending,
+  deps: LegacyCallDeps,
+): Promise<Answer> {
+  const { tenant, profile } = caller
+  const found = await findTarget(request, tenant, sending, deps)
+  const plan = planCall(request, found, profile.settings)
+  if (plan.problems.length > 0) {
+    throw new GatewayError('untranslatable', problemsInOneLine(plan.problems), { problems: plan.problems })
+  }
+  const { notIdempotent, doneWhenStatus } = request.compiled.action.service
+  if (notIdempotent) return book(plan, headers, caller, sending, deps)
+
+  const reply = await deps.send(plan, tenant, sending)
+  const answer = answerOf(plan, reply)
+  const record = recordOf(plan, reply)
+  // A number in the answer must resolve as soon as the caller has it.
+  if (record) await deps.xref.write(tenant, record)
+  if (doneWhenStatus && found.id !== undefined) await deps.bookings.free(tenant, found.id)
+  return answer
+}
+
+/** Books once: claims the booking, sends it and records it, or answers as the call that did. */
+async function book(
+  plan: Plan,
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  sending: Sending,
+  { bookings, send, service }: LegacyCallDeps,
+): Promise<Answer> {
+  const booking = bookingOf(plan, headers, caller, sending.deadline)
+  const { answer, requiresReadOf } = await bookings.once(booking, async () =>
+    madeOf(plan, await send(plan, caller.tenant, sending)),
+  )
+  if (requiresReadOf !== undefined) {
+    const reply = await service.send(shipmentRead(requiresReadOf), sending)
+    if (!isSuccess(reply.status)) throw refusal(reply)
+  }
+  return answer
+}
+
+/** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
+async function answerVersion2(
+  { action, toService, id }: Version2Plan,
+  tenant: string,
+  sending: Sending,
+  { service, bookings }: LegacyCallDeps,
+): Promise<Answer> {
+  const { notIdempotent, doneWhenStatus } = action.service
+  const reply = await service.send(toService, notIdempotent ? { ...sending, alone: true } : sending)
+  if (isSuccess(reply.status) && doneWhenStatus && id !== undefined) await bookings.free(tenant, id)
+  return unchanged(reply)
+}

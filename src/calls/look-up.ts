@@ -1,0 +1,120 @@
+import type { Finds } from '../mapping/action.ts'
+import type { Facts } from '../store/store.ts'
+import { type Match, vinKey, type Xref } from '../xref/xref.ts'
+import { type Name, type Naming, namesIn, namingOf } from './names.ts'
+import type { Version1 } from './read-request.ts'
+import type { Shipment } from './shipment.ts'
+
+/** The quote or shipment that a call is about, as far as the gateway knows it. */
+export interface Found {
+  /** The service's id; undefined where the call names nothing. */
+  readonly id: string | undefined
+  /** The field whose value named it. */
+  readonly namedBy: string | undefined
+  /** The caller's own number for it. */
+  readonly own: string | undefined
+  /** The id and the facts of the remembered quote. */
+  readonly quote: { readonly id: string; readonly facts: Facts | undefined } | undefined
+  /** True where the cross-reference or the service knew it as a shipment, so that it did exist once. */
+  readonly isShipment: boolean
+  /** The shipment, where the service was asked for it by the caller's name. */
+  readonly shipment?: Shipment
+}
+
+/** For a call that names nothing, such as one that asks for a new quote. */
+export const NOTHING_FOUND: Found = {
+  id: undefined,
+  namedBy: undefined,
+  own: undefined,
+  quote: undefined,
+  isShipment: false,
+}
+
+/** A name that stands for shipments other than the one of the VIN that was sent, or for several. */
+export interface SeveralMatches {
+  /** Tells the caller which VINs there are. */
+  readonly message: string
+  /** The id of the newest. */
+  readonly newest: string
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** Returns true for a value that looks like an id of the service. */
+export const isId = (value: string): boolean => UUID.test(value)
+
+/** Looks up what a call names, or the quote that a booking refers to; undefined where the gateway does not know it. */
+export async function lookUp(
+  request: Version1,
+  tenant: string,
+  xref: Xref,
+): Promise<Found | SeveralMatches | undefined> {
+  const { finds, recalls } = request.compiled.action
+  if (!finds) return recallQuote(namesIn(request, recalls ?? []), tenant, xref)
+  const naming = namingOf(request)
+  return naming ? lookUpNamed(finds, naming, tenant, xref) : NOTHING_FOUND
+}
+
+async function lookUpNamed(
+  { kind }: Finds,
+  naming: Naming,
+  tenant: string,
+  xref: Xref,
+): Promise<Found | SeveralMatches | undefined> {
+  let quoted: { readonly match: Match; readonly name: Name } | undefined
+  for (const name of naming.names) {
+    const matches = await xref.matches(tenant, name[1])
+    const quote = matches.find((match) => match.kind === 'quote')
+    const chosen = kind === 'quote' ? quote : chooseShipment(matches, naming)
+    if (chosen && 'newest' in chosen) return chosen
+    if (chosen) return foundMatch(chosen, name, tenant, xref)
+    if (quote) quoted ??= { match: quote, name }
+  }
+  for (const [field, value] of naming.names) {
+    if (isId(value)) return foundId(value, field, tenant, xref)
+  }
+  // An approved quote is a shipment, but a name that stands for a booking comes first.
+  return quoted && foundMatch(quoted.match, quoted.name, tenant, xref)
+}
+
+async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): Promise<Found> {
+  for (const [, value] of names) {
+    const match = (await xref.matches(tenant, value)).find(({ kind }) => kind === 'quote')
+    // A caller that gave its quote no number was given the quote's id as one.
+    const id = match?.id ?? value
+    const { own, facts } = await xref.remembered(tenant, id)
+    if (match || facts) return { ...NOTHING_FOUND, own, quote: { id, facts } }
+  }
+  return NOTHING_FOUND
+}
+
+async function foundMatch({ id, kind }: Match, [field, value]: Name, tenant: string, xref: Xref): Promise<Found> {
+  const found = await foundId(id, field, tenant, xref)
+  const own = found.own ?? (field === 'ShipmentNumber' ? value : undefined)
+  return { ...found, own, isShipment: kind === 'shipment' }
+}
+
+/** Returns an id with what the cross-reference remembers of it. */
+export async function foundId(id: string, namedBy: string, tenant: string, xref: Xref): Promise<Found> {
+  const { own, facts } = await xref.remembered(tenant, id)
+  return { id, namedBy, own, quote: { id, facts }, isShipment: false }
+}
+
+/** Chooses the shipment of a name by the VIN. */
+function chooseShipment(
+  matches: readonly Match[],
+  { vin, newestWillDo, changesVin }: Naming,
+): Match | SeveralMatches | undefined {
+  const shipments = matches.filter(({ kind }) => kind === 'shipment')
+  const [newest] = shipments
+  if (!newest) return undefined
+  const chosen = vin === undefined ? undefined : shipments.find((match) => match.vin === vinKey(vin))
+  if (chosen) return chosen
+  const areSeveral = new Set(shipments.map(({ id }) => id)).size > 1
+  const hasOtherVin = vin !== undefined && newest.vin !== ''
+  if (areSeveral ? newestWillDo && vin === undefined : newestWillDo || changesVin || !hasOtherVin) return newest
+  const vins = shipments.map((match) => match.vin || '(none)').join(', ')
+  const message = areSeveral
+    ? `The number names several shipments. Send the VinNo of one of them: ${vins}.`
+    : `The number names a shipment with another VinNo. Send its VinNo: ${vins}.`
+  return { message, newest: newest.id }
+}

@@ -1,0 +1,37 @@
+import type { Config } from '../config/config.ts'
+import { loadMappings } from '../config/mappings.ts'
+import { readTenants } from '../config/tenants-file.ts'
+import { type Account, openAccount, type Scheme } from '../service/account.ts'
+import { basicOf } from '../service/basic.ts'
+import type { Upstream } from '../service/upstream.ts'
+
+/** A credential of the gateway's own at the service. */
+export interface OwnAccount {
+  readonly tenant: string
+  /** The scheme that the operator chose for it. */
+  readonly scheme: Scheme
+  readonly open: (upstream: Upstream, scheme: Scheme) => Account
+}
+
+/** Returns the accounts that the configuration holds; none in client mode, in which the callers bring their own. */
+export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]> {
+  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file } = config
+  const account = (
+    tenant: string,
+    basic: string,
+    address: Config['V2_BASE_URL'] = config.V2_BASE_URL,
+    own: Scheme = config.V2_TOKEN,
+  ): OwnAccount => ({
+    tenant,
+    scheme: own,
+    open: (upstream, scheme) =>
+      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+  })
+  if (file !== undefined) {
+    const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+    return readTenants(file, actions).map(({ name, v2, secret: fetched }) =>
+      account(name, basicOf(v2.client_id, fetched), v2.base_url, v2.token),
+    )
+  }
+  return id === undefined || secret === undefined ? [] : [account(id, basicOf(id, secret))]
+}

@@ -1,0 +1,94 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { UsageError } from './failures.ts'
+import { suggestion } from './nearest.ts'
+
+/** What may follow the name of a command. */
+export interface Grammar<Options extends ParseArgsOptionsConfig, Verb extends string> {
+  /** The lines that explain the command. */
+  readonly usage: readonly string[]
+  readonly options: Options
+  /** By the word that follows the command's name. */
+  readonly verbs: Readonly<Record<Verb, Operands<Extract<keyof Options, string>>>>
+}
+
+/** What may follow a verb. */
+export interface Operands<Option extends string> {
+  /** In order; one in brackets, such as `[FILE]`, may be left out. */
+  readonly operands: readonly string[]
+  readonly options: readonly Option[]
+}
+
+type Values<Options extends ParseArgsOptionsConfig> = ReturnType<
+  typeof parseArgs<{ options: Options; allowPositionals: true }>
+>['values']
+
+/** The arguments of a command, checked against its grammar. */
+export interface Arguments<Options extends ParseArgsOptionsConfig, Verb extends string> {
+  readonly verb: Verb
+  readonly operands: readonly string[]
+  readonly values: Values<Options>
+}
+
+/** Reads the arguments of a command that has verbs, such as `bookings list`; throws `UsageError`. */
+export function readArguments<const Options extends ParseArgsOptionsConfig, Verb extends string>(
+  args: readonly string[],
+  { usage, options, verbs }: Grammar<Options, Verb>,
+): Arguments<Options, Verb> {
+  const { positionals, values } = parse(args, options, usage)
+  const [verb, ...operands] = positionals
+  if (verb === undefined) throw new UsageError(undefined, usage)
+  if (!isKey(verbs, verb)) throw new UsageError(`unknown command ${verb}${suggestion(verb, Object.keys(verbs))}`, usage)
+  const grammar = verbs[verb]
+  const foreign = Object.keys(values).find((name) => !grammar.options.some((option) => option === name))
+  if (foreign !== undefined) throw new UsageError(`--${foreign} does not apply to ${verb}`, usage)
+  checkOperands(verb, operands, grammar.operands, usage)
+  return { verb, operands, values }
+}
+
+/** Reads the arguments of a command that has no verbs; throws `UsageError`. */
+export function readOperands<const Options extends ParseArgsOptionsConfig>(
+  command: string,
+  args: readonly string[],
+  { usage, options, operands }: { usage: readonly string[]; options: Options; operands: readonly string[] },
+): Pick<Arguments<Options, never>, 'operands' | 'values'> {
+  const { positionals, values } = parse(args, options, usage)
+  checkOperands(command, positionals, operands, usage)
+  return { operands: positionals, values }
+}
+
+function parse<Options extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: Options,
+  usage: readonly string[],
+) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (error) {
+    if (!(error instanceof TypeError && 'code' in error)) throw error
+    // Node names the option in quotes, with a placeholder for its value where it takes one.
+    const option = /'(--?[^' ]+)/.exec(error.message)?.[1] ?? ''
+    const known = Object.keys(options).map((name) => `--${name}`)
+    if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      throw new UsageError(`unknown option ${option}${suggestion(option, known)}`, usage)
+    }
+    if (error.code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') throw error
+    const takesValue = options[option.replace(/^--/, '')]?.type === 'string'
+    throw new UsageError(`${option} ${takesValue ? 'needs a value' : 'takes no value'}`, usage)
+  }
+}
+
+function checkOperands(
+  command: string,
+  operands: readonly string[],
+  expected: readonly string[],
+  usage: readonly string[],
+): void {
+  const missing = expected.slice(operands.length).find((name) => !name.startsWith('['))
+  if (missing !== undefined) throw new UsageError(`${command} needs ${missing}`, usage)
+  if (expected.length === 0 && operands.length > 0) throw new UsageError(`${command} takes no arguments`, usage)
+  const [unexpected] = operands.slice(expected.length)
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument ${unexpected}`, usage)
+}
+
+const isKey = <Key extends string>(record: Readonly<Record<Key, unknown>>, key: string): key is Key =>
+  Object.hasOwn(record, key)

@@ -1,0 +1,41 @@
+/** Typing errors in a word of which most is right. */
+const MOST_EDITS = 2
+
+/** Finds the known word that differs least from what was typed; undefined if none is near. */
+export function nearest(typed: string, known: readonly string[]): string | undefined {
+  const [best] = known
+    .map((word) => ({ word, edits: editsBetween(typed.toLowerCase(), word.toLowerCase()) }))
+    .filter(({ word, edits }) => edits <= MOST_EDITS && edits < word.length / 2)
+    .sort((one, other) => one.edits - other.edits)
+  return best?.word
+}
+
+/** Says what was probably meant, for the end of an error message; empty where nothing is near. */
+export function suggestion(typed: string, known: readonly string[]): string {
+  const meant = nearest(typed, known)
+  return meant === undefined ? '' : `; did you mean ${meant}?`
+}
+
+/** Counts the letters to insert, remove, replace or swap with their neighbor (optimal string alignment). */
+function editsBetween(from: string, to: string): number {
+  let before: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row += 1) {
+    const edits = [row]
+    for (let column = 1; column <= to.length; column += 1) {
+      const isSame = from[row - 1] === to[column - 1]
+      const isSwapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      edits[column] = Math.min(
+        at(last, column) + 1,
+        at(edits, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+        isSwapped ? at(before, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      )
+    }
+    before = last
+    last = edits
+  }
+  return at(last, to.length)
+}
+
+const at = (numbers: readonly number[], index: number) => numbers[index] ?? Number.POSITIVE_INFINITY

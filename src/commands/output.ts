@@ -1,0 +1,39 @@
+import { escapeControls, printableJson } from '../plain-text.ts'
+
+/*
+ * The one place where commands write to the terminal. Whatever callers or the service put into names, nothing but
+ * printable text and the commands' own line ends leaves through here.
+ */
+
+/** Prints lines on standard output; a line break inside one of them is shown as its escape sequence. */
+export function print(...lines: readonly string[]): void {
+  process.stdout.write(joined(lines))
+}
+
+/** Prints lines on standard error, where they do not mix with what a pipe passes on. */
+export function printError(...lines: readonly string[]): void {
+  process.stderr.write(joined(lines))
+}
+
+/** Prints a value as JSON on standard output: on one line, or indented for people. */
+export function printJson(value: unknown, indent?: number): void {
+  process.stdout.write(`${printableJson(value, indent)}\n`)
+}
+
+/** Asks for something on the terminal, on the same line as the answer. */
+export function prompt(question: string): void {
+  if (process.stdin.isTTY) process.stderr.write(escapeControls(question))
+}
+
+/** Returns text for a stream or a file, which somebody may show in a terminal later; only its line ends are kept. */
+export const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
+
+const joined = (lines: readonly string[]): string => lines.map((line) => `${escapeControls(line)}\n`).join('')
+
+/** Ends the process quietly when the reader of standard output has seen enough, as in `transload xref export | head`. */
+export function endWhenOutputCloses(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
+}

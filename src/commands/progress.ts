@@ -1,0 +1,19 @@
+import { printError } from './output.ts'
+
+const FIRST_AFTER_MS = 1_000
+
+/** Makes a reporter for long work: it tells a terminal how far the work is, half as often each time, and others nothing. */
+export function createProgress(verb: string): (rows: number) => void {
+  const startedAt = performance.now()
+  let intervalMs = FIRST_AFTER_MS
+  return (rows) => {
+    const elapsedMs = performance.now() - startedAt
+    if (!process.stderr.isTTY || elapsedMs < intervalMs) return
+    intervalMs *= 2
+    const perSecond = Math.round((rows * 1000) / elapsedMs)
+    printError(`${count(rows)} ${verb}, ${count(perSecond)} per second`)
+  }
+}
+
+/** Writes a number with commas between thousands. */
+export const count = (rows: number): string => rows.toLocaleString('en-US')

@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs'
+import { readConfig } from '../config/config.ts'
+import { ConfigErrors } from '../config/errors.ts'
+import { openStore, pathOf } from '../store/open.ts'
+import { NotAStore } from '../store/sqlite/schema.ts'
+import type { StoreOptions } from '../store/state.ts'
+import { type Store, StoreDown } from '../store/store.ts'
+import { CommandFailed } from './failures.ts'
+
+/** Stands in for the required address of the service: a command that works on the store alone does not need it. */
+export const NO_SERVICE = { V2_BASE_URL: 'https://service.example.com' } as const
+
+/** The work of a command on the open store; it returns the exit code. */
+export type StoreWork = (store: Store, storeUrl: string) => Promise<number>
+
+/** Runs a command on the store of a gateway. One that is not there is an error: an empty one would hide the wrong path. */
+export async function withExistingStore(work: StoreWork): Promise<number> {
+  const { STORE_URL } = storeConfig()
+  const scheme = schemeOf(STORE_URL)
+  const file = scheme === 'memory' || scheme?.startsWith('postgres') ? undefined : pathOf(STORE_URL)
+  if (file !== undefined && !existsSync(file)) {
+    throw new CommandFailed(`there is no store at ${file}; set STORE_URL as the gateway has it`)
+  }
+  return withStore(work)
+}
+
+/** Opens the store of the environment for the time of one command, and makes it if it is not there. */
+export async function withStore(work: StoreWork): Promise<number> {
+  const { STORE_URL } = storeConfig()
+  if (schemeOf(STORE_URL) === 'memory') {
+    throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
+  }
+  let reason = ''
+  const store = await openConfiguredStore(STORE_URL, {
+    onState: ({ error }) => {
+      reason = error?.message ?? ''
+    },
+  })
+  try {
+    if (!store.ready()) {
+      throw new CommandFailed(`the store does not answer; check STORE_URL and that the server runs: ${reason}`)
+    }
+    return await work(store, STORE_URL)
+  } finally {
+    await store.close()
+  }
+}
+
+const storeConfig = () => readConfig({ ...NO_SERVICE, ...process.env }, { certificates: false })
+
+/** Opens a store; one that can never be opened is a configuration error. */
+export async function openConfiguredStore(storeUrl: string, options: StoreOptions): Promise<Store> {
+  try {
+    return await openStore(storeUrl, options)
+  } catch (error) {
+    if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
+    throw new ConfigErrors([`STORE_URL names a store that cannot be used: ${error.message}`])
+  }
+}
+
+const schemeOf = (storeUrl: string) => /^[a-z]{2,}(?=:)/i.exec(storeUrl.trim())?.[0].toLowerCase()

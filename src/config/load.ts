@@ -1,0 +1,36 @@
+import type { Catalog } from '../mapping/catalog.ts'
+import { type Config, readConfig, readValidVariables } from './config.ts'
+import { ConfigErrors, configurationErrors } from './errors.ts'
+import { loadMappings } from './mappings.ts'
+import { readTenants } from './tenants-file.ts'
+
+/** The configuration with the mappings that it names. */
+export interface LoadedConfig {
+  readonly config: Config
+  readonly catalog: Catalog
+}
+
+/** Stands in for the mappings that cannot be loaded: which actions they have is not known. */
+const ANY_ACTION = { has: () => true }
+
+/** Reads the environment and all files that it names; throws `ConfigErrors` with the errors of all of them. */
+export async function loadConfig(): Promise<LoadedConfig> {
+  const errors: string[] = []
+  const attempt = async <T>(read: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read()
+    } catch (error) {
+      const lines = configurationErrors(error)
+      if (lines === undefined) throw error
+      errors.push(...lines)
+      return undefined
+    }
+  }
+  const config = await attempt(() => readConfig())
+  const { MAPPINGS_DIR, LOOKUPS_FILE, TENANTS_FILE } =
+    config ?? readValidVariables(['MAPPINGS_DIR', 'LOOKUPS_FILE', 'TENANTS_FILE'])
+  const catalog = await attempt(() => loadMappings(MAPPINGS_DIR, LOOKUPS_FILE))
+  if (TENANTS_FILE !== undefined) await attempt(() => readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION))
+  if (!config || !catalog || errors.length > 0) throw new ConfigErrors(errors)
+  return { config, catalog }
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { issueText } from './issues.ts'
+import { readJsonFile } from './json-file.ts'
+
+const texts = z.record(z.string(), z.string('must be text'), 'must be an object').default({})
+
+const lookups = z.strictObject({ vehicle_types: texts, actions: texts })
+
+/** What an operator adds to the shipped lookup tables and action names. */
+export type Lookups = z.output<typeof lookups>
+
+/** Reads and checks the JSON file at a path. */
+export const lookupsFile = z.string().transform((path, ctx): Lookups => {
+  const complain = (message: string) => {
+    ctx.issues.push({ code: 'custom', message: `names ${path}, ${message}`, input: path })
+  }
+  const file = readJsonFile(path)
+  if ('error' in file) {
+    complain(`which ${file.error}`)
+    return z.NEVER
+  }
+  const parsed = lookups.safeParse(file.content)
+  if (parsed.success) return parsed.data
+  for (const issue of parsed.error.issues) {
+    const place = issue.path.map(String).join('.')
+    complain(
+      `in which ${issue.code === 'unrecognized_keys' ? 'there is an' : place || 'the whole'} ${issueText(issue)}`,
+    )
+  }
+  return z.NEVER
+})

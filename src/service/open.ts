@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { rootCertificates } from 'node:tls'
+import type { Config } from '../config/config.ts'
+import { createUpstream, type Upstream, type UpstreamTls } from './upstream.ts'
+
+/** The part of the configuration that connections to the service depend on. */
+export type UpstreamConfig = Pick<
+  Config,
+  'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE' | 'V2_CERT_FILE' | 'V2_KEY_FILE'
+>
+
+/** Opens the way to the service as the configuration says; no connection is made before the first call. */
+export function openUpstream(config: UpstreamConfig): Upstream {
+  return createUpstream({
+    connections: config.UPSTREAM_CONNECTIONS,
+    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    tls: tlsOf(config),
+  })
+}
+
+function tlsOf({ V2_CA_FILE: ca, V2_CERT_FILE: cert, V2_KEY_FILE: key }: UpstreamConfig): UpstreamTls {
+  return {
+    ...(ca !== undefined && { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }),
+    ...(cert !== undefined && { cert: readFileSync(cert) }),
+    ...(key !== undefined && { key: readFileSync(key) }),
+  }
+}
