@@ -1,7 +1,7 @@
 import type { AppDeps } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
-import { keepLeases, newInstance } from './bookings/leases.ts'
+import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
@@ -11,7 +11,6 @@ import { translationSettings } from './config/translation-settings.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
 import type { TlsFiles } from './http/tls.ts'
-import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createCallLog, type Logger } from './observe/log.ts'
@@ -19,6 +18,7 @@ import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import { createShortcut } from './shortcut.ts'
+import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
 
@@ -27,8 +27,6 @@ export interface GatewayParts {
   readonly catalog: Catalog
   readonly store: Store
   readonly log: Logger
-  /** @default Date.now */
-  readonly now?: () => number
   /**
    * Where the admin listener listens; 0 is any free port.
    * @default `ADMIN_PORT`, where 0 turns the listener off
@@ -36,8 +34,6 @@ export interface GatewayParts {
   readonly adminPort?: number
   /** @default a process that is alone */
   readonly shareMetrics?: MetricsOptions['share']
-  /** @default those of a process that is alone */
-  readonly turns?: KeyedMutex
 }
 
 /** A gateway that serves. */
@@ -55,21 +51,13 @@ const FORGET_EVERY_MS = 3_600_000
 /** Builds the house and opens its doors. */
 export async function openGateway(
   config: Config,
-  {
-    catalog,
-    store,
-    log,
-    now = Date.now,
-    adminPort = config.ADMIN_PORT || undefined,
-    shareMetrics,
-    turns = createKeyedMutex(),
-  }: GatewayParts,
+  { catalog, store, log, adminPort = config.ADMIN_PORT || undefined, shareMetrics }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
   const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
-  const xref = createXref(store, config.QUOTE_MEMORY, now)
+  const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const record = createBookingRecord({
     claims: store,
@@ -78,7 +66,6 @@ export async function openGateway(
     log,
     emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
-    now,
   })
   const bookings = createBookings({
     claims: store,
@@ -86,13 +73,10 @@ export async function openGateway(
     instance,
     holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
-    now,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
   const forgetting = setInterval(() => {
-    store
-      .forget(now() - config.QUOTE_MEMORY)
-      .catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
+    store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
   }, FORGET_EVERY_MS)
   const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
   let draining = false
@@ -105,7 +89,7 @@ export async function openGateway(
     credentials,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, turns),
+    send: createSendPlan(service, store),
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,

@@ -4,6 +4,7 @@ import type { Claim, Claims, NewClaim } from '../store/store.ts'
 import type { XrefRecord } from '../xref/xref.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { createCredentialHash } from './credential-hash.ts'
+import type { IsHeld } from './leases.ts'
 import type { BookingRecord } from './record.ts'
 
 /** A booking to be sent, and what tells it from others. */
@@ -42,9 +43,10 @@ export interface Booked {
 export interface Bookings {
   /**
    * Claims the booking durably, sends it and records it, in this order; or takes the answer of the call that did.
-   * `send` is called at most once, and runs to its end even if the caller hangs up.
+   * `send` is called at most once, and runs to its end even if the caller hangs up. It asks `isHeld` right before the
+   * request is written, and writes nothing if that is false.
    */
-  readonly once: (booking: Booking, send: () => Promise<Made>) => Promise<Booked>
+  readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
   /** Begins no more bookings; resolves when none is under way in this gateway. */
@@ -55,11 +57,10 @@ export interface BookingsDeps {
   readonly claims: Claims
   readonly record: BookingRecord
   readonly instance: string
-  /** Resolves when this gateway holds its lease, so that nobody takes its claims for abandoned. */
-  readonly holdLease: () => Promise<void>
+  /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
+  readonly holdLease: () => Promise<IsHeld>
   /** How long a booking without a reference is told from a new one by its body. */
   readonly dedupeWindowMs: number
-  readonly now: () => number
 }
 
 /** How often a call that waits for another gateway's booking looks whether it is done. */
@@ -67,7 +68,7 @@ const LOOK_AGAIN_MS = 200
 const HANDLE_BYTES = 6
 
 /** Makes the keeper of the rule that a booking happens once. */
-export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs, now }: BookingsDeps): Bookings {
+export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
   /** Every call that books or waits, whether or not its caller is still there. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -78,10 +79,14 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   const once: Bookings['once'] = async (booking, send) => {
     const wanted = await newClaim(booking)
     for (;;) {
-      await holdLease()
+      const isHeld = await holdLease()
       if (draining) throw shuttingDown()
       const { won, claim } = await take(wanted)
-      if (won) return await announced(claim, sendClaimed(claim, send))
+      if (won)
+        return await announced(
+          claim,
+          sendClaimed(claim, () => send(isHeld)),
+        )
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
@@ -121,8 +126,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       credential: await hashCredential(booking),
       reference,
       vin,
-      expires: byBody ? now() + dedupeWindowMs : 0,
-      createdAt: now(),
+      expiresInMs: byBody ? dedupeWindowMs : undefined,
     }
   }
 
@@ -185,8 +189,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     },
     free: async (tenant, shipment) => {
       for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
-        if (claim.state === 'booked')
-          await claims.change(claim, { state: 'freed', instance, at: now(), why: 'canceled' })
+        if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
       }
     },
     drain: async () => {

@@ -100,8 +100,8 @@ async function book(
   { bookings, send, service }: LegacyCallDeps,
 ): Promise<Answer> {
   const booking = bookingOf(plan, headers, caller, sending.deadline)
-  const { answer, requiresReadOf } = await bookings.once(booking, async () =>
-    madeOf(plan, await send(plan, caller.tenant, sending)),
+  const { answer, requiresReadOf } = await bookings.once(booking, async (mayWrite) =>
+    madeOf(plan, await send(plan, caller.tenant, { ...sending, mayWrite })),
   )
   if (requiresReadOf !== undefined) {
     const reply = await service.send(shipmentRead(requiresReadOf), sending)

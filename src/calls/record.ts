@@ -13,7 +13,8 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const id = idAt(reply, keeps.id) ?? found.id
   if (id === undefined) return undefined
   const given = namesIn(request, keeps.names).map(([, name]) => name)
-  const names = [...given, ...(keeps.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])]
+  const names = [...given]
+  const serviceNames = (keeps.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
   const vin = keeps.disambiguateBy && sent(keeps.disambiguateBy)
@@ -21,10 +22,11 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
     // An approval of a quote does not change its names, and neither does a call that sends none of them.
     if (finds?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
     names.push((found.namedBy && sent(found.namedBy)) ?? id)
-    return { kind, id, names, vin: vinKey(vin ?? onlyVin(reply)), own: undefined, facts: undefined, isOnRecord: true }
+    const known = { own: undefined, facts: undefined, isOnRecord: true }
+    return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...known }
   }
   const facts = remember && { ...found.quote?.facts, ...compiled.remember(fields, body, settings).facts }
-  return { kind, id, names, vin: vinKey(vin), own, facts }
+  return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
 }
 
 /** Returns the VIN of a shipment of one vehicle. */

@@ -1,10 +1,10 @@
 import { GatewayError } from '../errors.ts'
-import type { KeyedMutex } from '../keyed-mutex.ts'
 import { entryWith } from '../mapping/overlay.ts'
 import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, readJson, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
+import type { Locks } from '../store/store.ts'
 import { vinOf } from './names.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
@@ -13,11 +13,14 @@ import { readOf } from './service-request.ts'
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
 
 /** Makes the one place where translated calls reach the service. */
-export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
+export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan {
   return async (plan, tenant, sending) => {
     const { found, toService } = plan
     const { mergeInto, doneWhenStatus, notIdempotent } = plan.request.compiled.action.service
-    if (mergeInto) return mutex(`${tenant}\n${found.id}`, () => mergeIntoCurrent(plan, sending))
+    if (mergeInto) {
+      const waitMs = sending.deadline - performance.now()
+      return exclusive(`update ${tenant}\n${found.id}`, waitMs, (isHeld) => mergeIntoCurrent(plan, isHeld, sending))
+    }
     if (doneWhenStatus) return sendUntilDone(plan, doneWhenStatus, sending)
     // Finding the shipment has read it.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
@@ -31,15 +34,20 @@ export function createSendPlan(service: Service, mutex: KeyedMutex): SendPlan {
   }
 
   /** Reads the shipment, merges the sent fields into it and puts the whole; starts again when it has changed meanwhile. */
-  async function mergeIntoCurrent({ request, toService, body }: Plan, sending: Sending): Promise<unknown> {
+  async function mergeIntoCurrent(
+    { request, toService, body }: Plan,
+    isHeld: () => boolean,
+    sending: Sending,
+  ): Promise<unknown> {
     const read = readOf(toService)
     for (let tries = 1; ; tries += 1) {
-      // Read under the mutex: since the read that found the shipment, another update may have changed it.
+      // Read under the lock: since the read that found the shipment, another update may have changed it.
       const current = await succeed(read, sending)
       const shipment = readJson(current)
       const entry = entryWith(valueAt(shipment, ['vehicles']), 'vin', vinOf(request))
       const whole = request.compiled.overlay(shipment, body, entry)
-      const reply = await service.send({ ...toService, body: whole, ifMatch: current.headers['etag'] }, sending)
+      const put = { ...toService, body: whole, ifMatch: current.headers['etag'] }
+      const reply = await service.send(put, { ...sending, mayWrite: isHeld })
       if (isSuccess(reply.status)) return readJson(reply) ?? shipment
       if (reply.status !== PRECONDITION_FAILED) throw refusal(reply)
       if (tries === UPDATE_TRIES) {

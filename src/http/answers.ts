@@ -4,7 +4,7 @@ import type { Endpoint } from '../mapping/catalog.ts'
 import type { Call, Unwelcome } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
-import { StoreDown } from '../store/store.ts'
+import { LockTimeout, StoreDown } from '../store/store.ts'
 
 /** An answer before it is written. */
 export interface Answer {
@@ -44,6 +44,16 @@ export function asGatewayError(error: unknown): GatewayError {
       cause: error,
       headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
     })
+  }
+  if (error instanceof LockTimeout) {
+    return new GatewayError(
+      'shipment-changed',
+      'Other updates of this shipment are under way. Send the update again.',
+      {
+        cause: error,
+        headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
+      },
+    )
   }
   return new GatewayError('gateway-failed', 'The gateway failed on this call. Give the X-Request-Id to its operator.', {
     cause: error,

@@ -55,7 +55,7 @@ export function createCircuit(): Circuit {
       return reply
     } catch (error) {
       // Too many calls of one credential say nothing of the service.
-      if (error instanceof NoReply && error.silence !== 'busy') note(true, isProbe)
+      if (error instanceof NoReply && error.silence !== 'busy' && error.silence !== 'withdrawn') note(true, isProbe)
       throw error
     }
   }

@@ -22,6 +22,11 @@ export interface UpstreamRequest {
   readonly alone?: boolean
   /** When the call has to be over, in milliseconds of `performance.now()`. */
   readonly deadline: number
+  /**
+   * Asked when the connection stands and the request is about to be written; if it returns false, nothing is written.
+   * @default always
+   */
+  readonly mayWrite?: (() => boolean) | undefined
 }
 
 /** A whole reply of the service. */
@@ -37,6 +42,8 @@ export type Silence =
   | 'unsent'
   /** Nor did this one: all connections of its credential were taken, by calls that the service had not answered yet. */
   | 'busy'
+  /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
+  | 'withdrawn'
   /** It left, and there was no whole reply in time. */
   | 'late'
   /** It left, and the connection broke or spoke something else than HTTP. */
@@ -82,7 +89,7 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
     // What can get no answer any more is better not sent.
     if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
     const { method, path, headers, body = null } = request
-    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request.deadline, line, resolve, reject))
+    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, line, resolve, reject))
   })
 }
 
@@ -92,6 +99,7 @@ export const unsent = ({ isBusy }: Line): Silence => (isBusy() ? 'busy' : 'unsen
 /** What undici tells of a request, up to the whole reply or to why there is none. */
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly deadline: number
+  readonly #mayWrite: (() => boolean) | undefined
   readonly #line: Line
   readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly #reject: (error: NoReply) => void
@@ -104,12 +112,13 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly #chunks: Buffer[] = []
 
   constructor(
-    deadline: number,
+    { deadline, mayWrite }: UpstreamRequest,
     line: Line,
     resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
     reject: (error: NoReply) => void,
   ) {
     this.deadline = deadline
+    this.#mayWrite = mayWrite
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject
@@ -124,6 +133,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) controller.abort(new NoReply('unsent'))
+    else if (this.#mayWrite?.() === false) this.#fail('withdrawn')
   }
 
   /** An informational status is not the answer (RFC 9110, 15.2). */

@@ -18,6 +18,12 @@ export function noReplyError(error: NoReply): GatewayError {
         'All connections to the service are taken by other calls; nothing was sent. Try again in a second.',
         { cause: error, headers: { 'Retry-After': '1' } },
       )
+    case 'withdrawn':
+      return new GatewayError(
+        'interrupted',
+        'The gateway was interrupted before it sent this call; nothing was sent. Send the call again.',
+        { cause: error, headers: { 'Retry-After': '1' } },
+      )
     case 'late':
       return new GatewayError('service-silent', 'The service did not answer in time. Try again later.', {
         cause: error,

@@ -29,6 +29,11 @@ export interface Sending {
   readonly deadline: number
   /** @default false */
   readonly alone?: boolean
+  /**
+   * Asked right before the request is written; if it returns false, nothing is sent.
+   * @default always
+   */
+  readonly mayWrite?: () => boolean
 }
 
 /** A request as its bytes go out, the credential aside. */
@@ -78,7 +83,8 @@ export function createService(config: Config, upstream: Upstream): Service {
     return made
   }
 
-  const call = async ({ method, path, headers, body }: Outgoing, { account, requestId, deadline, alone }: Sending) => {
+  const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
+    const { account, requestId, deadline, alone, mayWrite } = sending
     const { origin, prefix, pool, authorized } = account
     const { retry, circuit } = acquaintance(account)
     const attempt = (authorization: string) =>
@@ -91,6 +97,7 @@ export function createService(config: Config, upstream: Upstream): Service {
         pool,
         deadline,
         alone: alone ?? false,
+        mayWrite,
       })
     const once = () => circuit(() => authorized(deadline, attempt))
     const reply = await (isRepeatable(method, path) ? retry(once, deadline) : once())
