@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import { claims } from '../src/mapping/check.ts'
 import { codec } from '../src/mapping/codec.ts'
 import {
   move,
   type Parts,
+  quoteFact,
   type Row,
   ref,
-  remembered,
-  serverSets,
+  setByService,
   split,
   v1Only,
   v2Only,
 } from '../src/mapping/declare.ts'
+import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { phone, state, text, vin, year, zipcode } from './codecs.ts'
 
 /** The names that a caller may give a shipment, in the order in which they are tried. */
@@ -24,26 +24,26 @@ export const shipmentNames = [
   'number',
 ] as const
 
-/** The names that go nowhere but into the search for the shipment. */
+/** The fields that only name the shipment. */
 export const nameRows: readonly Row[] = shipmentNames
   .filter((name) => name !== 'ReferenceNumber')
   .map((name) => ref(name, 'names the shipment: its id stands in the path'))
 
-/** The fields of a call that needs nothing but to find the shipment. */
-export const findingRows = (why: string): readonly Row[] => [
+/** The fields of a call that needs only the name of a shipment. */
+export const namingRows = (why: string): readonly Row[] => [
   ...nameRows,
   ref('ReferenceNumber', 'names the shipment: its id stands in the path'),
   ref('VinNo', 'chooses among several shipments of one name'),
-  ...v1Only(['ActionName'], 'the path says the action'),
+  ...v1Only(['ActionName'], 'the path decides the action'),
   ...v1Only(
-    bookingRows.flatMap(claims).filter((v1) => v1 !== 'ReferenceNumber' && v1 !== 'VinNo'),
+    bookingRows.flatMap(fieldsOf).filter((v1) => v1 !== 'ReferenceNumber' && v1 !== 'VinNo'),
     why,
   ),
 ]
 
 const locationName = codec<Parts>(z.record(z.string(), z.string()), {
   name: 'locationName',
-  summary: 'Stands for the place and for the person; back, the person comes first.',
+  summary: 'The name of the place and of the person; back, the person comes first.',
   decode: (name) => ({ location_name: name, contact_name: name }),
   encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
 })
@@ -59,12 +59,12 @@ const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): rea
   move(`${v1}TransportationInstruction`, `${v2}.notes`, text),
 ]
 
-/** The fields of a booking, the same ones wherever a shipment is created, read or changed. */
+/** The fields of a booking: the same where a shipment is created, read or changed. */
 export const bookingRows: readonly Row[] = [
   move('ReferenceNumber', 'external_id', text),
   move('BillToName', 'customer.customer_name', text, {
     // The first part of `BillToContact` is not always a name.
-    otherwise: [remembered('customer_name', 'contact_name', 'contact_email', 'contact_phone')],
+    fallbacks: [quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')],
   }),
   move('BillToPhNo.', 'customer.phone', phone),
   move('BillToEmailAddress', 'customer.email', text),
@@ -76,11 +76,11 @@ export const bookingRows: readonly Row[] = [
   move('Model', 'vehicles[0].model', text),
 ]
 
-/** What else a shipment has that a version-1 booking has no field for. */
+/** Places of a shipment that a version-1 booking has no field for. */
 export const shipmentOnlyRows: readonly Row[] = [
   ...v2Only(
     ['customer.customer_type', 'pickup.location_type', 'delivery.location_type'],
-    'version 1 never said what kind of party it is',
+    'version 1 has no kinds of parties',
   ),
   ...v2Only(
     [
@@ -97,13 +97,13 @@ export const shipmentOnlyRows: readonly Row[] = [
   ),
   ...v2Only(
     ['vehicles[0].trim', 'vehicles[0].is_modified', 'vehicles[0].is_inoperable', 'vehicles[0].notes'],
-    'a version-1 booking tells a vehicle by year, make, model and VIN alone',
+    'a version-1 booking describes a vehicle by year, make, model and VIN only',
   ),
-  ...v2Only(['instructions'], 'version 1 has instructions for the pickup and the delivery, not for the whole'),
+  ...v2Only(['instructions'], 'version 1 has instructions for the pickup and the delivery, not for the whole shipment'),
 ]
 
-/** Places of a shipment that version 1 learns from the remembered quote or not at all. */
-export const quoteKnowsRows: readonly Row[] = v2Only(
+/** Places of a shipment that only the remembered quote can fill. */
+export const quoteOnlyPlaces: readonly Row[] = v2Only(
   [
     'transport_type',
     'customer.address',
@@ -118,20 +118,20 @@ export const quoteKnowsRows: readonly Row[] = v2Only(
   'a version-1 booking has no field for it',
 )
 
-/** Places that only the service sets and that no version-1 reply shows. */
+/** Places that only the service sets and no version-1 reply shows. */
 export const serverRows: readonly Row[] = [
-  ...serverSets(['id', 'distance', 'distance_meters', 'documents'], 'a version-1 reply has no field for it'),
-  ...serverSets(
+  ...setByService(['id', 'distance', 'distance_meters', 'documents'], 'a version-1 reply has no field for it'),
+  ...setByService(
     ['vehicles[0].weight', 'vehicles[0].height', 'vehicles[0].width', 'vehicles[0].length', 'vehicles[0].photos'],
     'the service measures and photographs the vehicle',
   ),
 ]
 
-/** Places that only the service sets and that a version-1 reply shows. */
-export const shownServerRows: readonly Row[] = serverSets(['number', 'status', 'price'], 'the service sets it')
+/** Places that only the service sets and a version-1 reply shows. */
+export const shownServerRows: readonly Row[] = setByService(['number', 'status', 'price'], 'the service sets it')
 
-/** The ids of a shipment's parts: they must come back in an update, and version 1 never sees them. */
-export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway carries it for the caller')
+/** The ids of a shipment's parts: an update must send them back, and version 1 never sees them. */
+export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway sends it back for the caller')
 
 /** A booking as legacy callers send it. */
 export const bookingExample = {
@@ -208,7 +208,7 @@ export const shipmentExample = {
   external_id: 'WTS20250216191244',
 } as const
 
-/** The whole shipment, where the version-1 reply is a message alone. */
+/** The whole shipment, where the version-1 reply is a message only. */
 export const wholeShipmentRows = (why: string): readonly Row[] =>
   v2Only(
     [

@@ -1,11 +1,11 @@
-import { claims } from '../src/mapping/check.ts'
-import { action, fixed, has, lacks, move, ownNumber, ref, say, v1Only } from '../src/mapping/declare.ts'
+import { action, callerNumber, fixed, ifAbsent, ifPresent, message, move, ref, v1Only } from '../src/mapping/declare.ts'
+import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 
-const found = 'names the quote: its id stands in the path'
-const documented = [...tripRows({ update: true }), ...quoteOnlyRows, ...customerFacts]
-  .flatMap(claims)
+const namesIt = 'names the quote: its id stands in the path'
+const otherFields = [...tripRows({ update: true }), ...quoteOnlyRows, ...customerFacts]
+  .flatMap(fieldsOf)
   .filter((v1) => !quoteNames.some((name) => name === v1) && v1 !== 'ActionName')
 
 /** Accepts a quote, which books the trip. */
@@ -19,20 +19,20 @@ export const quoteApprove = action({
     actionNames: ['Approve Rate', 'Approve Quote', 'Accept Rate', 'Accept Quote'],
   },
   service: { method: 'POST', path: '/v2/quote/{quote_id}/approve' },
-  finds: { kind: 'quote', by: quoteNames },
-  keeps: { kind: 'shipment', names: quoteNames, id: 'shipment_id' },
+  target: { kind: 'quote', namedBy: quoteNames },
+  xrefRecord: { kind: 'shipment', id: 'shipment_id', names: quoteNames },
   request: [
     ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
-    ref('ShipmentNumber', found),
-    ref('OrderRefNumber', found),
-    ...v1Only(documented, 'an approval takes the quote as it is'),
+    ref('ShipmentNumber', namesIt),
+    ref('OrderRefNumber', namesIt),
+    ...v1Only(otherFields, 'an approval takes the quote as it is'),
   ],
   reply: [
     move('Cost', 'price', money),
-    ownNumber('ShipmentNumber', 'shipment_id'),
-    say('Message', [
-      has('shipment_id', 'The quote is approved and the transportation is booked as shipment {shipment_id}.'),
-      lacks('shipment_id', 'The quote is approved and the transportation is booked.'),
+    callerNumber('ShipmentNumber', 'shipment_id'),
+    message('Message', [
+      ifPresent('shipment_id', 'The quote is approved and the transportation is booked as shipment {shipment_id}.'),
+      ifAbsent('shipment_id', 'The quote is approved and the transportation is booked.'),
     ]),
     fixed('TransportationBooked', 'Yes'),
   ],

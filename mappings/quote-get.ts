@@ -1,4 +1,4 @@
-import { action, move, ownNumber } from '../src/mapping/declare.ts'
+import { action, callerNumber, move } from '../src/mapping/declare.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteExample, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 
@@ -14,10 +14,10 @@ export const quoteGet = action({
     byDefault: true,
   },
   service: { method: 'POST', path: '/v2/quote' },
-  keeps: { kind: 'quote', names: quoteNames, id: 'shipment_id' },
+  xrefRecord: { kind: 'quote', id: 'shipment_id', names: quoteNames },
   request: [...tripRows({ update: false }), ...quoteOnlyRows],
   remember: customerFacts,
-  reply: [move('Cost', 'price', money, { required: true }), ownNumber('ShipmentNumber', 'shipment_id')],
+  reply: [move('Cost', 'price', money, { required: true }), callerNumber('ShipmentNumber', 'shipment_id')],
   example: {
     request: quoteExample,
     reply: { shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', price: 1234.5 },

@@ -1,71 +1,71 @@
 import {
-  code,
-  type Joint,
+  type Joiner,
   join,
   lookup,
   move,
+  phraseIn,
+  quoteFact,
   type Row,
   ref,
-  remembered,
   setting,
   split,
   v1Only,
-  words,
+  wholeValue,
 } from '../src/mapping/declare.ts'
 import { contactParts, equipmentType, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
 
 /** The names that a caller gives a quote. */
 export const quoteNames = ['ShipmentNumber', 'OrderRefNumber'] as const
 
-const priced = 'version 2 prices a trip by its two postal codes alone'
-const own = 'names the quote in the cross-reference; version 2 has no place for it'
+const notPriced = 'version 2 prices a trip by its two postal codes only'
+const namesIt = 'names the quote in the cross-reference; version 2 has no place for it'
 
-/** What a quote is asked for; `update` takes what is not sent from the quote itself. */
+/** The fields that price a trip. In an update, absent fields come from the remembered quote. */
 export const tripRows = ({ update }: { readonly update: boolean }): readonly Row[] => [
   move(
     'TempShipFromPostalCode',
     'pickup',
     quoteZip,
-    update ? { otherwise: [remembered('pickup')] } : { required: true },
+    update ? { fallbacks: [quoteFact('pickup')] } : { required: true },
   ),
   move(
     'TempShipToPostalCode',
     'delivery',
     quoteZip,
-    update ? { otherwise: [remembered('delivery')] } : { required: true },
+    update ? { fallbacks: [quoteFact('delivery')] } : { required: true },
   ),
   lookup(
-    [code('PickupCommodityCode'), code('DeliveryCommodityCode'), words('LoadReference')],
+    [wholeValue('PickupCommodityCode'), wholeValue('DeliveryCommodityCode'), phraseIn('LoadReference')],
     'vehicle_type',
     'vehicle_types',
-    [update ? remembered('vehicle_type') : setting('vehicle_type')],
+    [update ? quoteFact('vehicle_type') : setting('vehicle_type')],
   ),
   move('EquipmentType', 'transport_type', equipmentType, {
-    otherwise: [update ? remembered('transport_type') : setting('transport_type')],
+    fallbacks: [update ? quoteFact('transport_type') : setting('transport_type')],
   }),
 ]
 
 /** The fields of a quote request that version 2 has no place for. */
 export const quoteOnlyRows: readonly Row[] = [
   ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
-  ref('ShipmentNumber', own),
-  ref('OrderRefNumber', own),
+  ref('ShipmentNumber', namesIt),
+  ref('OrderRefNumber', namesIt),
   ...v1Only(
     ['TempShipFromCountry', 'TempShipFromStreet1', 'TempShipFromStreet2', 'TempShipFromCity', 'TempShipFromState'],
-    priced,
+    notPriced,
   ),
-  ...v1Only(['TempShipToCountry', 'TempShipToStreet1', 'TempShipToCity', 'TempShipToState'], priced),
-  ...v1Only(['CSR'], 'version 2 does not record who asked'),
+  ...v1Only(['TempShipToCountry', 'TempShipToStreet1', 'TempShipToCity', 'TempShipToState'], notPriced),
+  ...v1Only(['CSR'], 'version 2 does not record the agent'),
 ]
 
-const streetLines: Joint = {
+const streetLines: Joiner = {
   name: 'streetLines',
-  summary: 'Two lines of a street become one, with a comma between them.',
+  summary: 'Joins two lines of a street with a comma.',
   join: joinStreet,
-  part: splitStreet,
+  split: splitStreet,
 }
 
-/** What a later booking lacks: the customer's address and contact, which a version-1 booking has no fields for. */
+/** Facts for a later booking: the customer's address and contact, which a version-1 booking has no fields for. */
 export const customerFacts: readonly Row[] = [
   move('BillToCompany', 'customer_name', text),
   split(

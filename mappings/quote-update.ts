@@ -1,11 +1,11 @@
-import { action, lacks, move, ownNumber, say } from '../src/mapping/declare.ts'
+import { action, callerNumber, ifAbsent, message, move } from '../src/mapping/declare.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 
-/** Changes a quote: what is sent counts, and what the quote was made with for the rest. */
+/** Changes a quote: the sent fields replace those that the quote was made with. */
 export const quoteUpdate = action({
   name: 'quote.update',
-  summary: 'Change a quote and price it anew.',
+  summary: 'Change a quote and price it again.',
   family: 'quote',
   legacy: {
     method: 'POST',
@@ -13,16 +13,16 @@ export const quoteUpdate = action({
     actionNames: ['Update Rate', 'Update Quote'],
   },
   service: { method: 'PUT', path: '/v2/quote/{quote_id}' },
-  finds: { kind: 'quote', by: quoteNames },
-  recalls: quoteNames,
-  keeps: { kind: 'quote', names: quoteNames, id: 'shipment_id' },
+  target: { kind: 'quote', namedBy: quoteNames },
+  quoteNamedBy: quoteNames,
+  xrefRecord: { kind: 'quote', id: 'shipment_id', names: quoteNames },
   request: [...tripRows({ update: true }), ...quoteOnlyRows],
   remember: customerFacts,
   reply: [
     move('Cost', 'price', money),
-    ownNumber('ShipmentNumber', 'shipment_id'),
-    say('Message', [
-      lacks('price', 'The quote was updated; the service gave no new price. Ask for a rate to learn it.'),
+    callerNumber('ShipmentNumber', 'shipment_id'),
+    message('Message', [
+      ifAbsent('price', 'The quote was updated, but the service returned no new price. Send Get Rate to learn it.'),
     ]),
   ],
   example: {

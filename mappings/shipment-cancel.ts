@@ -1,5 +1,5 @@
-import { action, fixed, has, lacks, say } from '../src/mapping/declare.ts'
-import { findingRows, shipmentExample, shipmentNames, wholeShipmentRows } from './booking-rows.ts'
+import { action, fixed, ifAbsent, ifPresent, message } from '../src/mapping/declare.ts'
+import { namingRows, shipmentExample, shipmentNames, wholeShipmentRows } from './booking-rows.ts'
 
 /** Cancels a shipment. */
 export const shipmentCancel = action({
@@ -8,12 +8,15 @@ export const shipmentCancel = action({
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/deleteShipment.php'], actionNames: 'any' },
   service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}', doneWhenStatus: 'canceled' },
-  finds: { kind: 'shipment', by: shipmentNames, disambiguateBy: 'VinNo' },
-  request: findingRows('a cancellation needs nothing but the number'),
+  target: { kind: 'shipment', namedBy: shipmentNames, disambiguateBy: 'VinNo' },
+  request: namingRows('a cancellation needs only the number'),
   reply: [
-    say('Message', [has('number', 'Shipment {number} is canceled.'), lacks('number', 'The shipment is canceled.')]),
+    message('Message', [
+      ifPresent('number', 'Shipment {number} is canceled.'),
+      ifAbsent('number', 'The shipment is canceled.'),
+    ]),
     fixed('TransportationBooked', 'No'),
-    ...wholeShipmentRows('version 1 answers a cancellation with a message alone'),
+    ...wholeShipmentRows('version 1 answers a cancellation with a message only'),
   ],
   example: {
     request: { ReferenceNumber: 'WTS20250216191244' },

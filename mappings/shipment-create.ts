@@ -1,4 +1,15 @@
-import { action, fact, fields, fixed, has, lacks, need, recall, say, setting, v1Only } from '../src/mapping/declare.ts'
+import {
+  action,
+  anyOf,
+  fixed,
+  fromQuote,
+  ifAbsent,
+  ifPresent,
+  message,
+  quoteFact,
+  setting,
+  v1Only,
+} from '../src/mapping/declare.ts'
 import { bookingExample, bookingRows, shipmentExample, shipmentOnlyRows, wholeShipmentRows } from './booking-rows.ts'
 
 /** Books a trip. */
@@ -13,43 +24,43 @@ export const shipmentCreate = action({
     byDefault: true,
   },
   service: { method: 'POST', path: '/v2/shipments', notIdempotent: true },
-  recalls: ['ReferenceNumber'],
-  keeps: { kind: 'shipment', names: ['ReferenceNumber'], disambiguateBy: 'VinNo', id: 'id', replyNames: ['number'] },
-  needs: [
-    need(fields('PickupZip'), fields('PickupCity')),
-    need(fields('DeliveryZip'), fields('DeliveryCity')),
-    need(
-      fields('BillToName'),
-      fact('customer_name'),
-      fact('contact_name'),
-      fact('contact_email'),
-      fact('contact_phone'),
-    ),
-    need(fields('VinNo'), fields('Year', 'Make', 'Model')),
+  quoteNamedBy: ['ReferenceNumber'],
+  xrefRecord: {
+    kind: 'shipment',
+    id: 'id',
+    names: ['ReferenceNumber'],
+    replyNames: ['number'],
+    disambiguateBy: 'VinNo',
+  },
+  requires: [
+    anyOf('PickupZip', 'PickupCity'),
+    anyOf('DeliveryZip', 'DeliveryCity'),
+    anyOf('BillToName', quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')),
+    anyOf('VinNo', ['Year', 'Make', 'Model']),
   ],
   request: [
     ...bookingRows,
-    recall('transport_type', 'transport_type', { otherwise: [setting('transport_type')] }),
-    recall('vehicles[0].type', 'vehicle_type'),
-    recall('customer.address', 'address'),
-    recall('customer.city', 'city'),
-    recall('customer.state', 'state'),
-    recall('customer.zipcode', 'zipcode'),
-    recall('customer.contact_name', 'contact_name'),
-    recall('customer.contact_email', 'contact_email'),
-    recall('customer.contact_phone', 'contact_phone'),
-    recall('quote_id', 'quote_id', { when: 'send_quote_id' }),
+    fromQuote('transport_type', 'transport_type', { fallbacks: [setting('transport_type')] }),
+    fromQuote('vehicles[0].type', 'vehicle_type'),
+    fromQuote('customer.address', 'address'),
+    fromQuote('customer.city', 'city'),
+    fromQuote('customer.state', 'state'),
+    fromQuote('customer.zipcode', 'zipcode'),
+    fromQuote('customer.contact_name', 'contact_name'),
+    fromQuote('customer.contact_email', 'contact_email'),
+    fromQuote('customer.contact_phone', 'contact_phone'),
+    fromQuote('quote_id', 'quote_id', { onlyWith: 'send_quote_id' }),
     ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
     ...shipmentOnlyRows,
   ],
   reply: [
-    say('Message', [
-      has('number', 'Transportation booked: shipment number {number}.'),
-      lacks('number', 'Transportation booked: shipment {id}.'),
+    message('Message', [
+      ifPresent('number', 'Transportation booked: shipment number {number}.'),
+      ifAbsent('number', 'Transportation booked: shipment {id}.'),
     ]),
     fixed('TransportationBooked', 'Yes'),
     ...wholeShipmentRows(
-      'version 1 answers with a message alone; the ids travel in Transload-Shipment-Id and Transload-Shipment-Number',
+      'version 1 answers with a message only; Transload-Shipment-Id and Transload-Shipment-Number carry the ids',
     ),
   ],
   example: { request: bookingExample, reply: shipmentExample },

@@ -1,9 +1,9 @@
-import { action, choose, has, lacks, move, ownNumber, say, several } from '../src/mapping/declare.ts'
+import { action, callerNumber, choose, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
 import {
   bookingRows,
-  findingRows,
+  namingRows,
   partIdRows,
-  quoteKnowsRows,
+  quoteOnlyPlaces,
   serverRows,
   shipmentExample,
   shipmentNames,
@@ -11,27 +11,27 @@ import {
 } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 
-/** Reads a shipment: the booking's fields, run backwards. */
+/** Reads a shipment: the rows of a booking, run backwards. */
 export const shipmentGet = action({
   name: 'shipment.get',
   summary: 'Read a shipment.',
   family: 'shipment',
   legacy: { method: 'GET', paths: ['/getShipment.php'], actionNames: 'any' },
   service: { method: 'GET', path: '/v2/shipments/{shipment_id}' },
-  finds: { kind: 'shipment', by: shipmentNames, disambiguateBy: 'VinNo' },
-  request: findingRows('a read needs nothing but the number'),
+  target: { kind: 'shipment', namedBy: shipmentNames, disambiguateBy: 'VinNo' },
+  request: namingRows('a read needs only the number'),
   reply: [
-    ownNumber('ShipmentNumber', 'number'),
+    callerNumber('ShipmentNumber', 'number'),
     ...bookingRows,
     move('Cost', 'price', money),
     move('Status', 'status', text),
     choose('TransportationBooked', 'status', { canceled: 'No' }, 'Yes'),
-    say('Message', [
-      has('status', 'Shipment {number|id} is {status}.'),
-      lacks('status', 'Shipment {number|id} was found.'),
-      several('vehicles', 'It has {vehicles.length} vehicles; the first one is shown.'),
+    message('Message', [
+      ifPresent('status', 'Shipment {number|id} is {status}.'),
+      ifAbsent('status', 'Shipment {number|id} was found.'),
+      ifSeveral('vehicles', 'It has {vehicles.length} vehicles; the first one is shown.'),
     ]),
-    ...quoteKnowsRows,
+    ...quoteOnlyPlaces,
     ...shipmentOnlyRows,
     ...partIdRows,
     ...serverRows,

@@ -1,9 +1,9 @@
-import { action, fixed, has, lacks, say, v1Only } from '../src/mapping/declare.ts'
+import { action, fixed, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
 import {
   bookingRows,
   nameRows,
   partIdRows,
-  quoteKnowsRows,
+  quoteOnlyPlaces,
   serverRows,
   shipmentExample,
   shipmentNames,
@@ -12,35 +12,38 @@ import {
   wholeShipmentRows,
 } from './booking-rows.ts'
 
-/** Changes a shipment: the sent fields are laid over what the service has. */
+/** Changes a shipment: the sent fields are merged into what the service has. */
 export const shipmentUpdate = action({
   name: 'shipment.update',
   summary: 'Change a shipment; fields that are not sent stay as they are.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/updateShipment.php'], actionNames: 'any' },
   service: { method: 'PUT', path: '/v2/shipments/{shipment_id}', mergeInto: 'current' },
-  finds: { kind: 'shipment', by: shipmentNames, disambiguateBy: 'VinNo' },
-  keeps: {
+  target: { kind: 'shipment', namedBy: shipmentNames, disambiguateBy: 'VinNo' },
+  xrefRecord: {
     kind: 'shipment',
-    names: ['ReferenceNumber'],
-    disambiguateBy: 'VinNo',
     id: 'id',
+    names: ['ReferenceNumber'],
     replyNames: ['external_id', 'number'],
+    disambiguateBy: 'VinNo',
   },
   request: [
     ...bookingRows,
     ...nameRows,
-    ...v1Only(['ActionName'], 'the path says the action'),
-    ...quoteKnowsRows,
+    ...v1Only(['ActionName'], 'the path decides the action'),
+    ...quoteOnlyPlaces,
     ...shipmentOnlyRows,
     ...partIdRows,
     ...serverRows,
     ...shownServerRows,
   ],
   reply: [
-    say('Message', [has('number', 'Shipment {number} was updated.'), lacks('number', 'The shipment was updated.')]),
+    message('Message', [
+      ifPresent('number', 'Shipment {number} was updated.'),
+      ifAbsent('number', 'The shipment was updated.'),
+    ]),
     fixed('TransportationBooked', 'Yes'),
-    ...wholeShipmentRows('version 1 answers an update with a message alone'),
+    ...wholeShipmentRows('version 1 answers an update with a message only'),
   ],
   example: {
     request: { ReferenceNumber: 'WTS20250216191244', DeliveryName: 'Sam Example', 'DeliveryPhNo.': '305-555-0102' },

@@ -1,65 +1,67 @@
 import { tables } from '../mappings/index.ts'
 import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
-import type { Action, Fallback, Need, Row, Sentence } from '../src/mapping/declare.ts'
+import type { Action, Fallback, Requirement, Row, Sentence } from '../src/mapping/declare.ts'
 import { codes, table } from './table.ts'
 
-/** What every action translates to what, from the declarations themselves. */
+/** Generates the reference of every action's translation from the declarations. */
 export function mappingReference({ actions }: Catalog): string {
   const declared = [...actions.values()].map(({ action }) => action)
   return `# Mapping reference
 
-Generated from the modules in \`mappings/\` by \`npm run docs\`: do not edit. How to read and write such modules is told in
-[Writing a mapping](writing-a-mapping.md).
+\`npm run docs\` generates this page from the modules in \`mappings/\`; do not edit it. [Writing a mapping](writing-a-mapping.md) explains
+such modules.
 
-In a table of a request, *otherwise* says what stands in for a field that was not sent: \`quote: …\` is a fact of the
-quote that the caller asked for earlier, \`DEFAULT_…\` the operator's default, which a dry run marks as assumed.
+In a request's table, *Fallback* fills a place when its field is absent: \`quote: …\` is a fact of the remembered quote,
+\`DEFAULT_…\` is the operator's default, which a dry run marks as assumed.
 
 ${declared.map(({ name, summary }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
 - [Rules](#rules)
 - [Lookup tables](#lookup-tables)
 
-${declared.map(actionInWords).join('\n')}
+${declared.map(describeAction).join('\n')}
 ## Rules
 
-Every rule is one named codec. It decodes version 1 to version 2 and encodes back.
+A rule is a named codec: it decodes version 1 to version 2 and encodes version 2 to version 1.
 
 ${table(['Rule', 'What it does'], rulesOf(declared))}
 ## Lookup tables
 
-The operator extends these with \`LOOKUPS_FILE\` (see [Configuration](configuration.md)). A whole code is looked up without
-regard to case, and \`_\`, \`-\` and blanks are the same; in free text the phrase of most words wins.
+\`LOOKUPS_FILE\` extends these tables (see [Configuration](configuration.md)). A whole value is looked up without regard to case,
+and \`_\`, \`-\` and blanks are the same; in free text, the phrase of most words wins.
 
 ${Object.entries(tables).map(lookupTable).join('\n')}`
 }
 
 const anchor = (name: string) => name.replace('.', '')
 
-function actionInWords(action: Action): string {
-  const { name, summary, legacy, service, finds, keeps, recalls, needs, request, remember, reply } = action
+function describeAction(action: Action): string {
+  const { name, summary, legacy, service, target, xrefRecord, quoteNamedBy, requires, request, remember, reply } =
+    action
   const names =
     legacy.actionNames === 'any' ? 'any' : codes(legacy.actionNames) + (legacy.byDefault ? ', or absent' : '')
   const facts = [
     ['Called as', legacy.paths.map((path) => `\`${legacy.method} ${path}\``).join(', ')],
     ['`ActionName`', names],
-    ['Calls', callInWords(service)],
-    ...(finds
+    ['Calls', describeCall(service)],
+    ...(target
       ? [
           [
-            `Names the ${finds.kind} by`,
-            codes(finds.by) + (finds.disambiguateBy ? `; \`${finds.disambiguateBy}\` chooses among several` : ''),
+            `Names the ${target.kind} by`,
+            codes(target.namedBy) +
+              (target.disambiguateBy ? `; \`${target.disambiguateBy}\` chooses among several` : ''),
           ],
         ]
       : []),
-    ...(recalls && !finds ? [['Recalls a quote by', codes(recalls)]] : []),
-    ...(keeps
+    ...(quoteNamedBy && !target ? [['Names a quote by', codes(quoteNamedBy)]] : []),
+    ...(xrefRecord
       ? [
           [
-            'Keeps',
-            `the reply's \`${keeps.id}\` as a ${keeps.kind}, under ${codes([...keeps.names, ...(keeps.replyNames ?? [])])}`,
+            'Records',
+            `the reply's \`${xrefRecord.id}\` as a ${xrefRecord.kind}, under ${codes([...xrefRecord.names, ...(xrefRecord.replyNames ?? [])])}`,
           ],
         ]
       : []),
-    ...(needs ?? []).map((need) => ['Needs', needInWords(need)]),
+    ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
   ]
   return `## ${name}
 
@@ -75,21 +77,21 @@ ${table(['Version 1', 'From version 2', 'Rule'], reply.flatMap(replyRow))}
 ${onlyTable('Not shown to version 1', reply)}`
 }
 
-function callInWords({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {
+function describeCall({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {
   const remarks = [
-    mergeInto === 'current' && 'laid over what the service has now, which is read first',
-    notIdempotent && 'sent once: a repeated call is answered from the record',
-    doneWhenStatus && `refused because it is \`${doneWhenStatus}\` already: a success`,
+    mergeInto === 'current' && 'merged into what the service has now, which is read first',
+    notIdempotent && 'sent once; a repeated call is answered from the record',
+    doneWhenStatus && `a refusal counts as success when the status is \`${doneWhenStatus}\` already`,
   ].filter((remark) => typeof remark === 'string')
   return [`\`${method} ${path}\``, ...remarks].join('; ')
 }
 
-function needInWords({ anyOf }: Need): string {
+function describeRequirement({ anyOf }: Requirement): string {
   return anyOf
     .map((alternative) =>
-      'fact' in alternative
-        ? `the quote's \`${alternative.fact}\``
-        : alternative.fields.map((field) => `\`${field}\``).join(' with '),
+      'facts' in alternative
+        ? `the quote's ${alternative.facts.map(code).join(' or ')}`
+        : alternative.map(code).join(' with '),
     )
     .join(', or ')
 }
@@ -97,7 +99,7 @@ function needInWords({ anyOf }: Need): string {
 function requestTables(rows: readonly Row[], target = 'Version 2'): string {
   const sent = rows.flatMap(requestRow)
   const left = onlyTable('Left out', rows)
-  return [sent.length > 0 ? table(['Version 1', target, 'Rule', 'Otherwise'], sent) : '', left]
+  return [sent.length > 0 ? table(['Version 1', target, 'Rule', 'Fallback'], sent) : '', left]
     .filter(Boolean)
     .join('\n')
 }
@@ -105,26 +107,45 @@ function requestTables(rows: readonly Row[], target = 'Version 2'): string {
 function requestRow(row: Row): readonly (readonly string[])[] {
   switch (row.kind) {
     case 'move':
-      return [[code(row.v1), code(row.v2), rule(row.codec.name), row.required ? 'required' : otherwise(row.otherwise)]]
+      return [
+        [
+          code(row.v1),
+          code(row.v2),
+          rule(row.codec.name),
+          row.required ? 'required' : describeFallbacks(row.fallbacks),
+        ],
+      ]
     case 'split':
       return [[code(row.v1), codes(Object.values(row.v2)), rule(row.codec.name), '']]
     case 'join':
-      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joint.name), '']]
+      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name), '']]
     case 'lookup': {
-      const sources = row.sources.map(({ v1, by }) => (by === 'words' ? `words of ${code(v1)}` : code(v1)))
+      const sources = row.sources.map(({ v1, by }) => (by === 'phraseIn' ? `a phrase in ${code(v1)}` : code(v1)))
       return [
-        [sources.join(', else '), code(row.v2), `the table [${row.table}](#${row.table})`, otherwise(row.otherwise)],
+        [
+          sources.join(', else '),
+          code(row.v2),
+          `the table [${row.table}](#${row.table})`,
+          describeFallbacks(row.fallbacks),
+        ],
       ]
     }
-    case 'recall':
-      return [['', code(row.v2), row.when ? `only with ${code(row.when.toUpperCase())}` : '', otherwise(row.otherwise)]]
+    case 'fromQuote':
+      return [
+        [
+          '',
+          code(row.v2),
+          row.onlyWith ? `only with ${code(row.onlyWith.toUpperCase())}` : '',
+          describeFallbacks(row.fallbacks),
+        ],
+      ]
     case 'ref':
     case 'v1Only':
     case 'v2Only':
-    case 'ownNumber':
+    case 'callerNumber':
     case 'fixed':
     case 'choose':
-    case 'say':
+    case 'message':
       return []
     default:
       return row satisfies never
@@ -138,36 +159,36 @@ function replyRow(row: Row): readonly (readonly string[])[] {
     case 'split':
       return [[code(row.v1), codes(Object.values(row.v2)), rule(row.codec.name)]]
     case 'join':
-      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joint.name)]]
-    case 'ownNumber':
+      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name)]]
+    case 'callerNumber':
       return [[code(row.v1), code(row.v2), "the caller's own number, else this"]]
     case 'fixed':
       return [[code(row.v1), '', `always ${code(row.value)}`]]
     case 'choose': {
-      const cases = Object.entries(row.cases).map(([value, said]) => `${code(said)} for ${code(value)}`)
-      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, else ${code(row.otherwise)}`]]
+      const cases = Object.entries(row.cases).map(([value, answer]) => `${code(answer)} for ${code(value)}`)
+      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, else ${code(row.default)}`]]
     }
-    case 'say':
-      return [[code(row.v1), '', row.sentences.map(sentenceInWords).join('<br>')]]
+    case 'message':
+      return [[code(row.v1), '', row.sentences.map(describeSentence).join('<br>')]]
     case 'v1Only':
     case 'v2Only':
     case 'ref':
     case 'lookup':
-    case 'recall':
+    case 'fromQuote':
       return []
     default:
       return row satisfies never
   }
 }
 
-function sentenceInWords({ text, when }: Sentence): string {
-  const said = `“${text}”`
-  if (!when) return said
-  const conditions = { has: 'with', lacks: 'without', several: 'with several' }
-  return `${said} ${conditions[when.is]} ${code(when.v2)}`
+function describeSentence({ text, when }: Sentence): string {
+  const quoted = `“${text}”`
+  if (!when) return quoted
+  const conditions = { present: 'with', absent: 'without', several: 'with several' }
+  return `${quoted} ${conditions[when.is]} ${code(when.v2)}`
 }
 
-/** The rows that lead nowhere, those of one reason together. */
+/** Lists the rows that are not translated, grouped by reason. */
 function onlyTable(title: string, rows: readonly Row[]): string {
   const byWhy = new Map<string, string[]>()
   for (const row of rows) {
@@ -182,10 +203,10 @@ function onlyTable(title: string, rows: readonly Row[]): string {
   )
 }
 
-function otherwise(fallbacks: readonly Fallback[]): string {
+function describeFallbacks(fallbacks: readonly Fallback[]): string {
   return fallbacks
     .map((fallback) =>
-      fallback.kind === 'remembered'
+      fallback.kind === 'quoteFact'
         ? `quote: ${fallback.facts.map(code).join(' or ')}`
         : code(`DEFAULT_${fallback.setting.toUpperCase()}`),
     )
@@ -196,7 +217,7 @@ function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
   const rules = new Map<string, string>()
   for (const row of actions.flatMap(({ request, remember = [], reply }) => [...request, ...remember, ...reply])) {
     if (row.kind === 'move' || row.kind === 'split') rules.set(row.codec.name, row.codec.summary)
-    if (row.kind === 'join') rules.set(row.joint.name, row.joint.summary)
+    if (row.kind === 'join') rules.set(row.joiner.name, row.joiner.summary)
   }
   return [...rules]
     .sort(([one], [other]) => actionKey(one).localeCompare(actionKey(other), 'en'))

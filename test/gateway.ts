@@ -34,6 +34,7 @@ export interface HouseOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly sandbox?: SandboxOptions
   readonly store?: Store
+  /** The clock of the store, if the test brings none. */
   readonly now?: () => number
   /** Where the gateway sends to, if not to the stand-in. */
   readonly serviceUrl?: string
@@ -54,8 +55,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const written: string[] = []
   const log = createLog('info', { write: (line) => void written.push(line) })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  const store = options.store ?? createMemoryStore()
-  const parts = { catalog, store, log, adminPort: 0, ...(options.now && { now: options.now }) }
+  const store = options.store ?? createMemoryStore(options.now && { now: options.now })
+  const parts = { catalog, store, log, adminPort: 0 }
   const gateway = await openGateway(config, parts)
   onTestFinished(async () => {
     await gateway.close()

@@ -3,10 +3,10 @@ import { codec } from '../../src/mapping/codec.ts'
 
 const CENT_DIGITS = 2
 
-/** What nearly every price is: nothing to round, and no zeros in front. */
+/** A price as most services write it: nothing to round, and no zeros in front. */
 const PLAIN = /^(0|[1-9]\d{0,14})(?:\.(\d{1,2}))?$/
 
-/** Sign, whole digits (perhaps in groups of three), fraction, exponent: what `String(number)` or a price tag writes. */
+/** Sign, whole digits (perhaps in groups of three), fraction, exponent. */
 const AMOUNT = /^([+-]?)(?:\s*\$\s*)?(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i
 
 interface Amount {
@@ -14,7 +14,7 @@ interface Amount {
   readonly whole: string
   readonly fraction: string
   readonly exponent: number
-  /** The nearest floating-point number: good for decoding and for bounds, never for rounding. */
+  /** The nearest double: for decoding and for bounds, never for rounding. */
   readonly near: number
 }
 
@@ -25,7 +25,7 @@ function readAmount(value: number | string): Amount | undefined {
   const whole = grouped.replaceAll(',', '')
   if (whole === '' && fraction === '') return undefined
   const near = Number(`${sign}${whole}.${fraction || '0'}e${power}`)
-  // Beyond what a number holds there is no price, and an exponent of nine digits would fill the memory with zeros.
+  // Nothing beyond a double's range is a price, and an exponent of nine digits would fill the memory with zeros.
   if (!Number.isFinite(near)) return undefined
   return { negative: sign === '-', whole, fraction, exponent: Number(power), near }
 }
@@ -40,7 +40,7 @@ function rounded({ negative, whole, fraction, exponent, near }: Amount): string 
 }
 
 /**
- * The amount with exactly two decimals, rounded half up on its decimal digits, or nothing where there is no amount.
+ * Returns an amount with exactly two decimals, rounded half up on its decimal digits; undefined for what is no amount.
  *
  * @example
  * twoDecimals(1.005) // '1.01'
@@ -54,11 +54,11 @@ export function twoDecimals(value: number | string): string | undefined {
 
 const NO_AMOUNT = 'must be an amount such as 1234.50'
 
-/** A price: a number in version 2, text with two decimals in version 1; what is no amount does not encode. */
+/** A price: a number in version 2, text with two decimals in version 1. A value that is no amount is not answered. */
 export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'money',
-  summary: 'An amount: a number in version 2, text with exactly two decimals, rounded half up, in version 1.',
+  summary: 'An amount: a number in version 2; in version 1, text with exactly two decimals, rounded half up.',
   decode: (text, fail) => readAmount(text)?.near ?? fail(NO_AMOUNT),
   encode: (value, fail) => twoDecimals(value) ?? fail(NO_AMOUNT),
-  passesOn: false,
+  passThroughUnknown: false,
 })

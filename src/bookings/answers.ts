@@ -6,7 +6,7 @@ const RETRY_AFTER_SECONDS = 5
 
 /** Returns the stored answer of a booking, marked as one that was given before. */
 export function replay(claim: Claim): Answer {
-  // What stands there was written by the record of bookings, or by an operator's settlement in the same form.
+  // Only the record of bookings and an operator's settlement write it, in the same form.
   const answer = JSON.parse(claim.reply) as Answer
   return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } }
 }
@@ -26,13 +26,13 @@ export function otherBooking({ state, handle }: Claim): GatewayError {
   return new GatewayError('booking-conflict', message)
 }
 
-/** The error of a booking that comes too late. */
+/** The error of a booking that arrives while the gateway shuts down. */
 export function shuttingDown(): GatewayError {
   const message = 'The gateway is shutting down, and this booking was not sent. Send it again.'
   return new GatewayError('draining', message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } })
 }
 
-/** The error of a booking of which nobody knows whether it was made. */
+/** The error of a booking that may or may not have been made. */
 export function outcomeUnknown(handle: string, cause?: unknown): GatewayError {
   const message = `The outcome of this booking is not known, and it is not sent again. Give ${handle} to the operator of the gateway, who can settle it.`
   return new GatewayError('outcome-unknown', message, { cause })

@@ -7,10 +7,10 @@ import { createCredentialHash } from './credential-hash.ts'
 import type { IsHeld } from './leases.ts'
 import type { BookingRecord } from './record.ts'
 
-/** A booking to be sent, and what tells it from others. */
+/** A booking to be sent, with the values that identify it. */
 export interface Booking {
   readonly tenant: string
-  /** Tells this credential of the tenant from its others; the store gets only a slow hash of it. */
+  /** Distinguishes the credentials of a tenant. The store gets only a slow hash of it. */
   readonly credential: string
   readonly reference: string
   readonly vin: string
@@ -49,7 +49,7 @@ export interface Bookings {
   readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
-  /** Begins no more bookings; resolves when none is under way in this gateway. */
+  /** Starts no more bookings; resolves when none is under way in this gateway. */
   readonly drain: () => Promise<void>
 }
 
@@ -59,15 +59,15 @@ export interface BookingsDeps {
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
   readonly holdLease: () => Promise<IsHeld>
-  /** How long a booking without a reference is told from a new one by its body. */
+  /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
 }
 
-/** How often a call that waits for another gateway's booking looks whether it is done. */
+/** The pause after which a call that waits for another gateway's booking looks at it again. */
 const LOOK_AGAIN_MS = 200
 const HANDLE_BYTES = 6
 
-/** Makes the keeper of the rule that a booking happens once. */
+/** Makes the function that sends a booking once, with its claims. */
 export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
   /** Every call that books or waits, whether or not its caller is still there. */
   const calls = new Set<Promise<Booked>>()
@@ -90,7 +90,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
-          // It was made, and could not be written down yet.
+          // The service made it, and the store could not record it yet.
           if (record.isUnrecorded(claim.handle)) throw outcomeUnknown(claim.handle)
           await waitFor(claim, booking.deadline)
           break
@@ -103,7 +103,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           throw outcomeUnknown(claim.handle)
         case 'refused':
         case 'freed':
-          // Let go between the claim and this look at it: try again.
+          // Released between the attempt to claim it and this look at it: try again.
           break
         default:
           return claim.state satisfies never
@@ -134,13 +134,13 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     try {
       return await claims.claim(wanted)
     } catch (error) {
-      // The store may have taken it all the same; nothing is sent for it, so that it must not stand.
+      // The store may have taken the claim although it failed. Nothing is sent, so the claim must go.
       record.neverSent(wanted.handle)
       throw error
     }
   }
 
-  /** Sends a claimed booking; whatever happens, the claim says afterwards what is known of it. */
+  /** Sends a claimed booking, and records in its claim what became of it. */
   async function sendClaimed(claim: Claim, send: () => Promise<Made>): Promise<Booked> {
     let made: Made
     try {
@@ -168,12 +168,12 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     try {
       return await sent
     } finally {
-      // Once a claim is let go, the next call may have taken it already.
+      // The next call may have taken the released claim already.
       if (senders.get(id) === over) senders.delete(id)
     }
   }
 
-  /** Waits until the claim may have changed, or gives up when the caller's time is over. */
+  /** Waits until the claim may have changed; throws when the call times out. */
   async function waitFor(claim: Claim, deadline: number): Promise<void> {
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
@@ -201,14 +201,14 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
 
 const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
-/** Whether the key is taken by a booking that is known to be, or to become, one. */
+/** Returns true for a key that a booking holds, or is about to hold. */
 const holds = ({ state }: Claim) => state === 'sending' || state === 'booked'
 
 function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }
 
-/** A claim without what is nobody's business: the hashes of the credential and of the body. */
+/** Returns a claim without the hashes of the credential and of the body. */
 export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {
   return {
     key: handle,

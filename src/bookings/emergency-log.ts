@@ -12,30 +12,30 @@ export interface Unrecorded {
   readonly record: XrefRecord
 }
 
-/** Where a booking's id goes when the store fails at the worst moment; the gateways of one machine may share it. */
+/** A file for bookings that the store cannot record; the gateways of one machine may share it. */
 export interface EmergencyLog {
   readonly write: (entry: Unrecorded) => void
-  /** What an earlier run, this one or another gateway has left. */
+  /** Returns the entries of earlier runs, this one and other gateways. */
   readonly read: () => readonly Unrecorded[]
-  /** Forgets what was read, once it is recorded. */
+  /** Removes the entries that were read, once they are recorded. */
   readonly clear: () => void
 }
 
-/** What names vehicles and their owners' orders is nobody else's to read. */
+/** The file names vehicles and orders, which other users of the machine must not read. */
 const OWNER_ONLY = 0o600
 
 /** Opens the emergency log at a path; there is no file until it is needed. */
 export function openEmergencyLog(path: string): EmergencyLog {
   let readBytes = 0
   return {
-    // Synchronous on purpose: the process may not live long enough for anything else.
+    // Synchronous, because the process may end at any moment.
     write: (entry) => {
       try {
         mkdirSync(dirname(path), { recursive: true })
-        // The line before may have been cut short by the end of a process.
+        // The end of a process may have cut the line before short.
         appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {
-        // The line in the ordinary log is what remains.
+        // The log line that the caller writes remains.
       }
     },
     read: () => {
@@ -49,7 +49,7 @@ export function openEmergencyLog(path: string): EmergencyLog {
       }
     },
     clear: () => {
-      // What somebody has added since is read the next time.
+      // Lines added since are read the next time.
       if (readBytes > 0 && statSync(path, { throwIfNoEntry: false })?.size === readBytes) rmSync(path, { force: true })
       readBytes = 0
     },

@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Booking, Made } from '../bookings/bookings.ts'
 import type { Caller } from '../callers/credentials.ts'
 import { GatewayError } from '../errors.ts'
-import { claims } from '../mapping/check.ts'
+import { fieldsOf } from '../mapping/row-parts.ts'
 import { vinKey } from '../xref/xref.ts'
 import { answerOf } from './legacy-answer.ts'
 import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
 import { recordOf } from './record.ts'
 
-/** Returns what tells a booking from others: its key, and the fields that go into it in the order of their rows. */
+/** Returns the booking of a plan, with the values of its key and its fields in the order of their rows. */
 export function bookingOf(
   { request }: Plan,
   headers: IncomingHttpHeaders,
@@ -17,14 +17,14 @@ export function bookingOf(
   deadline: number,
 ): Booking {
   const { compiled, sent } = request
-  const { keeps, request: rows } = compiled.action
+  const { xrefRecord, request: rows } = compiled.action
   const key = headers['idempotency-key']
-  const written = rows.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(claims)
+  const written = rows.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf)
   return {
     tenant,
     credential,
-    reference: (keeps?.names[0] && sent(keeps.names[0])) ?? '',
-    vin: keeps?.disambiguateBy ? vinKey(sent(keeps.disambiguateBy)) : '',
+    reference: (xrefRecord?.names[0] && sent(xrefRecord.names[0])) ?? '',
+    vin: xrefRecord?.disambiguateBy ? vinKey(sent(xrefRecord.disambiguateBy)) : '',
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
     fields: namesIn(request, written),
     deadline,
@@ -35,7 +35,7 @@ export function bookingOf(
 export function madeOf(plan: Plan, reply: unknown): Made {
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
-  // Without an id nobody can tell whether the booking was made.
+  // Without an id the booking cannot be found again, so its outcome is unknown.
   if (!record) throw new GatewayError('service-unreadable', "The service's reply to the booking has no id.")
   return { answer, record }
 }

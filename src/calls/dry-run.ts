@@ -12,7 +12,7 @@ import { type Plan, planCall, planVersion2 } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { withPlaceholder } from './service-request.ts'
 
-/** What dry runs depend on. */
+/** The dependencies of dry runs. */
 export interface DryRunDeps
   extends Pick<LegacyCallDeps, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'xref'> {
   /** The service's address for callers that have none of their own. */
@@ -59,6 +59,6 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
     return planCall(request, { ...NOTHING_FOUND, id: value, namedBy, own }, settings)
   const plan = planCall(request, { ...NOTHING_FOUND, namedBy, own }, settings)
   if (value === undefined) return plan
-  const kind = request.compiled.action.finds?.kind
+  const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
 }

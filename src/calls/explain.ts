@@ -1,4 +1,4 @@
-import type { Unused } from '../mapping/account.ts'
+import type { Unused } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
 import type { Explanation } from '../mapping/request.ts'
@@ -26,7 +26,7 @@ export interface DryRun {
   readonly curl: string
 }
 
-/** Where the request would go, and who writes it. */
+/** The service that writes the request, and its address. */
 export interface Destination {
   readonly service: Pick<Service, 'outgoing'>
   readonly address: Address
@@ -56,7 +56,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
   }
 }
 
-/** Explains the plan of a version-2 body, which goes on unchanged, leaf by leaf, as does the reply. */
+/** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 export function explainVersion2({ action, body, toService }: Version2Plan, to: Destination): DryRun {
   const written = write(to.service.outgoing(toService, to.address), to.address)
   return {

@@ -8,7 +8,7 @@ import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
 import { type Shipment, shipmentIn } from './shipment.ts'
 
-/** What finding looks into. */
+/** The dependencies of a search. */
 export interface FindDeps {
   readonly xref: Xref
   readonly service: Service
@@ -21,8 +21,8 @@ export function findTarget(
   sending: Sending,
   deps: FindDeps,
 ): Found | Promise<Found> {
-  const { finds, recalls } = request.compiled.action
-  return finds || recalls ? find(request, tenant, sending, deps) : NOTHING_FOUND
+  const { target, quoteNamedBy } = request.compiled.action
+  return target || quoteNamedBy ? find(request, tenant, sending, deps) : NOTHING_FOUND
 }
 
 async function find(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
@@ -51,7 +51,7 @@ async function askForNamed(
   sending: Sending,
   { xref, service }: FindDeps,
 ): Promise<Found> {
-  const kind = request.compiled.action.finds?.kind
+  const kind = request.compiled.action.target?.kind
   const names = namingOf(request)?.names ?? []
   if (kind === 'shipment') {
     for (const [field, value] of names) {

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../http/answers.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
+import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
 import { idAt } from './shipment.ts'
 
@@ -16,7 +17,8 @@ export function answerOf({ request: { compiled }, settings, own }: Plan, body: u
     const message = `The service's reply has no ${missing.join(' and no ')}. Try again later.`
     throw new GatewayError('service-unreadable', message)
   }
-  const headers = compiled.action.keeps?.kind === 'shipment' ? idHeaders(body, compiled.action.keeps.id) : NO_HEADERS
+  const headers =
+    compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS
   return { status: 200, headers, body: JSON.stringify(reply) }
 }
 
@@ -27,14 +29,9 @@ function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const id = idAt(body, idKey)
   const number = idAt(body, 'number')
   return {
-    ...(id !== undefined && { 'Transload-Shipment-Id': headerSafe(id) }),
-    ...(number !== undefined && { 'Transload-Shipment-Number': headerSafe(number) }),
+    ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
+    ...(number !== undefined && { 'Transload-Shipment-Number': headerText(number) }),
   }
-}
-
-/** Encodes what may not stand in a header. */
-function headerSafe(text: string): string {
-  return text.replace(/[^\x21-\x7e]/g, encodeURIComponent)
 }
 
 /** Spelled as the gateway spells its own headers, because a header in two spellings would be sent twice. */

@@ -18,7 +18,7 @@ import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
 
-/** What legacy calls depend on; the same for every call. */
+/** The dependencies of legacy calls, the same for every call. */
 export interface LegacyCallDeps {
   readonly catalog: Catalog
   readonly bodyLimitBytes: number
@@ -30,7 +30,7 @@ export interface LegacyCallDeps {
   readonly timeoutMs: number
 }
 
-/** Answers a legacy call. This file is the whole life of one, in order; the dry run shares it up to the plan. */
+/** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
 export async function legacyCall(
   incoming: IncomingMessage,
   endpoint: Endpoint,
@@ -65,7 +65,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.errorStatus = caller?.profile.errorStatus
 }
 
-/** Finds what the call names, plans, sends, records and answers. */
+/** Finds what the call names, plans, sends, records, and answers. */
 async function answerVersion1(
   request: Version1,
   headers: IncomingHttpHeaders,

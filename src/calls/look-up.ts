@@ -1,4 +1,4 @@
-import type { Finds } from '../mapping/action.ts'
+import type { Target } from '../mapping/action.ts'
 import type { Facts } from '../store/store.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
 import { type Name, type Naming, namesIn, namingOf } from './names.ts'
@@ -15,7 +15,7 @@ export interface Found {
   readonly own: string | undefined
   /** The id and the facts of the remembered quote. */
   readonly quote: { readonly id: string; readonly facts: Facts | undefined } | undefined
-  /** True where the cross-reference or the service knew it as a shipment, so that it did exist once. */
+  /** True where the cross-reference or the service knew it as a shipment, which proves that it existed. */
   readonly isShipment: boolean
   /** The shipment, where the service was asked for it by the caller's name. */
   readonly shipment?: Shipment
@@ -30,7 +30,7 @@ export const NOTHING_FOUND: Found = {
   isShipment: false,
 }
 
-/** A name that stands for shipments other than the one of the VIN that was sent, or for several. */
+/** The result for a name of several shipments, or of one with another VIN than the caller sent. */
 export interface SeveralMatches {
   /** Tells the caller which VINs there are. */
   readonly message: string
@@ -48,14 +48,14 @@ export async function lookUp(
   tenant: string,
   xref: Xref,
 ): Promise<Found | SeveralMatches | undefined> {
-  const { finds, recalls } = request.compiled.action
-  if (!finds) return recallQuote(namesIn(request, recalls ?? []), tenant, xref)
+  const { target, quoteNamedBy } = request.compiled.action
+  if (!target) return recallQuote(namesIn(request, quoteNamedBy ?? []), tenant, xref)
   const naming = namingOf(request)
-  return naming ? lookUpNamed(finds, naming, tenant, xref) : NOTHING_FOUND
+  return naming ? lookUpNamed(target, naming, tenant, xref) : NOTHING_FOUND
 }
 
 async function lookUpNamed(
-  { kind }: Finds,
+  { kind }: Target,
   naming: Naming,
   tenant: string,
   xref: Xref,

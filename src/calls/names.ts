@@ -17,8 +17,8 @@ export interface Naming {
 
 /** Returns how a call names the thing that it is about; undefined where it does not. */
 export function namingOf(request: Version1): Naming | undefined {
-  const { finds, service } = request.compiled.action
-  const names = finds ? namesIn(request, finds.by) : []
+  const { target, service } = request.compiled.action
+  const names = target ? namesIn(request, target.namedBy) : []
   if (names.length === 0) return undefined
   return {
     names,
@@ -38,18 +38,18 @@ export function namesIn({ sent }: Version1, fields: readonly string[]): readonly
 
 /** Returns the problem of a call that has to name something and does not. */
 export function missingName({ compiled, fields }: Version1): Problem | undefined {
-  const { finds } = compiled.action
+  const { target } = compiled.action
   // A name that was sent and cannot be used is a problem of its own already.
-  if (!finds || finds.by.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)) {
+  if (!target || target.namedBy.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)) {
     return undefined
   }
-  const message = `${finds.by.join(' or ')} is required to name the ${finds.kind}`
-  return { field: finds.by[0] ?? '', code: 'required', message }
+  const message = `${target.namedBy.join(' or ')} is required to name the ${target.kind}`
+  return { field: target.namedBy[0] ?? '', code: 'required', message }
 }
 
 /** Returns the VIN that chooses, or distinguishes, one of several shipments of one name. */
 export function vinOf({ compiled, sent }: Version1): string | undefined {
-  const { finds, keeps } = compiled.action
-  const field = finds?.disambiguateBy ?? keeps?.disambiguateBy
+  const { target, xrefRecord } = compiled.action
+  const field = target?.disambiguateBy ?? xrefRecord?.disambiguateBy
   return field === undefined ? undefined : sent(field)
 }

@@ -25,7 +25,7 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ])
 
-/** What passing calls through depends on. */
+/** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
   readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
   readonly credentials: Credentials

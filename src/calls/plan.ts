@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
-import { accountForRequest, type RequestAccount } from '../mapping/account.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
+import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request.ts'
@@ -12,21 +12,21 @@ import { missingName } from './names.ts'
 import type { Version1, Version2 } from './read-request.ts'
 import { serviceRequest } from './service-request.ts'
 
-/** What a version-1 call would send to the service. */
+/** The plan of a version-1 call. */
 export interface Plan {
   readonly request: Version1
   readonly found: Found
   readonly settings: Settings
-  /** The translated body; an update merges it into the shipment that the service has. */
+  /** The translated body; an update merges it into the shipment at the service. */
   readonly body: Draft
   readonly toService: ServiceRequest
   /** Every problem of the call; a call with problems is not sent. */
   readonly problems: readonly Problem[]
-  /** The caller's own number for the found. */
+  /** The caller's own number for what it named. */
   readonly own: string | undefined
 }
 
-/** What a call with a version-2 body would send to the service. */
+/** The plan of a call with a version-2 body. */
 export interface Version2Plan {
   /** The action that such a body means on its path. */
   readonly action: Action
@@ -39,7 +39,7 @@ export interface Version2Plan {
 /** Plans a version-1 call. Pure, so that the dry run and the real call share it. */
 export function planCall(request: Version1, found: Found, settings: Settings): Plan {
   const { compiled, fields, sent } = request
-  const { finds } = compiled.action
+  const { target } = compiled.action
   const { body, problems } = compiled.request(fields, {
     settings,
     facts: factsOf(found),
@@ -53,30 +53,30 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
     body,
     toService: serviceRequest(compiled.action, body, found.id),
     problems: unnamed ? [unnamed, ...problems] : problems,
-    own: finds?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
+    own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
   }
 }
 
 /** Explains a plan, field by field, by the rows that made it. */
-export function accountOf({ request, found, settings }: Plan): RequestAccount {
-  return accountForRequest(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
+export function accountOf({ request, found, settings }: Plan): ExplainedRequest {
+  return explainRequestTranslation(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
 }
 
-/** The facts that a translation may recall; the quote's id is one of them. */
+/** Returns the facts that a translation may recall; the quote's id is one of them. */
 function factsOf({ quote }: Found): KnownFacts | undefined {
   return quote && { ...quote.facts, quote_id: quote.id }
 }
 
-/** Plans a call whose body is version 2 already: the body goes unchanged to the endpoint that its path means. */
+/** Plans a call whose body is version 2: it goes unchanged to the endpoint that its path means. */
 export function planVersion2({ body, text }: Version2, endpoint: Endpoint): Version2Plan {
   const action = endpoint.choose(undefined)?.action
   if (!action) {
     throw new GatewayError('path-unknown', 'No version-2 endpoint matches this path. Call the version-2 API directly.')
   }
-  if (!action.finds) return { action, body, toService: serviceRequest(action, text, undefined), id: undefined }
+  if (!action.target) return { action, body, toService: serviceRequest(action, text, undefined), id: undefined }
   const id = valueAt(body, ['id'])
   if (typeof id !== 'string' || id.trim() === '') {
-    throw new GatewayError('number-missing', `The body has no id. Send the id of the ${action.finds.kind}.`)
+    throw new GatewayError('number-missing', `The body has no id. Send the id of the ${action.target.kind}.`)
   }
   return { action, body, toService: serviceRequest(action, text, id), id }
 }

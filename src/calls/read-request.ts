@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
 import type { FlatBody } from '../body/flat.ts'
+import { readJsonValue } from '../body/json.ts'
 import { readBody, readQuery } from '../body/read.ts'
 import { GatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
-import { type Fields, sortFields, spelling } from '../mapping/fields.ts'
+import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
 
 /** A version-1 request, classified. */
@@ -55,7 +56,7 @@ export function classify(
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
   if (body.format === 'json' && isVersion2(body, catalog)) {
-    return { generation: 2, text: body.text, body: JSON.parse(body.text) }
+    return { generation: 2, text: body.text, body: readJsonValue(body.text) }
   }
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
@@ -106,11 +107,11 @@ const COMMON_KEYS = new Set(['id', 'number', 'shipment_id', 'quote_id'])
 
 /** Returns the text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {
-  const wanted = spelling(field)
+  const wanted = looseName(field)
   for (const [name, value] of entries) {
     // A loose spelling is at most one character longer, so most names are told apart by their length.
     const extra = name.length - wanted.length
-    if ((extra === 0 || extra === 1) && typeof value === 'string' && spelling(name) === wanted) return value
+    if ((extra === 0 || extra === 1) && typeof value === 'string' && looseName(name) === wanted) return value
   }
   return undefined
 }

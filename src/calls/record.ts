@@ -4,23 +4,23 @@ import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
 import { idAt } from './shipment.ts'
 
-/** Returns what the cross-reference has to store of an answered call; undefined where there is nothing new. */
+/** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
   const { compiled, fields, sent } = request
-  const { finds, keeps, remember } = compiled.action
-  if (!keeps) return undefined
-  const { kind } = keeps
-  const id = idAt(reply, keeps.id) ?? found.id
+  const { target, xrefRecord, remember } = compiled.action
+  if (!xrefRecord) return undefined
+  const { kind } = xrefRecord
+  const id = idAt(reply, xrefRecord.id) ?? found.id
   if (id === undefined) return undefined
-  const given = namesIn(request, keeps.names).map(([, name]) => name)
+  const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
   const names = [...given]
-  const serviceNames = (keeps.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])
+  const serviceNames = (xrefRecord.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
-  const vin = keeps.disambiguateBy && sent(keeps.disambiguateBy)
+  const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
   if (kind === 'shipment' && id === found.id) {
     // An approval of a quote does not change its names, and neither does a call that sends none of them.
-    if (finds?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
+    if (target?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
     names.push((found.namedBy && sent(found.namedBy)) ?? id)
     const known = { own: undefined, facts: undefined, isOnRecord: true }
     return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...known }

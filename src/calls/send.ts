@@ -12,7 +12,7 @@ import { readOf } from './service-request.ts'
 /** Sends a planned call as its action declares, and returns the parsed body of the service's reply. */
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
 
-/** Makes the one place where translated calls reach the service. */
+/** Makes the function through which all translated calls reach the service. */
 export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan {
   return async (plan, tenant, sending) => {
     const { found, toService } = plan
@@ -22,7 +22,7 @@ export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan
       return exclusive(`update ${tenant}\n${found.id}`, waitMs, (isHeld) => mergeIntoCurrent(plan, isHeld, sending))
     }
     if (doneWhenStatus) return sendUntilDone(plan, doneWhenStatus, sending)
-    // Finding the shipment has read it.
+    // The search for the shipment has read it already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
     return readJson(await succeed(toService, notIdempotent ? { ...sending, alone: true } : sending))
   }
@@ -33,7 +33,7 @@ export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan
     return reply
   }
 
-  /** Reads the shipment, merges the sent fields into it and puts the whole; starts again when it has changed meanwhile. */
+  /** Reads the shipment, merges the sent fields into it and puts the whole. Starts again if it changed in between. */
   async function mergeIntoCurrent(
     { request, toService, body }: Plan,
     isHeld: () => boolean,
@@ -41,7 +41,7 @@ export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan
   ): Promise<unknown> {
     const read = readOf(toService)
     for (let tries = 1; ; tries += 1) {
-      // Read under the lock: since the read that found the shipment, another update may have changed it.
+      // Read under the lock: another update may have changed the shipment since it was found.
       const current = await succeed(read, sending)
       const shipment = readJson(current)
       const entry = entryWith(valueAt(shipment, ['vehicles']), 'vin', vinOf(request))
@@ -59,7 +59,7 @@ export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan
     }
   }
 
-  /** Takes the refusal of what is done already for a success. */
+  /** Sends a request whose refusal is a success if the shipment has the wanted status already. */
   async function sendUntilDone({ found, toService }: Plan, status: string, sending: Sending): Promise<unknown> {
     const reply = await service.send(toService, sending)
     if (isSuccess(reply.status)) return readJson(reply)
@@ -79,5 +79,5 @@ export function createSendPlan(service: Service, { exclusive }: Locks): SendPlan
 const PRECONDITION_FAILED = 412
 const UPDATE_TRIES = 3
 const GONE = new Set([404, 410])
-/** Statuses of a refusal whose reason may be that the thing is done already. */
+/** Statuses that may mean that the request is done already. */
 const DONE_PERHAPS = new Set([400, 404, 409, 410, 422])

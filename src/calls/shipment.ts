@@ -1,4 +1,5 @@
 import { valueAt } from '../mapping/paths.ts'
+import { serviceId } from '../text/service-text.ts'
 
 /** A shipment as the service showed it. */
 export interface Shipment {
@@ -15,6 +16,5 @@ export function shipmentIn(reply: unknown): Shipment | undefined {
 
 /** Returns the id at a key of a reply, as text; undefined where there is none. */
 export function idAt(reply: unknown, key: string): string | undefined {
-  const value = valueAt(reply, [key])
-  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined
+  return serviceId(valueAt(reply, [key]))
 }

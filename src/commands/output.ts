@@ -1,4 +1,4 @@
-import { escapeControls, printableJson } from '../plain-text.ts'
+import { escapeControls, printableJson } from '../text/plain-text.ts'
 
 /*
  * The one place where commands write to the terminal. Whatever callers or the service put into names, nothing but

@@ -8,9 +8,10 @@ import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
 import { codec } from '../mapping/codec.ts'
+import { isAction, shapeMistakes } from '../mapping/declaration-schema.ts'
 import * as vocabulary from '../mapping/declare.ts'
 import { compileLookup } from '../mapping/lookup.ts'
-import { isAction, outlineMistakes } from '../mapping/outline.ts'
+import { renamedConstructors } from '../mapping/renamed.ts'
 import { codeOf } from './json-file.ts'
 import type { Lookups } from './lookups.ts'
 
@@ -53,7 +54,7 @@ function compileTable(
 /** Loads the operator's modules. The default export of each is an action, a list of actions, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
   const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
-  const toolbox: Toolbox = { vocabulary, codecs, codec, z, actions }
+  const toolbox: Toolbox = { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
   const found: Action[] = []
   const errors: string[] = []
   for (const file of filesIn(directory)) {
@@ -63,7 +64,7 @@ async function ownActions(directory: string): Promise<readonly Action[]> {
       const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
       for (const action of [made].flat()) {
         if (isAction(action)) found.push(action)
-        else errors.push(...outlineMistakes(action).map((error) => `${path}: ${error}`))
+        else errors.push(...shapeMistakes(action).map((error) => `${path}: ${error}`))
       }
     } catch (error) {
       errors.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)

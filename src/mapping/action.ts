@@ -1,38 +1,37 @@
-import type { Row } from './row.ts'
+import type { QuoteFact, Row } from './row.ts'
 
-/** A rule over several fields: at least one of the alternatives must be whole. */
-export interface Need {
+/** A rule over several fields: at least one of the alternatives must hold. */
+export interface Requirement {
   readonly anyOf: readonly Alternative[]
 }
-/** Fields that together satisfy a need, or a remembered fact that does. */
-export type Alternative = { readonly fields: readonly string[] } | { readonly fact: string }
+/** Fields that must all be sent, or a fact that the remembered quote must have. */
+export type Alternative = readonly string[] | QuoteFact
 
-/** Requires one of several fields or groups of fields. */
-export const need = (...anyOf: readonly Alternative[]): Need => ({ anyOf })
-/** These fields, all of them. */
-export const fields = (...names: readonly string[]): Alternative => ({ fields: names })
-/** This fact of the remembered quote. */
-export const fact = (name: string): Alternative => ({ fact: name })
+/** Requires one of several fields, groups of fields, or facts of the remembered quote. */
+export const anyOf = (...alternatives: readonly (string | Alternative)[]): Requirement => ({
+  anyOf: alternatives.map((alternative) => (typeof alternative === 'string' ? [alternative] : alternative)),
+})
 
-/** How a call names the thing it is about. */
-export interface Finds {
+/** The quote or shipment that a call is about. */
+export interface Target {
   readonly kind: 'quote' | 'shipment'
   /** The fields that may name it, in order of preference. */
-  readonly by: readonly string[]
+  readonly namedBy: readonly string[]
   /** The field that chooses among several shipments of one name. */
   readonly disambiguateBy?: string
 }
 
-/** What the cross-reference keeps of a reply. */
-export interface Keeps {
+/** What the cross-reference records of an answered call. */
+export interface XrefRecord {
   readonly kind: 'quote' | 'shipment'
+  /** The place of the id in the reply. */
+  readonly id: string
   /** The fields whose values become names of it. */
   readonly names: readonly string[]
+  /** The places of the reply whose values become names of it. */
+  readonly replyNames?: readonly string[]
   /** The field that tells several of one name apart. */
   readonly disambiguateBy?: string
-  /** Where the reply has the id, and its other names. */
-  readonly id: string
-  readonly replyNames?: readonly string[]
 }
 
 /** One version-1 action: where it is called, what it calls, and how the two are translated. */
@@ -44,29 +43,29 @@ export interface Action {
   readonly legacy: {
     readonly method: 'GET' | 'POST'
     readonly paths: readonly string[]
-    /** The `ActionName`s that mean it; `any`: the path alone does. */
+    /** The `ActionName`s that mean this action; `any` if the path alone does. */
     readonly actionNames: readonly string[] | 'any'
-    /** Whether an absent `ActionName` means it. */
+    /** An absent `ActionName` means this action. @default false */
     readonly byDefault?: boolean
   }
   readonly service: {
     readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-    /** With `{quote_id}` or `{shipment_id}` where `finds` says what the call names. */
+    /** Contains `{quote_id}` or `{shipment_id}` if, and only if, the action has a target. */
     readonly path: string
-    /** `current`: the body is laid over what the service has now. */
+    /** `current`: the body is merged into what the service has now. */
     readonly mergeInto?: 'current'
-    /** The service would do it twice if asked twice. */
+    /** The service does it again each time it is asked. @default false */
     readonly notIdempotent?: boolean
-    /** Refusing it because it is done already is a success; this status of the shipment tells. */
+    /** A refusal counts as success when the shipment already has this status. */
     readonly doneWhenStatus?: string
   }
-  readonly finds?: Finds
-  /** The fields that may name a remembered quote whose facts the rows recall. */
-  readonly recalls?: readonly string[]
-  readonly keeps?: Keeps
-  readonly needs?: readonly Need[]
+  readonly target?: Target
+  /** The fields that may name a remembered quote, where the action has no target. */
+  readonly quoteNamedBy?: readonly string[]
+  readonly xrefRecord?: XrefRecord
+  readonly requires?: readonly Requirement[]
   readonly request: readonly Row[]
-  /** What to remember for later calls: rows whose places are facts. A value that cannot be read is not remembered. */
+  /** Rows whose places are facts, remembered for a later booking. A value that cannot be read is not remembered. */
   readonly remember?: readonly Row[]
   readonly reply: readonly Row[]
   /** A version-1 request, and the service's reply to it, for documentation and the dry run. */

@@ -1,22 +1,22 @@
 import type { Action } from './action.ts'
 import { mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
-import { spelling } from './fields.ts'
+import { looseName } from './fields.ts'
 import type { Tables } from './request.ts'
 
-/** A legacy path and the actions that it stands for. */
+/** A legacy path and its actions. */
 export interface Endpoint {
   /** As documented: `/getShippingQuote.php`. */
   readonly path: string
   readonly method: 'GET' | 'POST'
   readonly family: Action['family']
   readonly actions: readonly CompiledAction[]
-  /** The `ActionName`s that the path knows, for people. */
+  /** The accepted `ActionName`s, for error messages. */
   readonly accepted: readonly string[]
-  /** The action that a call means; undefined if the path does not know the name. */
+  /** Returns the action that a call means; undefined if the path does not know the name. */
   readonly choose: (
     actionName: string | undefined,
-    /** What the caller's tenant may say besides. */
+    /** More `ActionName`s of the caller's tenant: name → action. */
     synonyms?: Readonly<Record<string, string>>,
   ) => CompiledAction | undefined
 }
@@ -24,20 +24,20 @@ export interface Endpoint {
 /** Every action, checked and compiled, by name and by legacy path. */
 export interface Catalog {
   readonly actions: ReadonlyMap<string, CompiledAction>
-  /** By path in lower case without a closing slash. */
+  /** By path, in lower case without a closing slash. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
-  /** Whether some action documents this version-1 field, in any spelling. */
+  /** Tells whether an action documents this version-1 field, in any spelling. */
   readonly isVersion1: (name: string) => boolean
 }
 
-/** What the operator adds to the shipped declarations. */
+/** The operator's additions to the declarations. */
 export interface CatalogOptions {
   readonly tables: Tables
   /** More `ActionName`s: name → action. */
   readonly synonyms?: Readonly<Record<string, string>>
 }
 
-/** Declarations that break a rule; every mistake at once. */
+/** Lists every mistake of the declarations at once. */
 export class MappingErrors extends Error {
   override readonly name = 'MappingErrors'
   readonly mistakes: readonly string[]
@@ -50,20 +50,20 @@ export class MappingErrors extends Error {
   }
 }
 
-/** Checks declarations, all of them, and compiles them; throws `MappingErrors`. */
+/** Checks and compiles declarations; throws `MappingErrors`. */
 export function compileCatalog(actions: readonly Action[], { tables, synonyms = {} }: CatalogOptions): Catalog {
-  const surroundings = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
-  // What has the name of another clashes with it in every way; saying so once is enough.
+  const known = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
+  // Two actions of one name clash in every way; one mistake is enough.
   const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
   const mistakes = [
-    ...actions.flatMap((action) => mistakesOf(action, surroundings)),
+    ...actions.flatMap((action) => mistakesOf(action, known)),
     ...twice(actions.map(({ name }) => name)).map((name) => `${name}: two actions have this name`),
     ...Object.entries(synonyms)
       .filter(([, target]) => !actions.some(({ name }) => name === target))
       .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is no action`),
     ...pathsOf(actions).flatMap((path) => clashes(path, distinct.filter(servedAt(path)), synonyms)),
   ]
-  // Compiling a declaration that breaks a rule would only repeat the mistake in other words.
+  // Compiling a wrong declaration would only repeat its mistakes.
   if (mistakes.length > 0) throw new MappingErrors(mistakes)
 
   const compiled = new Map(actions.map((action) => [action.name, compileAction(action, tables)]))
@@ -74,11 +74,11 @@ export function compileCatalog(actions: readonly Action[], { tables, synonyms = 
     endpoints.set(path.toLowerCase(), endpointOf(path, here, synonyms))
   }
 
-  const version1 = new Set([...compiled.values()].flatMap(({ fields }) => fields.names.map(spelling)))
-  return { actions: compiled, endpoints, isVersion1: (name) => version1.has(spelling(name)) }
+  const version1 = new Set([...compiled.values()].flatMap(({ fields }) => fields.names.map(looseName)))
+  return { actions: compiled, endpoints, isVersion1: (name) => version1.has(looseName(name)) }
 }
 
-/** One key for all the ways to write an `ActionName`. */
+/** Returns one key for all the ways to write an `ActionName`. */
 export function actionKey(actionName: string): string {
   return actionName.toLowerCase().replace(/[\s_-]+/g, '')
 }
@@ -121,7 +121,7 @@ function endpointOf(
   }
 }
 
-/** Every legacy path once, as its first action writes it: case makes no difference to callers. */
+/** Returns every legacy path once, as its first action writes it: paths match without regard to case. */
 function pathsOf(actions: readonly Action[]): readonly string[] {
   const paths = new Map<string, string>()
   for (const path of actions.flatMap(({ legacy }) => legacy.paths)) {

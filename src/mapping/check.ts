@@ -1,68 +1,31 @@
 import type { Action } from './action.ts'
-import { spelling } from './fields.ts'
+import { looseName } from './fields.ts'
 import { covers, parsePlace } from './paths.ts'
 import type { Fallback, Row } from './row.ts'
+import { fieldsOf, placesOf } from './row-parts.ts'
 
-/** What declarations may refer to. */
-export interface Surroundings {
+/** The names that declarations may refer to. */
+export interface KnownNames {
   readonly tables: ReadonlySet<string>
   /** Every fact that some action remembers. */
   readonly facts: ReadonlySet<string>
 }
 
-/** The version-1 fields that a row claims. */
-export function claims(row: Row): readonly string[] {
-  switch (row.kind) {
-    case 'move':
-    case 'split':
-    case 'ref':
-    case 'ownNumber':
-    case 'fixed':
-    case 'choose':
-    case 'say':
-    case 'v1Only':
-      return [row.v1]
-    case 'join':
-      return row.v1
-    case 'lookup':
-      return row.sources.map(({ v1 }) => v1)
-    case 'recall':
-    case 'v2Only':
-      return []
-    default:
-      return row satisfies never
-  }
-}
-
-/** The version-2 places that a row writes in a request. */
-export function places(row: Row): readonly string[] {
-  switch (row.kind) {
-    case 'move':
-    case 'join':
-    case 'lookup':
-    case 'recall':
-    case 'v2Only':
-    case 'ownNumber':
-    case 'choose':
-      return [row.v2]
-    case 'split':
-      return Object.values(row.v2)
-    case 'ref':
-    case 'fixed':
-    case 'say':
-    case 'v1Only':
-      return []
-    default:
-      return row satisfies never
-  }
-}
-
-const REQUEST_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'lookup', 'recall', 'ref', 'v1Only', 'v2Only'])
+const REQUEST_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'lookup', 'fromQuote', 'ref', 'v1Only', 'v2Only'])
 const REMEMBER_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'v1Only'])
-const REPLY_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'ownNumber', 'fixed', 'choose', 'say', 'v2Only'])
+const REPLY_KINDS = new Set<Row['kind']>([
+  'move',
+  'split',
+  'join',
+  'callerNumber',
+  'fixed',
+  'choose',
+  'message',
+  'v2Only',
+])
 
-/** Every mistake of a declaration, each naming the module and the row. */
-export function mistakesOf(action: Action, surroundings: Surroundings): readonly string[] {
+/** Returns every mistake of a declaration, each with the action and the row. */
+export function mistakesOf(action: Action, known: KnownNames): readonly string[] {
   const remember = action.remember ?? []
   const request = [...action.request, ...remember]
   const sections: readonly (readonly [Section, readonly Row[], ReadonlySet<Row['kind']>])[] = [
@@ -76,11 +39,11 @@ export function mistakesOf(action: Action, surroundings: Surroundings): readonly
       ...badPlaces(action, section, rows),
       ...missingWhys(action, section, rows),
     ]),
-    ...claimedTwice(action, 'request', request),
-    ...claimedTwice(action, 'reply', action.reply),
+    ...coveredTwice(action, 'request', request),
+    ...coveredTwice(action, 'reply', action.reply),
     ...writtenTwice(action, 'request', action.request),
     ...writtenTwice(action, 'remember', remember),
-    ...unknownNames(action, request, surroundings),
+    ...unknownNames(action, request, known),
     ...badService(action),
   ]
 }
@@ -88,23 +51,23 @@ export function mistakesOf(action: Action, surroundings: Surroundings): readonly
 type Section = 'request' | 'remember' | 'reply'
 
 const at = (action: Action, section: Section, row: Row) => {
-  const about = [claims(row).join(' + '), places(row).join(' + ')].filter(Boolean).join(' → ')
+  const about = [fieldsOf(row).join(' + '), placesOf(row).join(' + ')].filter(Boolean).join(' → ')
   return `${action.name}: ${section} row "${row.kind} ${about}"`
 }
 
 function badKinds(action: Action, section: Section, rows: readonly Row[], allowed: ReadonlySet<Row['kind']>): string[] {
   return rows
     .filter((row) => !allowed.has(row.kind))
-    .map((row) => `${at(action, section, row)}: a ${row.kind} row has no place in a ${section}`)
+    .map((row) => `${at(action, section, row)}: a ${row.kind} row cannot be used in a ${section}`)
 }
 
-function claimedTwice(action: Action, section: Section, rows: readonly Row[]): string[] {
-  const claimed = new Map<string, string>()
+function coveredTwice(action: Action, section: Section, rows: readonly Row[]): string[] {
+  const covered = new Map<string, string>()
   return rows.flatMap((row) =>
-    claims(row).flatMap((v1) => {
-      const first = claimed.get(spelling(v1))
-      claimed.set(spelling(v1), v1)
-      return first === undefined ? [] : [`${at(action, section, row)}: ${v1} is claimed twice (already as ${first})`]
+    fieldsOf(row).flatMap((v1) => {
+      const first = covered.get(looseName(v1))
+      covered.set(looseName(v1), v1)
+      return first === undefined ? [] : [`${at(action, section, row)}: ${v1} is covered twice (already as ${first})`]
     }),
   )
 }
@@ -112,26 +75,26 @@ function claimedTwice(action: Action, section: Section, rows: readonly Row[]): s
 function writtenTwice(action: Action, section: Section, rows: readonly Row[]): string[] {
   const written: string[] = []
   return rows.flatMap((row) =>
-    places(row).flatMap((v2) => {
+    placesOf(row).flatMap((v2) => {
       const clash = written.find((other) => covers(other, v2) || covers(v2, other))
       written.push(v2)
       if (clash === undefined) return []
-      return [`${at(action, section, row)}: ${v2} is ${clash === v2 ? 'written twice' : `nested with ${clash}`}`]
+      return [`${at(action, section, row)}: ${v2} ${clash === v2 ? 'is written twice' : `overlaps ${clash}`}`]
     }),
   )
 }
 
 function badPlaces(action: Action, section: Section, rows: readonly Row[]): string[] {
   return rows.flatMap((row) =>
-    [...places(row), ...spokenPlaces(row)]
+    [...placesOf(row), ...quotedPlaces(row)]
       .filter((v2) => !parsePlace(v2))
       .map((v2) => `${at(action, section, row)}: ${v2} is not a place such as pickup.zipcode or vehicles[0].year`),
   )
 }
 
-/** The places that a row's sentences depend on. */
-function spokenPlaces(row: Row): readonly string[] {
-  if (row.kind !== 'say') return []
+/** Returns the places that the sentences of a message depend on. */
+function quotedPlaces(row: Row): readonly string[] {
+  if (row.kind !== 'message') return []
   return row.sentences.flatMap(({ text, when }) => [
     ...(when ? [when.v2] : []),
     ...bracedIn(text).flatMap((paths) => paths.split('|')),
@@ -144,31 +107,27 @@ function missingWhys(action: Action, section: Section, rows: readonly Row[]): st
     .map((row) => `${at(action, section, row)}: the why is missing`)
 }
 
-function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: Surroundings): string[] {
-  const claimed = new Set(rows.flatMap(claims))
-  const named = [
-    ...(action.finds?.by ?? []),
-    ...(action.finds?.disambiguateBy ? [action.finds.disambiguateBy] : []),
-    ...(action.recalls ?? []),
-    ...(action.keeps?.names ?? []),
-    ...(action.keeps?.disambiguateBy ? [action.keeps.disambiguateBy] : []),
-    ...(action.needs ?? []).flatMap(({ anyOf }) =>
-      anyOf.flatMap((alternative) => ('fields' in alternative ? alternative.fields : [])),
-    ),
+function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: KnownNames): string[] {
+  const { target, xrefRecord, quoteNamedBy = [], requires = [] } = action
+  const alternatives = requires.flatMap(({ anyOf }) => anyOf)
+  const covered = new Set(rows.flatMap(fieldsOf))
+  const usedFields = [
+    ...(target?.namedBy ?? []),
+    ...(target?.disambiguateBy ? [target.disambiguateBy] : []),
+    ...quoteNamedBy,
+    ...(xrefRecord?.names ?? []),
+    ...(xrefRecord?.disambiguateBy ? [xrefRecord.disambiguateBy] : []),
+    ...alternatives.flatMap((alternative) => ('facts' in alternative ? [] : alternative)),
   ]
-  const recalled = [
-    ...rows.flatMap((row) =>
-      'otherwise' in row && typeof row.otherwise !== 'string' ? row.otherwise.flatMap(factsOf) : [],
-    ),
-    ...(action.needs ?? []).flatMap(({ anyOf }) =>
-      anyOf.flatMap((alternative) => ('fact' in alternative ? [alternative.fact] : [])),
-    ),
+  const usedFacts = [
+    ...rows.flatMap((row) => ('fallbacks' in row ? row.fallbacks.flatMap(factsOf) : [])),
+    ...alternatives.flatMap((alternative) => ('facts' in alternative ? alternative.facts : [])),
   ]
   return [
-    ...named
-      .filter((v1) => !claimed.has(v1))
-      .map((v1) => `${action.name}: no request row claims ${v1}, which the declaration uses`),
-    ...recalled
+    ...usedFields
+      .filter((v1) => !covered.has(v1))
+      .map((v1) => `${action.name}: no request row covers ${v1}, which the declaration uses`),
+    ...usedFacts
       .filter((fact) => !facts.has(fact))
       .map((fact) => `${action.name}: no action remembers the fact ${fact}`),
     ...rows.flatMap((row) =>
@@ -179,24 +138,23 @@ function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: S
   ]
 }
 
-function factsOf(fallback: Fallback): readonly string[] {
-  return fallback.kind === 'remembered' ? fallback.facts : []
-}
+const factsOf = (fallback: Fallback): readonly string[] => (fallback.kind === 'quoteFact' ? fallback.facts : [])
 
-/** What stands in braces in a path or a sentence. */
+/** Returns the texts in braces of a path or a sentence. */
 function bracedIn(text: string): string[] {
   return [...text.matchAll(/\{([^}]*)\}/g)].map(([, inside = '']) => inside)
 }
 
-function badService({ name, service, finds, legacy }: Action): string[] {
+function badService({ name, service, target, legacy }: Action): string[] {
   const parameters = bracedIn(service.path)
-  const expected = finds ? [`${finds.kind}_id`] : []
+  const expected = target ? [`${target.kind}_id`] : []
   const mistakes: string[] = []
   if (!service.path.startsWith('/v2/'))
     mistakes.push(`${name}: the service path ${service.path} does not begin with /v2/`)
   if (parameters.join() !== expected.join()) {
+    const has = parameters.length > 0 ? `{${parameters.join('}, {')}}` : 'no id'
     mistakes.push(
-      `${name}: the service path has {${parameters.join('}, {')}}, but the call finds ${expected.join() || 'nothing'}`,
+      `${name}: the service path contains ${has}, but the action ${target ? `has a ${target.kind} as its target` : 'has no target'}`,
     )
   }
   if (legacy.paths.length === 0) mistakes.push(`${name}: no legacy path`)

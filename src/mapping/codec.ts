@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** What a conversion did besides converting: shown by the dry run, never an error. */
+/** A remark on a conversion, shown by the dry run; never an error. */
 export interface Remark {
-  /** What version 2 cannot hold, such as the extension of a ZIP+4. */
+  /** What is lost, such as the extension of a ZIP+4. */
   readonly loss?: string
-  /** What was taken to be meant, such as a leading zero that got lost on the way. */
+  /** What is assumed, such as a leading zero that the caller's system dropped. */
   readonly assumed?: string
-  /** What looks wrong but is passed on. */
+  /** What looks wrong and is sent on all the same. */
   readonly warning?: string
 }
 
@@ -19,41 +19,41 @@ export interface Codec<T = unknown> {
   /** Decodes version 1 to version 2 and encodes back. */
   readonly schema: z.ZodType<T, string>
   /**
-   * Decodes without going through zod, which a call would pay for field by field; the types of `codec` say the same as its
-   * schema. Answers a `Failed` where the text cannot be read.
+   * Decodes without zod, whose cost would be paid for each field of each call. Returns a `Failed` for text that cannot be
+   * read.
    * @default the schema decodes
    */
   readonly decode?: (text: string) => T | Failed
-  /** Says what decoding this string loses or assumes; called by explained runs only. */
+  /** Returns what decoding this string loses or assumes; only explained runs call it. */
   readonly remark?: (before: string) => Remark | undefined
   /**
-   * Whether what cannot be encoded is passed on as it is, as the service's lists grow.
+   * Answers a value of the service that the codec does not know as it is: the service's lists grow.
    * @default true
    */
-  readonly passesOn?: boolean
+  readonly passThroughUnknown?: boolean
 }
 
-/** Ends a conversion with a problem: the caller is told `<field> <message>`. */
+/** Ends a conversion with a problem; the caller reads `<field> <message>`. */
 export type Fail = (message: string) => never
 
-/** The conversion's two halves. `decode` gets a trimmed string that is never empty. */
+/** The two halves of a conversion. `decode` receives a trimmed string that is never empty. */
 export interface Conversion<T> {
   readonly name: string
   readonly summary: string
   readonly decode: (text: string, fail: Fail) => T
   readonly encode: (value: T, fail: Fail) => string
   readonly remark?: (before: string) => Remark | undefined
-  readonly passesOn?: boolean
+  readonly passThroughUnknown?: boolean
 }
 
-/** Why a value cannot be converted. */
+/** The reason why a value cannot be converted. */
 export class Failed extends Error {}
 
 const fail: Fail = (message) => {
   throw new Failed(message)
 }
 
-/** A throw would escape zod's safeDecode and safeEncode, so it becomes an issue here. */
+/** Turns a failure into an issue: a throw would escape zod's safeDecode and safeEncode. */
 function caught<From, To>(convert: (value: From, fail: Fail) => To) {
   return (value: From, ctx: z.core.ParsePayload<From>): To => {
     try {

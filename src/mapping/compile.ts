@@ -1,21 +1,21 @@
 import type { Action } from './action.ts'
-import { claims } from './check.ts'
 import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
 import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { compileReply } from './reply.ts'
-import { compileNeed, compileRequest, type Explanation, type KnownFacts, type Tables } from './request.ts'
+import { compileRequest, compileRequirement, type Explanation, type KnownFacts, type Tables } from './request.ts'
 import type { Row } from './row.ts'
+import { fieldsOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 
-/** What a request is translated with, besides the caller's fields. */
+/** The context of a request's translation. */
 export interface RequestContext {
   readonly settings: Settings
-  /** The remembered quote, where there is one. */
+  /** The facts of the remembered quote, if there is one. */
   readonly facts: KnownFacts | undefined
   /** The field that named the thing. It is not a change to it, so its rows do not run. */
   readonly namedBy?: string | undefined
-  /** Where to put explanations, if they are wanted. */
+  /** Receives explanations; a call wants none. */
   readonly explanations?: Explanation[]
 }
 
@@ -24,48 +24,52 @@ export interface RequestTranslation {
   readonly problems: readonly Problem[]
 }
 
-/** What a reply is translated with, besides the service's body. */
+/** The context of a reply's translation. */
 export interface ReplyContext {
   readonly settings: Settings
+  /** The caller's own number for the thing. */
   readonly own: string | undefined
   readonly explanations?: Explanation[]
 }
 
 export interface ReplyTranslation {
   readonly reply: Readonly<Record<string, string>>
-  /** Places that the service had to fill and did not. */
+  /** Required places that the service did not fill. */
   readonly missing: readonly string[]
 }
 
-/** An action whose rows have become steps. Pure: no clock, no store, no network. */
+/** An action whose rows are compiled into steps. Pure: no clock, no store, no network. */
 export interface CompiledAction {
   readonly action: Action
   readonly fields: FieldIndex
-  /** Version 1 → version 2. */
+  /** Translates version 1 to version 2. */
   readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
-  /** The facts worth remembering; what cannot be read is left out, for it was not asked for. */
+  /** Returns the facts to remember. A value that cannot be read is left out: the call does not need it. */
   readonly remember: (
     fields: Fields,
     body: Draft,
     settings: Settings,
   ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
-  /** Version 2 → version 1. */
+  /** Translates version 2 to version 1. */
   readonly reply: (body: unknown, context: ReplyContext) => ReplyTranslation
-  /** The sent fields laid over what the service has. */
+  /** Merges the sent fields into the service's current state. */
   readonly overlay: Overlay
 }
 
 /** Compiles a checked declaration. */
 export function compileAction(action: Action, tables: Tables): CompiledAction {
   const rememberRows = action.remember ?? []
-  const fields = indexFields([...action.request, ...rememberRows].flatMap(claims))
+  const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
   const requestStepsOf = (rows: readonly Row[]) => [
     ...compileRequest(rows, fields, tables),
-    ...(action.needs ?? []).map((need) => compileNeed(need, fields)),
+    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields)),
   ]
   const requestSteps = requestStepsOf(action.request)
   const requestStepsNamedBy = new Map(
-    (action.finds?.by ?? []).map((field) => [field, requestStepsOf(action.request.filter((row) => !isOf(row, field)))]),
+    (action.target?.namedBy ?? []).map((field) => [
+      field,
+      requestStepsOf(action.request.filter((row) => !isOf(row, field))),
+    ]),
   )
   const rememberSteps = compileRequest(rememberRows, fields, tables)
   const replySteps = compileReply(action.reply)
@@ -95,7 +99,9 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       return run
     },
     overlay: compileOverlay(
-      [...action.request, ...action.reply].flatMap((row) => (row.kind === 'v2Only' && row.serverSets ? [row.v2] : [])),
+      [...action.request, ...action.reply].flatMap((row) =>
+        row.kind === 'v2Only' && row.setByService ? [row.v2] : [],
+      ),
     ),
   }
 }

@@ -1,27 +1,27 @@
-/** A table of phrases that codes and free text are looked up in. */
+/** A table of phrases, by which codes and free text are looked up. */
 export interface LookupTable {
-  /** The value of a whole code: any case, and runs of blanks, `_` and `-` are one blank. */
-  readonly code: (text: string) => string | undefined
+  /** Returns the value of a whole text: any case, and a run of blanks, `_` and `-` is one blank. */
+  readonly wholeValue: (text: string) => string | undefined
   /**
-   * The value of the phrase that spans most words of a text, the leftmost if there are several.
-   * `F-150` is one word, so that `Crew Cab` wins in `F-150 Crew Cab`.
+   * Returns the value of the phrase that spans most words of a text, the leftmost of several.
+   * `F-150` is one word; therefore `Crew Cab` wins in `F-150 Crew Cab`.
    */
-  readonly words: (text: string) => string | undefined
+  readonly phraseIn: (text: string) => string | undefined
 }
 
-/** A phrase and its value, hung below the phrase's parts: `BOX` → `TRUCK`. */
-interface Branch {
+/** A node of the tree of phrases: `BOX` → `TRUCK` holds the value of `BOX TRUCK`. */
+interface TrieNode {
   value?: string
-  readonly next: Map<string, Branch>
+  readonly next: Map<string, TrieNode>
 }
 
-/** What stands between words, and what may stand between the parts of one, as in `F-150` or `BOX_TRUCK`. */
+/** Separates words; the second separates the parts of one word, as in `F-150` or `BOX_TRUCK`. */
 const BETWEEN_WORDS = /[\s,;:./|()[\]"]+/
 const INSIDE_WORDS = /[-_–—]+/
 
 const notEmpty = (text: string): boolean => text !== ''
 
-/** The parts of each word of a text. */
+/** Splits a text into words, and each word into its parts. */
 const wordsOf = (text: string): string[][] =>
   text
     .toUpperCase()
@@ -33,48 +33,48 @@ const wordsOf = (text: string): string[][] =>
  * Compiles tables of phrases into one; a later table wins over an earlier one.
  *
  * @example
- * compileLookup(vehicleTypes, { 'BOX TRUCK': 'truck' }).words('2023 Ford E-450, Box Truck') // 'truck'
+ * compileLookup(vehicleTypes, { 'BOX TRUCK': 'truck' }).phraseIn('2023 Ford E-450, Box Truck') // 'truck'
  */
 export function compileLookup(...tables: readonly Readonly<Record<string, string>>[]): LookupTable {
-  const root: Branch = { next: new Map() }
+  const root: TrieNode = { next: new Map() }
   for (const [phrase, value] of tables.flatMap((table) => Object.entries(table))) {
     const parts = wordsOf(phrase).flat()
-    // A phrase that can never match would be lost in silence.
+    // A phrase that never matches would be ignored without a word.
     if (parts.length === 0) throw new Error('a phrase of a lookup table has no words')
-    let branch = root
+    let node = root
     for (const part of parts) {
-      const next: Branch = branch.next.get(part) ?? { next: new Map() }
-      branch.next.set(part, next)
-      branch = next
+      const next: TrieNode = node.next.get(part) ?? { next: new Map() }
+      node.next.set(part, next)
+      node = next
     }
-    branch.value = value
+    node.value = value
   }
-  return { code: (text) => lookUpCode(root, text), words: (text) => lookUpWords(root, text) }
+  return { wholeValue: (text) => findWhole(root, text), phraseIn: (text) => findPhrase(root, text) }
 }
 
-function lookUpCode(root: Branch, text: string): string | undefined {
-  let branch: Branch | undefined = root
+function findWhole(root: TrieNode, text: string): string | undefined {
+  let node: TrieNode | undefined = root
   for (const part of wordsOf(text).flat()) {
-    branch = branch.next.get(part)
-    if (!branch) return undefined
+    node = node.next.get(part)
+    if (!node) return undefined
   }
-  return branch.value
+  return node.value
 }
 
-function lookUpWords(root: Branch, text: string): string | undefined {
+function findPhrase(root: TrieNode, text: string): string | undefined {
   const parts = wordsOf(text).flatMap((word, index) => word.map((part) => ({ part, word: index })))
   let found: string | undefined
   let mostWords = 0
   for (const [start, { word: first }] of parts.entries()) {
-    let branch = root
+    let node = root
     for (let end = start; end < parts.length; end++) {
       const part = parts[end]
-      const next = part && branch.next.get(part.part)
+      const next = part && node.next.get(part.part)
       if (!part || !next) break
-      branch = next
+      node = next
       const words = part.word - first + 1
-      if (branch.value !== undefined && words > mostWords) {
-        found = branch.value
+      if (node.value !== undefined && words > mostWords) {
+        found = node.value
         mostWords = words
       }
     }

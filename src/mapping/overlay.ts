@@ -1,47 +1,57 @@
+import { isStructure, scalarText, setMember } from '../text/json.ts'
 import { type Draft, dropAt, placeOf } from './paths.ts'
 
-/** Lays the sent fields over the whole that the service has, in this entry of its lists; gives a new body. */
+/** Merges the sent fields into the service's current body, in this entry of its lists; returns a new body. */
 export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
 
 /**
- * Compiles the laying-over of an update: every id that the parts of the shipment have stays, for an update that names
- * a part without its id creates a second one, and what only the service sets is left out.
+ * Compiles the merge of an update. Every part of the shipment keeps its id, because an update that names a part without
+ * its id creates a second one. Places that only the service sets are left out.
  */
-export function compileOverlay(serverSets: readonly string[]): Overlay {
-  const closed = serverSets.map(placeOf)
+export function compileOverlay(setByService: readonly string[]): Overlay {
+  const unsendable = setByService.map(placeOf)
   return (current, sent, entry) => {
-    const whole = asDraft(structuredClone(current))
-    for (const place of closed) dropAt(whole, place)
-    lay(whole, sent, entry)
+    const whole = asDraft(copyOf(current))
+    for (const place of unsendable) dropAt(whole, place)
+    merge(whole, sent, entry)
     return whole
   }
 }
 
 /**
- * Which entry of a list carries this value: the vehicle that a VIN means, in whatever case and with whatever blanks.
- * The first where none does.
+ * Returns the index of the list's entry that has this value: the vehicle of a VIN, without regard to case and blanks.
+ * Returns 0 if no entry has it.
  */
 export function entryWith(list: unknown, key: string, value: string | undefined): number {
   if (!Array.isArray(list) || value === undefined) return 0
-  const found = list.findIndex((entry) => bare(String(asDraft(entry)[key] ?? '')) === bare(value))
+  const found = list.findIndex((entry) => bare(scalarText(asDraft(entry)[key]) ?? '') === bare(value))
   return Math.max(found, 0)
+}
+
+/** Copies objects and lists; `structuredClone` would lose the digits of numbers. */
+function copyOf(value: unknown): unknown {
+  if (!isStructure(value)) return value
+  if (Array.isArray(value)) return value.map(copyOf)
+  const copy = {}
+  for (const [name, member] of Object.entries(value)) setMember(copy, name, copyOf(member))
+  return copy
 }
 
 function bare(text: string): string {
   return text.replace(/\s+/g, '').toUpperCase()
 }
 
-function lay(whole: Draft, sent: Draft, entry: number): void {
+function merge(whole: Draft, sent: Draft, entry: number): void {
   for (const [key, value] of Object.entries(sent)) {
     if (Array.isArray(value)) {
       const list = Array.isArray(whole[key]) ? [...whole[key]] : []
       const merged = asDraft(list[entry])
-      lay(merged, asDraft(value[0]), 0)
+      merge(merged, asDraft(value[0]), 0)
       list[entry] = merged
       whole[key] = list
     } else if (typeof value === 'object' && value !== null) {
       const merged = asDraft(whole[key])
-      lay(merged, asDraft(value), 0)
+      merge(merged, asDraft(value), 0)
       whole[key] = merged
     } else {
       whole[key] = value
@@ -49,7 +59,7 @@ function lay(whole: Draft, sent: Draft, entry: number): void {
   }
 }
 
-/** An object as it is; anything else, which nothing can be laid over, as an empty one. */
+/** Returns an object as it is, and an empty one for anything else: nothing can be merged into it. */
 function asDraft(value: unknown): Draft {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Draft) : {}
+  return isStructure(value) && !Array.isArray(value) ? (value as Draft) : {}
 }

@@ -1,12 +1,14 @@
-/** A place in a version-2 body, taken apart once: `vehicles[0].year` → `['vehicles', 0, 'year']`. */
+import { isStructure } from '../text/json.ts'
+
+/** A place in a version-2 body, parsed once: `vehicles[0].year` → `['vehicles', 0, 'year']`. */
 export type Place = readonly (string | number)[]
 
-/** A body while it is being built. */
+/** A version-2 body under construction. */
 export type Draft = { [key: string]: unknown }
 
 const STEP = /([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]/y
 
-/** Takes a dotted path apart; undefined if it is not one. */
+/** Parses a dotted path; returns undefined if it is not one. */
 export function parsePlace(path: string): Place | undefined {
   const steps: (string | number)[] = []
   let at = 0
@@ -22,14 +24,14 @@ export function parsePlace(path: string): Place | undefined {
   return steps.length > 0 && typeof steps[0] === 'string' ? steps : undefined
 }
 
-/** Takes a path apart that is known to be one. */
+/** Parses a dotted path; throws if it is not one. */
 export function placeOf(path: string): Place {
   const place = parsePlace(path)
   if (!place) throw new Error(`${path} is not a place in a body`)
   return place
 }
 
-/** What stands at a place; undefined where nothing does, whatever the shape of what came. */
+/** Returns the value at a place of a body of any shape; undefined if there is none. */
 export function valueAt(body: unknown, place: Place): unknown {
   let value = body
   for (const step of place) {
@@ -39,9 +41,9 @@ export function valueAt(body: unknown, place: Place): unknown {
   return value
 }
 
-/** Puts a value at a place of a body that is being built, with the objects and lists that lead there. */
+/** Puts a value at a place of a body under construction, with the objects and lists that lead there. */
 export function putAt(body: Draft, place: Place, value: unknown): void {
-  // A draft holds only what earlier rows put there, so what leads to the place is an object or a list.
+  // Earlier rows put only objects and lists on the way to a place.
   let holder = body as Record<string | number, unknown>
   const last = place.length - 1
   for (let i = 0; i < last; i += 1) {
@@ -56,7 +58,7 @@ export function putAt(body: Draft, place: Place, value: unknown): void {
   holder[place[last] as string | number] = value
 }
 
-/** Takes away what stands at a place, in every entry of a list, if there is anything. */
+/** Removes the value at a place, in every entry of a list. */
 export function dropAt(holder: unknown, place: Place, at = 0): void {
   const step = place[at]
   if (typeof holder !== 'object' || holder === null || step === undefined) return
@@ -70,18 +72,18 @@ export function dropAt(holder: unknown, place: Place, at = 0): void {
   }
 }
 
-/** Every leaf of a body with its path; empty objects and lists are leaves. */
+/** Yields every leaf of a body with its path; empty objects and lists are leaves. */
 export function* leaves(value: unknown, path = ''): Generator<readonly [path: string, value: unknown]> {
   if (Array.isArray(value) && value.length > 0) {
     for (const [index, entry] of value.entries()) yield* leaves(entry, `${path}[${index}]`)
-  } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0) {
+  } else if (isStructure(value) && !Array.isArray(value) && Object.keys(value).length > 0) {
     for (const [key, entry] of Object.entries(value)) yield* leaves(entry, path === '' ? key : `${path}.${key}`)
   } else if (path !== '') {
     yield [path, value]
   }
 }
 
-/** Whether a path is this place or lies below it; a list's index in a declared place stands for every entry. */
+/** Tells whether a path is this place or lies below it; an index in a declared place stands for every entry. */
 export function covers(place: string, path: string): boolean {
   const general = (text: string) => text.replace(/\[\d+\]/g, '[]')
   const above = general(place)

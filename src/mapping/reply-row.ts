@@ -1,15 +1,15 @@
-/** The rows that stand in a reply alone. */
-export type ReplyRow = OwnNumber | Fixed | Choose | Say
+/** The rows that only a reply has. */
+export type ReplyRow = CallerNumber | Fixed | Choose | Message
 
 /** A reply's field for the caller's own number, else the service's. */
-export interface OwnNumber {
-  readonly kind: 'ownNumber'
+export interface CallerNumber {
+  readonly kind: 'callerNumber'
   readonly v1: string
   readonly v2: string
 }
 
-/** The caller's own number for the thing, else what the service calls it. */
-export const ownNumber = (v1: string, v2: string): OwnNumber => ({ kind: 'ownNumber', v1, v2 })
+/** Answers the caller's own number for the thing, else what the service calls it. */
+export const callerNumber = (v1: string, v2: string): CallerNumber => ({ kind: 'callerNumber', v1, v2 })
 
 /** A reply's field that is always the same. */
 export interface Fixed {
@@ -18,7 +18,7 @@ export interface Fixed {
   readonly value: string
 }
 
-/** A reply's field that is always the same. */
+/** Answers the same value always. */
 export const fixed = (v1: string, value: string): Fixed => ({ kind: 'fixed', v1, value })
 
 /** A reply's field that depends on a place's value and cannot be turned back. */
@@ -27,37 +27,40 @@ export interface Choose {
   readonly v1: string
   readonly v2: string
   readonly cases: Readonly<Record<string, string>>
-  readonly otherwise: string
+  /** The answer for every other value, and for none. */
+  readonly default: string
 }
 
 /** Chooses a reply's field by a place's value. */
-export const choose = (v1: string, v2: string, cases: Readonly<Record<string, string>>, otherwise: string): Choose => ({
-  kind: 'choose',
-  v1,
-  v2,
-  cases,
-  otherwise,
-})
+export const choose = (
+  v1: string,
+  v2: string,
+  cases: Readonly<Record<string, string>>,
+  defaultValue: string,
+): Choose => ({ kind: 'choose', v1, v2, cases, default: defaultValue })
 
-/** A reply's sentence for people; `{path}` is the value at a place, `{path|other}` the first that there is, `{path.length}` how many a list has. */
+/**
+ * A sentence of a message. `{path}` is the value at a place, `{path|other}` the first of these that has one,
+ * `{path.length}` the number of entries of a list.
+ */
 export interface Sentence {
   readonly text: string
-  /** `has`, `lacks`: a value stands there; `several`: a list of more than one. Without it: always. */
-  readonly when?: { readonly is: 'has' | 'lacks' | 'several'; readonly v2: string }
+  /** Without it, the sentence always counts. */
+  readonly when?: { readonly is: 'present' | 'absent' | 'several'; readonly v2: string }
 }
 
 /** A reply's field for people. */
-export interface Say {
-  readonly kind: 'say'
+export interface Message {
+  readonly kind: 'message'
   readonly v1: string
   readonly sentences: readonly Sentence[]
 }
 
-/** Says every sentence whose condition holds; without any, the field is left out. */
-export const say = (v1: string, sentences: readonly Sentence[]): Say => ({ kind: 'say', v1, sentences })
-/** A sentence said when a value stands at the place. */
-export const has = (v2: string, text: string): Sentence => ({ text, when: { is: 'has', v2 } })
-/** A sentence said when no value stands at the place. */
-export const lacks = (v2: string, text: string): Sentence => ({ text, when: { is: 'lacks', v2 } })
-/** A sentence said when the list at the place has more than one entry. */
-export const several = (v2: string, text: string): Sentence => ({ text, when: { is: 'several', v2 } })
+/** Answers every sentence whose condition holds; the field is left out if none does. */
+export const message = (v1: string, sentences: readonly Sentence[]): Message => ({ kind: 'message', v1, sentences })
+/** A sentence for when the place has a value. */
+export const ifPresent = (v2: string, text: string): Sentence => ({ text, when: { is: 'present', v2 } })
+/** A sentence for when the place has no value. */
+export const ifAbsent = (v2: string, text: string): Sentence => ({ text, when: { is: 'absent', v2 } })
+/** A sentence for when the list at the place has more than one entry. */
+export const ifSeveral = (v2: string, text: string): Sentence => ({ text, when: { is: 'several', v2 } })

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { scalarText } from '../text/json.ts'
+import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import type { Codec } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'
@@ -8,21 +10,21 @@ import type { Settings } from './settings.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 export interface ReplyRun {
-  /** The service's body, parsed; anything at all. */
+  /** The service's body, parsed, of any shape. */
   readonly body: unknown
-  /** The caller's own number for the thing, where it has one. */
+  /** The caller's own number for the thing, if it has one. */
   readonly own: string | undefined
   readonly settings: Settings
   /** The version-1 reply, in the order of the rows. */
   readonly reply: Record<string, string>
-  /** Places without which the reply cannot be told. */
+  /** Required places that the service did not fill. */
   readonly missing: string[]
   readonly explanations: Explanation[] | undefined
 }
 
 export type ReplyStep = (run: ReplyRun) => void
 
-/** KeyedMutex a reply's rows into steps once; the same rows as a request's, run backwards. */
+/** Compiles a reply's rows into steps once. A row of a request runs backwards here. */
 export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
   return rows.flatMap((row) => compileRow(row) ?? [])
 }
@@ -33,10 +35,11 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const after = absent(before) ? undefined : encode(row.codec, before, row.required)
-        if (after === undefined && row.required) run.missing.push(row.v2)
-        run.reply[row.v1] = after ?? ''
-        explain(run, row.v1, after === undefined ? [] : [row.v2], before, after ?? '', row.codec.name, 'service')
+        const encoded = absent(before) ? undefined : encode(row.codec, before, row.required)
+        const after = encoded === undefined ? '' : shown(row.v1, encoded)
+        if (after === '' && row.required) run.missing.push(row.v2)
+        run.reply[row.v1] = after
+        explain(run, row.v1, encoded === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
       }
     }
     case 'split': {
@@ -47,14 +50,14 @@ function compileRow(row: Row): ReplyStep | undefined {
           return absent(value) ? [] : [{ part, v2, value: asText(value) }]
         })
         const before = Object.fromEntries(found.map(({ part, value }) => [part, value]))
-        const after = found.length === 0 ? '' : encode(row.codec, before, false)
-        run.reply[row.v1] = after ?? ''
+        const after = found.length === 0 ? '' : shown(row.v1, encode(row.codec, before, false) ?? '')
+        run.reply[row.v1] = after
         explain(
           run,
           row.v1,
           found.map(({ v2 }) => v2),
           before,
-          after ?? '',
+          after,
           row.codec.name,
           'service',
         )
@@ -64,20 +67,20 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const parts = absent(before) ? [] : row.joint.part(asText(before))
+        const parts = absent(before) ? [] : row.joiner.split(asText(before))
         for (const [i, v1] of row.v1.entries()) {
-          const after = parts[i] ?? ''
+          const after = shown(v1, parts[i] ?? '')
           run.reply[v1] = after
-          explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joint.name, 'service')
+          explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joiner.name, 'service')
         }
       }
     }
-    case 'ownNumber': {
+    case 'callerNumber': {
       const place = placeOf(row.v2)
       return (run) => {
         const theirs = valueAt(run.body, place)
         const own = run.settings.shipment_number === 'caller' ? run.own : undefined
-        const after = own ?? (absent(theirs) ? '' : asText(theirs))
+        const after = own ?? shown(row.v1, asText(theirs))
         run.reply[row.v1] = after
         explain(
           run,
@@ -100,28 +103,28 @@ function compileRow(row: Row): ReplyStep | undefined {
       const cases = new Map(Object.entries(row.cases))
       return (run) => {
         const before = valueAt(run.body, place)
-        const after = cases.get(asText(before)) ?? row.otherwise
+        const after = cases.get(asText(before)) ?? row.default
         run.reply[row.v1] = after
         explain(run, row.v1, [row.v2], before, after, 'choose', 'service')
       }
     }
-    case 'say': {
+    case 'message': {
       const sentences = row.sentences.map(compileSentence)
       return (run) => {
-        const said = sentences.flatMap((sentence) => sentence(run.body) ?? [])
-        if (said.length === 0) return
-        const after = said.join(' ')
+        const texts = sentences.flatMap((sentence) => sentence(run.body) ?? [])
+        if (texts.length === 0) return
+        const after = shown(row.v1, texts.join(' '))
         run.reply[row.v1] = after
-        explain(run, row.v1, [], undefined, after, 'say', 'fixed')
+        explain(run, row.v1, [], undefined, after, 'message', 'fixed')
       }
     }
     case 'v2Only':
     case 'v1Only':
       return undefined
     case 'lookup':
-    case 'recall':
+    case 'fromQuote':
     case 'ref':
-      throw new Error(`a ${row.kind} row has no place in a reply`)
+      throw new Error(`a ${row.kind} row cannot be used in a reply`)
     default:
       return row satisfies never
   }
@@ -131,23 +134,27 @@ function absent(value: unknown): value is undefined | null {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** Scalars as text; an object or a list where a scalar belongs says nothing to version 1. */
+/** Returns a scalar as text; an object or a list in a scalar's place becomes empty. */
 function asText(value: unknown): string {
-  return typeof value === 'string'
-    ? value
-    : typeof value === 'number' || typeof value === 'boolean'
-      ? String(value)
-      : ''
+  return scalarText(value) ?? ''
 }
 
-/** Encodes; a value that the codec does not know is passed on as it is, for the service's lists grow. */
-function encode({ schema, passesOn = true }: Codec, value: unknown, strictly: boolean): string | undefined {
-  const result = z.safeEncode(schema, value)
+/** Returns a text of the service as the field may show it. */
+function shown(v1: string, text: string): string {
+  return shownText(text, v1 === 'Message' ? MESSAGE_LIMIT : FIELD_LIMIT)
+}
+
+/** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
+function encode({ schema, passThroughUnknown = true }: Codec, value: unknown, strictly: boolean): string | undefined {
+  // A codec gets a number whose digits a double would change as its text.
+  const result = z.safeEncode(schema, JSON.isRawJSON(value) ? value.rawJSON : value)
   if (result.success) return result.data
-  return strictly || !passesOn ? undefined : asText(value)
+  return strictly || !passThroughUnknown ? undefined : asText(value)
 }
 
 const PLACEHOLDER = /\{([^}]+)\}/g
+/** The longest value that a sentence quotes: the rest of the message has to fit as well. */
+const QUOTED_LIMIT = 128
 
 function compileSentence({ text, when }: Sentence): (body: unknown) => string | undefined {
   const condition = when && { ...when, place: placeOf(when.v2) }
@@ -157,17 +164,19 @@ function compileSentence({ text, when }: Sentence): (body: unknown) => string | 
   return (body) => {
     if (condition) {
       const value = valueAt(body, condition.place)
-      const says = asText(value).trim() !== ''
-      if (condition.is === 'has' && !says) return undefined
-      if (condition.is === 'lacks' && says) return undefined
+      const isPresent = quoted(value) !== ''
+      if (condition.is === 'present' && !isPresent) return undefined
+      if (condition.is === 'absent' && isPresent) return undefined
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
     }
     return text.replace(PLACEHOLDER, (_, paths: string) => {
-      const values = places.get(paths)?.map((place) => asText(valueAt(body, place)))
+      const values = places.get(paths)?.map((place) => quoted(valueAt(body, place)))
       return values?.find((value) => value !== '') ?? ''
     })
   }
 }
+
+const quoted = (value: unknown): string => shownText(asText(value), QUOTED_LIMIT).trim()
 
 function explain(
   run: ReplyRun,

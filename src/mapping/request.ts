@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Alternative, Need } from './action.ts'
+import type { Alternative, Requirement } from './action.ts'
 import { type Codec, Failed, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
@@ -7,16 +7,16 @@ import { type Draft, type Place, placeOf, putAt } from './paths.ts'
 import type { Fallback, Row } from './row.ts'
 import type { Settings } from './settings.ts'
 
-/** The lookup tables by name. */
+/** Lookup tables by name. */
 export type Tables = ReadonlyMap<string, LookupTable>
 
-/** What the remembered quote knows. */
+/** The facts of a remembered quote. */
 export type KnownFacts = Readonly<Record<string, string | number>>
 
-/** Where a value came from. */
+/** The source of a value. */
 export type Origin = 'caller' | 'quote' | 'default' | 'fixed' | 'service'
 
-/** How one leaf came to be. */
+/** The explanation of one leaf of a translated body. */
 export interface Explanation extends Remark {
   readonly to: string
   readonly from: readonly string[]
@@ -33,13 +33,13 @@ export interface RequestRun {
   readonly settings: Settings
   readonly body: Draft
   readonly problems: Problem[]
-  /** Filled only when somebody asked for an explanation. */
+  /** Filled only by an explained run. */
   readonly explanations: Explanation[] | undefined
 }
 
 export type RequestStep = (run: RequestRun) => void
 
-/** KeyedMutex a request's rows into steps once, so that a call walks no strings. */
+/** Compiles a request's rows into steps once; a call then parses no paths. */
 export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
   return rows.flatMap((row) => compileRow(row, index, tables) ?? [])
 }
@@ -50,11 +50,11 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
     case 'move': {
       const from = slot(row.v1)
       const to = placeOf(row.v2)
-      const why = `no ${row.v1} was sent`
+      const reason = `no ${row.v1} was sent`
       return (run) => {
         const before = run.values[from]
         if (before === undefined) {
-          if (!standIn(run, row.otherwise, row.v2, to, why) && row.required) {
+          if (!fallBack(run, row.fallbacks, row.v2, to, reason) && row.required) {
             run.problems.push({ field: row.v1, code: 'required', message: `${row.v1} is required` })
           }
           return
@@ -89,7 +89,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         const sent = sources.filter(({ from }) => typeof run.values[from] === 'string')
         if (sent.length === 0) return
         const before = sent.map(({ from }) => String(run.values[from]))
-        const after = row.joint.join(before)
+        const after = row.joiner.join(before)
         putAt(run.body, to, after)
         explain(
           run,
@@ -97,7 +97,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           sent.map(({ v1 }) => v1),
           before,
           after,
-          row.joint,
+          row.joiner,
         )
       }
     }
@@ -106,73 +106,79 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       if (!table) throw new Error(`there is no table ${row.table}`)
       const sources = row.sources.map((source) => ({ ...source, from: slot(source.v1) }))
       const to = placeOf(row.v2)
-      const why = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
+      const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
       return (run) => {
         for (const { v1, by, from } of sources) {
           const before = run.values[from]
           if (typeof before !== 'string') continue
-          const after = by === 'code' ? table.code(before) : table.words(before)
+          const after = table[by](before)
           if (after === undefined) continue
           putAt(run.body, to, after)
           explain(run, row.v2, [v1], before, after, { name: row.table })
           return
         }
-        standIn(run, row.otherwise, row.v2, to, why)
+        fallBack(run, row.fallbacks, row.v2, to, reason)
       }
     }
-    case 'recall': {
+    case 'fromQuote': {
       const to = placeOf(row.v2)
-      const when = row.when
+      const { onlyWith } = row
       return (run) => {
-        if (when && !run.settings[when]) return
-        standIn(run, row.otherwise, row.v2, to, 'version 1 has no field for it and no quote is remembered')
+        if (onlyWith && !run.settings[onlyWith]) return
+        fallBack(run, row.fallbacks, row.v2, to, 'version 1 has no field for it and no quote is remembered')
       }
     }
     case 'ref':
     case 'v1Only':
     case 'v2Only':
       return undefined
-    case 'ownNumber':
+    case 'callerNumber':
     case 'fixed':
     case 'choose':
-    case 'say':
-      throw new Error(`a ${row.kind} row has no place in a request`)
+    case 'message':
+      throw new Error(`a ${row.kind} row cannot be used in a request`)
     default:
       return row satisfies never
   }
 }
 
 /** Compiles a rule over several fields. */
-export function compileNeed({ anyOf }: Need, index: FieldIndex): RequestStep {
+export function compileRequirement({ anyOf }: Requirement, index: FieldIndex): RequestStep {
   const alternatives = anyOf.map((alternative) =>
-    'fact' in alternative ? alternative : { slots: alternative.fields.map((name) => index.slotOf(name) ?? -1) },
+    'facts' in alternative ? alternative : { slots: alternative.map((name) => index.slotOf(name) ?? -1) },
   )
-  const field = anyOf.flatMap((alternative) => ('fields' in alternative ? alternative.fields : []))[0] ?? ''
-  const words = anyOf.flatMap(inWords)
-  const message = `${words.join(words.some((word) => word.includes(' ')) ? ', or ' : ' or ')} is required`
+  const field = anyOf.flatMap((alternative) => ('facts' in alternative ? [] : alternative))[0] ?? ''
+  const choices = anyOf.flatMap(describeFields)
+  const message = `${choices.join(choices.some((choice) => choice.includes(' ')) ? ', or ' : ' or ')} is required`
   return (run) => {
-    const met = alternatives.some((alternative) =>
-      'fact' in alternative
-        ? run.facts?.[alternative.fact] !== undefined
+    const holds = alternatives.some((alternative) =>
+      'facts' in alternative
+        ? factOf(run, alternative.facts) !== undefined
         : alternative.slots.every((slot) => run.values[slot] !== undefined),
     )
-    if (!met) run.problems.push({ field, code: 'required', message })
+    if (!holds) run.problems.push({ field, code: 'required', message })
   }
 }
 
-function inWords(alternative: Alternative): string[] {
-  if ('fact' in alternative) return []
-  const [first, ...rest] = alternative.fields
+/** Returns `Year with Make and Model`; nothing for a fact, which a caller cannot send. */
+function describeFields(alternative: Alternative): string[] {
+  if ('facts' in alternative) return []
+  const [first, ...rest] = alternative
   return [rest.length === 0 ? String(first) : `${first} with ${rest.join(' and ')}`]
+}
+
+function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
+  const name = facts && names.find((candidate) => facts[candidate] !== undefined)
+  return name === undefined ? undefined : facts?.[name]
 }
 
 const UNDECODED = Symbol('undecoded')
 
 function decode<T>(run: RequestRun, field: string, codec: Codec<T>, before: string): T | typeof UNDECODED {
   if (codec.decode) {
-    const made = codec.decode(before)
-    if (!(made instanceof Failed)) return made
-    run.problems.push({ field, code: codec.name, message: `${field} ${made.message}` })
+    const value = codec.decode(before)
+    if (!(value instanceof Failed)) return value
+    run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
     return UNDECODED
   }
   const result = z.safeDecode(codec.schema, before)
@@ -183,13 +189,14 @@ function decode<T>(run: RequestRun, field: string, codec: Codec<T>, before: stri
   return UNDECODED
 }
 
-function standIn(run: RequestRun, otherwise: readonly Fallback[], v2: string, to: Place, why: string): boolean {
-  for (const fallback of otherwise) {
-    const found = fallbackValue(run, fallback)
-    if (found === undefined) continue
-    putAt(run.body, to, found)
-    const origin = fallback.kind === 'remembered' ? 'quote' : 'default'
-    run.explanations?.push({ to: v2, from: [], after: found, origin, ...(origin === 'default' && { assumed: why }) })
+/** Puts the first fallback that has a value; returns false if none has. */
+function fallBack(run: RequestRun, fallbacks: readonly Fallback[], v2: string, to: Place, reason: string): boolean {
+  for (const fallback of fallbacks) {
+    const after = fallbackValue(run, fallback)
+    if (after === undefined) continue
+    putAt(run.body, to, after)
+    const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
+    run.explanations?.push({ to: v2, from: [], after, origin, ...(origin === 'default' && { assumed: reason }) })
     return true
   }
   return false
@@ -197,11 +204,8 @@ function standIn(run: RequestRun, otherwise: readonly Fallback[], v2: string, to
 
 function fallbackValue(run: RequestRun, fallback: Fallback): string | number | undefined {
   switch (fallback.kind) {
-    case 'remembered': {
-      const known = run.facts
-      const name = known && fallback.facts.find((fact) => known[fact] !== undefined)
-      return name === undefined ? undefined : known?.[name]
-    }
+    case 'quoteFact':
+      return factOf(run, fallback.facts)
     case 'setting':
       return run.settings[fallback.setting]
     default:

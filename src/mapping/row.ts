@@ -2,13 +2,17 @@ import type { Codec } from './codec.ts'
 import type { ReplyRow } from './reply-row.ts'
 import type { DefaultSetting, SwitchSetting } from './settings.ts'
 
-/** What becomes of a field or a place: twelve kinds, and no other. */
-export type Row = Move | Split | Join | Lookup | Recall | Ref | V1Only | V2Only | ReplyRow
+/** One line of a mapping: twelve kinds, and no other. */
+export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2Only | ReplyRow
 
-/** What stands in for a field that the caller did not send, in order of preference. */
-export type Fallback =
-  | { readonly kind: 'remembered'; readonly facts: readonly string[] }
-  | { readonly kind: 'setting'; readonly setting: DefaultSetting }
+/** What fills a place when the caller sent nothing for it. A row tries its fallbacks in order. */
+export type Fallback = QuoteFact | { readonly kind: 'setting'; readonly setting: DefaultSetting }
+
+/** A fact of the remembered quote: the first of these that it has. */
+export interface QuoteFact {
+  readonly kind: 'quoteFact'
+  readonly facts: readonly string[]
+}
 
 /** One field to one place. */
 export interface Move {
@@ -17,30 +21,32 @@ export interface Move {
   readonly v2: string
   readonly codec: Codec
   readonly required: boolean
-  readonly otherwise: readonly Fallback[]
+  readonly fallbacks: readonly Fallback[]
 }
 
 interface MoveOptions {
   /**
-   * In a request: the caller must send it. In a reply: without it the reply is unreadable.
+   * In a request, the caller must send the field. In a reply, the service must fill the place.
    * @default false
    */
   readonly required?: boolean
-  /** What stands in for it; the dry run marks a setting as assumed. */
-  readonly otherwise?: readonly Fallback[]
+  /** Tried in order when the field is absent. A dry run marks a setting as assumed. @default [] */
+  readonly fallbacks?: readonly Fallback[]
 }
 
-/** Moves one field, through a codec. */
+/** Moves one field to one place, through a codec. */
 export const move = (v1: string, v2: string, codec: Codec, options: MoveOptions = {}): Move => ({
   kind: 'move',
   v1,
   v2,
   codec,
-  required: options.required ?? false,
-  otherwise: options.otherwise ?? [],
+  required: false,
+  fallbacks: [],
+  // Spread, not picked: the check at start has to see an option that does not exist.
+  ...options,
 })
 
-/** The parts that a split's codec gives; an absent part is left out. */
+/** The parts that a split's codec returns; an absent part is left out. */
 export type Parts = Readonly<Record<string, string | undefined>>
 
 /** One field to several places. */
@@ -52,7 +58,7 @@ export interface Split {
   readonly codec: Codec<Parts>
 }
 
-/** Splits one field into several places, a part each. */
+/** Splits one field into several places, one for each part. */
 export const split = (v1: string, v2: Readonly<Record<string, string>>, codec: Codec<Parts>): Split => ({
   kind: 'split',
   v1,
@@ -60,12 +66,12 @@ export const split = (v1: string, v2: Readonly<Record<string, string>>, codec: C
   codec,
 })
 
-/** How several strings make one and come apart again. */
-export interface Joint {
+/** A named rule that joins several strings into one and splits it again. */
+export interface Joiner {
   readonly name: string
   readonly summary: string
   readonly join: (parts: readonly string[]) => string
-  readonly part: (text: string) => readonly string[]
+  readonly split: (text: string) => readonly string[]
 }
 
 /** Several fields to one place. */
@@ -73,68 +79,71 @@ export interface Join {
   readonly kind: 'join'
   readonly v1: readonly string[]
   readonly v2: string
-  readonly joint: Joint
+  readonly joiner: Joiner
 }
 
 /** Joins several fields into one place; blank ones are left out. */
-export const join = (v1: readonly string[], v2: string, joint: Joint): Join => ({ kind: 'join', v1, v2, joint })
+export const join = (v1: readonly string[], v2: string, joiner: Joiner): Join => ({ kind: 'join', v1, v2, joiner })
 
-/** A place whose value is looked up, by the first field that the table knows. */
+/** A place whose value comes from a lookup table, by the first field that the table knows. */
 export interface Lookup {
   readonly kind: 'lookup'
   readonly sources: readonly LookupSource[]
   readonly v2: string
   readonly table: string
-  readonly otherwise: readonly Fallback[]
+  readonly fallbacks: readonly Fallback[]
 }
 
 export interface LookupSource {
   readonly v1: string
-  /** `code`: the whole value is a code; `words`: any phrase in it may be one. */
-  readonly by: 'code' | 'words'
+  /** `wholeValue`: the whole value is a phrase of the table. `phraseIn`: the value contains one. */
+  readonly by: 'wholeValue' | 'phraseIn'
 }
 
-/** The whole value of a field is looked up. */
-export const code = (v1: string): LookupSource => ({ v1, by: 'code' })
-/** The longest phrase of a field that the table knows is looked up. */
-export const words = (v1: string): LookupSource => ({ v1, by: 'words' })
+/** Looks up the whole value of a field. */
+export const wholeValue = (v1: string): LookupSource => ({ v1, by: 'wholeValue' })
+/** Looks up the longest phrase of a field that the table knows. */
+export const phraseIn = (v1: string): LookupSource => ({ v1, by: 'phraseIn' })
 
-/** Looks a place's value up in a named table; a field that the table lacks falls through to the next. */
+/** Looks up a place's value in a named table. The next field counts when the table does not know the one before. */
 export const lookup = (
   sources: readonly LookupSource[],
   v2: string,
   table: string,
-  otherwise: readonly Fallback[],
-): Lookup => ({ kind: 'lookup', sources, v2, table, otherwise })
+  fallbacks: readonly Fallback[] = [],
+): Lookup => ({ kind: 'lookup', sources, v2, table, fallbacks })
 
-/** A place that version 1 has no field for: a fact of the remembered quote. */
-export interface Recall {
-  readonly kind: 'recall'
+/** A place that version 1 has no field for, filled from the remembered quote. */
+export interface FromQuote {
+  readonly kind: 'fromQuote'
   readonly v2: string
-  readonly otherwise: readonly Fallback[]
-  readonly when?: SwitchSetting
+  readonly fallbacks: readonly Fallback[]
+  /** Only where the operator has switched this on. */
+  readonly onlyWith?: SwitchSetting
 }
 
-/** Recalls a fact of the remembered quote, else what `otherwise` says, else leaves the place out. */
-export const recall = (
-  v2: string,
-  fact: string,
-  options: { readonly otherwise?: readonly Fallback[]; readonly when?: SwitchSetting } = {},
-): Recall => ({
-  kind: 'recall',
+interface FromQuoteOptions {
+  /** Tried in order when no quote is remembered; without one, the place is left out. @default [] */
+  readonly fallbacks?: readonly Fallback[]
+  readonly onlyWith?: SwitchSetting
+}
+
+/** Fills a place from a fact of the remembered quote. */
+export const fromQuote = (v2: string, fact: string, options: FromQuoteOptions = {}): FromQuote => ({
+  kind: 'fromQuote',
   v2,
-  otherwise: [remembered(fact), ...(options.otherwise ?? [])],
-  ...(options.when && { when: options.when }),
+  ...options,
+  fallbacks: [quoteFact(fact), ...(options.fallbacks ?? [])],
 })
 
-/** A field that only names something in the cross-reference. */
+/** A field that names a quote or a shipment and goes nowhere else. */
 export interface Ref {
   readonly kind: 'ref'
   readonly v1: string
   readonly why: string
 }
 
-/** A reference to the cross-reference: it finds or keeps an id, and its value goes nowhere else. */
+/** Declares a field that only names something: the cross-reference resolves or records it. */
 export const ref = (v1: string, why: string): Ref => ({ kind: 'ref', v1, why })
 
 /** A field that version 2 has no place for. */
@@ -144,7 +153,7 @@ export interface V1Only {
   readonly why: string
 }
 
-/** Fields that only version 1 has, and why nothing is lost by leaving them. */
+/** Declares fields that only version 1 has, and why leaving them out loses nothing. */
 export const v1Only = (v1: readonly string[], why: string): readonly V1Only[] =>
   v1.map((field) => ({ kind: 'v1Only', v1: field, why }))
 
@@ -153,19 +162,19 @@ export interface V2Only {
   readonly kind: 'v2Only'
   readonly v2: string
   readonly why: string
-  /** The service sets it, so that an update must not send it. */
-  readonly serverSets: boolean
+  /** The service sets the place; an update must not send it. */
+  readonly setByService: boolean
 }
 
-/** Places that only version 2 has, and why version 1 does without. A place stands for all that is below it. */
+/** Declares places that only version 2 has, and why version 1 does without. A place stands for all that is below it. */
 export const v2Only = (v2: readonly string[], why: string): readonly V2Only[] =>
-  v2.map((place) => ({ kind: 'v2Only', v2: place, why, serverSets: false }))
+  v2.map((place) => ({ kind: 'v2Only', v2: place, why, setByService: false }))
 
-/** Places that only the service sets: read, never sent. */
-export const serverSets = (v2: readonly string[], why: string): readonly V2Only[] =>
-  v2.map((place) => ({ kind: 'v2Only', v2: place, why, serverSets: true }))
+/** Declares places that only the service sets: read, never sent. */
+export const setByService = (v2: readonly string[], why: string): readonly V2Only[] =>
+  v2.map((place) => ({ kind: 'v2Only', v2: place, why, setByService: true }))
 
 /** Falls back to the first of these facts that the remembered quote has. */
-export const remembered = (...facts: readonly string[]): Fallback => ({ kind: 'remembered', facts })
-/** Falls back to an operator's default: assumed, and said to be. */
+export const quoteFact = (...facts: readonly string[]): QuoteFact => ({ kind: 'quoteFact', facts })
+/** Falls back to an operator's default setting; a dry run marks it as assumed. */
 export const setting = (name: DefaultSetting): Fallback => ({ kind: 'setting', setting: name })

@@ -1,13 +1,13 @@
-/** The operator's defaults that a row may fall back to. */
+/** The operator's default settings that a row may fall back to. */
 export type DefaultSetting = 'transport_type' | 'vehicle_type'
-/** The operator's switches that a row may wait for. */
+/** The operator's switches that a row may depend on. */
 export type SwitchSetting = 'send_quote_id'
 
-/** The part of the configuration that a translation depends on; a tenant may have its own. */
+/** The settings of a translation; a tenant may have its own. */
 export interface Settings {
   readonly transport_type: string
   readonly vehicle_type: string
   readonly send_quote_id: boolean
-  /** Whether replies carry the caller's own numbers or always the service's. */
+  /** Whose numbers replies carry: the caller's own, if there is one, or always the service's. */
   readonly shipment_number: 'caller' | 'service'
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
-import { claims, places } from '../mapping/check.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Row } from '../mapping/row.ts'
+import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -140,7 +140,7 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
   const actionName = names === 'any' ? {} : { enum: names }
   return Object.fromEntries(
     fields.names.map((name) => {
-      const row = rows.find((candidate) => claims(candidate).includes(name))
+      const row = rows.find((candidate) => fieldsOf(candidate).includes(name))
       const description = row && describe(row)
       const more = name === 'ActionName' ? actionName : {}
       return [name, { type: 'string', ...more, ...(description && { description }) }]
@@ -149,15 +149,15 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
 }
 
 function describe(row: Row): string | undefined {
-  const to = places(row).join(', ')
+  const to = placesOf(row).join(', ')
   if (row.kind === 'move' || row.kind === 'split') return `${to}: ${row.codec.summary}`
-  if (row.kind === 'join') return `${to}: ${row.joint.summary}`
+  if (row.kind === 'join') return `${to}: ${row.joiner.summary}`
   if (row.kind === 'lookup') return `${to}: looked up in the table ${row.table}.`
   return 'why' in row ? row.why : undefined
 }
 
 function replySchema({ action }: CompiledAction): Schema {
-  const properties = Object.fromEntries(action.reply.flatMap(claims).map((name) => [name, TEXT]))
+  const properties = Object.fromEntries(action.reply.flatMap(fieldsOf).map((name) => [name, TEXT]))
   return { type: 'object', title: `${action.name} reply`, properties }
 }
 

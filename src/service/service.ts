@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
+import { parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
 import { type Circuit, createCircuit } from './circuit.ts'
 import { replyText } from './error-message.ts'
@@ -153,10 +154,11 @@ function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
 function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
   if (method === 'POST') return plain(request)
   const { body, ...rest } = request
-  const values: unknown = typeof body === 'string' ? JSON.parse(body) : (body ?? {})
+  const values: unknown = typeof body === 'string' ? parseJson(body) : (body ?? {})
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(values as object)) {
-    if (value !== null && typeof value !== 'object') query.append(name, String(value))
+    const text = scalarText(value)
+    if (text !== undefined) query.append(name, text)
   }
   return plain({ ...rest, method, path: `${request.path}?${query}` })
 }
@@ -165,11 +167,11 @@ function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing 
   return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
 }
 
-/** The body of a success as JSON; undefined where there is none, which some successes are. */
+/** Reads the body of a success as JSON, digit for digit; undefined if it is empty, as some successes are. */
 export function readJson(reply: UpstreamReply): unknown {
   if (reply.body.length === 0) return undefined
   try {
-    return JSON.parse(replyText(reply.body))
+    return parseJson(replyText(reply.body))
   } catch (cause) {
     throw new GatewayError('service-unreadable', 'The reply of the service cannot be read as JSON. Try again later.', {
       cause,

@@ -1,4 +1,4 @@
-import { escapeControls, escapeSequence } from '../plain-text.ts'
+import { escapeControls, escapeSequence } from '../text/plain-text.ts'
 
 /** A cell that begins so is a formula to a spreadsheet, or hides that one follows. */
 const FORMULA_START = /^[=+\-@\t']/

@@ -1,8 +1,10 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { printableJson } from '../plain-text.ts'
+
 import { isStorableText } from '../store/storable-text.ts'
 import type { GivenBy, Kind, Link, NewLink } from '../store/store.ts'
+import { printableJson } from '../text/plain-text.ts'
+
 import { fromCell, toCell } from './csv-cell.ts'
 import { vinKey } from './xref.ts'
 

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { keepLeases, type Leases, newInstance } from '../../src/bookings/leases.ts'
+import { keepLeases, type Leases } from '../../src/bookings/leases.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { newInstance } from '../../src/store/instance.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openHouse } from '../gateway.ts'
@@ -116,9 +117,9 @@ describe('on PostgreSQL', () => {
     // A neighbour that lives, and has a booking under way too.
     const neighbour = newInstance()
     await store.claim(newClaim({ instance: neighbour, key: 'live', reference: 'LIVE' }))
-    const beating = setInterval(() => void store.beat(neighbour), SILENT_MS / 10)
+    const beating = setInterval(() => void store.renewLease(neighbour, SILENT_MS), SILENT_MS / 10)
     onTestFinished(() => clearInterval(beating))
-    await store.beat(neighbour)
+    await store.renewLease(neighbour, SILENT_MS)
 
     const log = createLog('silent')
     let leases: Leases | undefined
@@ -128,7 +129,7 @@ describe('on PostgreSQL', () => {
     expect((await claimOf({ store })).state).toBe('sending')
     await leases.end()
     const until = performance.now() + SILENT_MS
-    while (performance.now() < until) await store.beat(neighbour)
+    while (performance.now() < until) await store.renewLease(neighbour, SILENT_MS)
     leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {}, silentForMs: SILENT_MS })
     expect((await store.claimByHandle(dead.handle))?.state).toBe('unknown')
     expect((await claimOf({ store }, 'LIVE')).state).toBe('sending')
@@ -137,8 +138,8 @@ describe('on PostgreSQL', () => {
 
 describe('a gateway that was taken for gone and comes back', () => {
   const judge = async (store: Store, instance: string) => {
-    await store.leave(instance)
-    return store.orphan(10_000, 'another gateway')
+    await store.endLease(instance)
+    return store.orphanClaims(10_000, 'another gateway')
   }
 
   test.each([
@@ -173,5 +174,5 @@ test('a gateway that closes ends its lease, so that nobody waits for it to run o
   const { instance } = await claimOf(house)
   await house.gateway.close()
   await house.store.claim(newClaim({ instance, key: 'left', reference: 'LEFT' }))
-  expect(await house.store.orphan(60_000, 'another gateway')).toHaveLength(1)
+  expect(await house.store.orphanClaims(60_000, 'another gateway')).toHaveLength(1)
 })

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { translationSettings } from '../../src/config/translation-settings.ts'
-import { accountForRequest } from '../../src/mapping/account.ts'
+import { explainRequestTranslation } from '../../src/mapping/explain.ts'
 import type { Explanation } from '../../src/mapping/request.ts'
+import { parseJson } from '../../src/text/json.ts'
 import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
 import { type Answered, get, type House, openHouse, post } from '../gateway.ts'
 
@@ -41,7 +42,7 @@ function checkRequest(one: Case, action: string, request: NonNullable<Case['requ
   expect(endpoint.choose(typeof name === 'string' ? name : undefined)).toMatchObject({ action: { name: action } })
 
   const { outgoing, explanations, problems, fields, facts } = translate(one, compiled, request)
-  const account = accountForRequest(compiled, fields, translationSettings(configOf(one)), facts)
+  const account = explainRequestTranslation(compiled, fields, translationSettings(configOf(one)), facts)
   if (one.problems) {
     expect(problems).toHaveLength(one.problems.length)
     expect(problems).toMatchObject(one.problems)
@@ -70,7 +71,7 @@ const remarked = ({ loss, assumed, warning }: Explanation) =>
 
 /** A body as the service reads it; a request without one has no such key. */
 function bodyOf(text: string | undefined): { readonly body?: unknown } {
-  return text === undefined ? {} : { body: JSON.parse(text) }
+  return text === undefined ? {} : { body: parseJson(text) }
 }
 
 function checkReply(one: Case, action: string): void {

@@ -98,7 +98,7 @@ describe('what it tells', () => {
       action.legacy.method === 'GET'
         ? await get(house, `${path}?${new URLSearchParams(request)}`)
         : await post(house, path, request)
-    const called = request[action.finds?.by.find((field) => request[field] !== undefined) ?? '']
+    const called = request[action.target?.namedBy.find((field) => request[field] !== undefined) ?? '']
     const servicePath = action.service.path.replace(/\{(\w+)\}/, (_, id) => `{${id} of ${called}}`)
     expect(answer.status).toBe(200)
     expect(answer.json).toMatchObject({

@@ -13,6 +13,7 @@ import { type Draft, valueAt } from '../../src/mapping/paths.ts'
 import type { Explanation, KnownFacts } from '../../src/mapping/request.ts'
 import { createService, type Outgoing } from '../../src/service/service.ts'
 import { createUpstream } from '../../src/service/upstream.ts'
+import { parseJson } from '../../src/text/json.ts'
 
 /** Fields as JSON, or a whole body as text. */
 const request = z.union([z.string(), z.record(z.string(), z.unknown())])
@@ -100,7 +101,7 @@ export function caseFiles(): readonly Filed[] {
 
 /** Reads a case; throws if it has an unknown key or checks nothing. */
 export function readCase(text: string): Case {
-  return caseSchema.parse(JSON.parse(text))
+  return caseSchema.parse(parseJson(text))
 }
 
 /** The legacy call of a case. */
@@ -163,34 +164,35 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
     const before = meant(known, intake.sent, names)
     const { body } = known.request(intake.fields, { settings, facts: before?.facts })
     const { facts } = known.remember(intake.fields, body, settings)
-    const { keeps } = known.action
-    const id = String(valueAt(call.service, [keeps?.id ?? '']) ?? before?.id)
+    const { xrefRecord } = known.action
+    const id = String(valueAt(call.service, [xrefRecord?.id ?? '']) ?? before?.id)
     const kept = { id, own: intake.sent('ShipmentNumber') ?? before?.own, facts: { ...before?.facts, ...facts } }
-    const also = (keeps?.replyNames ?? []).flatMap((place) => String(valueAt(call.service, [place])))
-    for (const name of [...(keeps?.names ?? []).flatMap((field) => intake.sent(field) ?? []), ...also]) {
+    const also = (xrefRecord?.replyNames ?? []).flatMap((place) => String(valueAt(call.service, [place])))
+    for (const name of [...(xrefRecord?.names ?? []).flatMap((field) => intake.sent(field) ?? []), ...also]) {
       names.set(name, kept)
     }
   }
 
   const intake = intakeOf(compiled, sent)
   const found = meant(compiled, intake.sent, names)
-  const { finds } = compiled.action
+  const { target } = compiled.action
   const facts = found && { ...found.facts, quote_id: found.id }
   const explanations: Explanation[] = []
   const { body, problems } = compiled.request(intake.fields, { settings, facts, explanations })
-  const unnamed = finds && !found ? [{ field: finds.by[0] ?? '', code: 'required', message: 'names nothing' }] : []
+  const unnamed =
+    target && !found ? [{ field: target.namedBy[0] ?? '', code: 'required', message: 'names nothing' }] : []
   const service = createService(config, createUpstream({ connections: 1, timeoutMs: 1 }))
   const whole = one.current
     ? laidOver(compiled, one.current, withoutName(compiled, intake.sent, body), intake.sent)
     : body
-  const request = serviceRequest(compiled.action, whole, finds && (found?.id ?? 'nothing'))
+  const request = serviceRequest(compiled.action, whole, target && (found?.id ?? 'nothing'))
   return {
     outgoing: service.outgoing(request, { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }),
     explanations,
     problems: [...unnamed, ...problems],
     fields: intake.fields,
     facts,
-    own: finds?.kind === 'shipment' ? found?.own : (intake.sent('ShipmentNumber') ?? found?.own),
+    own: target?.kind === 'shipment' ? found?.own : (intake.sent('ShipmentNumber') ?? found?.own),
   }
 }
 
@@ -204,15 +206,15 @@ function intakeOf(compiled: CompiledAction, sent: NonNullable<Case['request']>) 
 type Sent = (field: string) => string | undefined
 
 function meant({ action }: CompiledAction, sent: Sent, names: ReadonlyMap<string, Remembered>): Remembered | undefined {
-  const values = (action.finds?.by ?? action.recalls ?? []).flatMap((field) => sent(field) ?? [])
+  const values = (action.target?.namedBy ?? action.quoteNamedBy ?? []).flatMap((field) => sent(field) ?? [])
   const known = values.flatMap((value) => names.get(value) ?? [])[0]
-  if (known || !action.finds) return known
+  if (known || !action.target) return known
   return values.slice(0, 1).map((id) => ({ id, own: undefined, facts: {} }))[0]
 }
 
 /** The field that names a shipment is no change to it. */
 function withoutName({ action }: CompiledAction, sent: Sent, body: Draft): Draft {
-  const by = action.finds?.by.find((field) => sent(field) !== undefined)
+  const by = action.target?.namedBy.find((field) => sent(field) !== undefined)
   const { external_id: name, ...rest } = body
   return by === 'ReferenceNumber' ? rest : { ...rest, ...(name !== undefined && { external_id: name }) }
 }

@@ -149,7 +149,7 @@ describe('import', () => {
     ['a quote is wrong', 'name,id\nA,1\n"B"x,2\nC,3\n', 'line 3'],
     ['a quote is never closed', `name,id\nA,1\n"B,2\n${'C,3\n'.repeat(50_000)}`, 'is not CSV'],
   ])('a file is not read any further where %s', async (_, content, reason) => {
-    const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme', at: 0 })
+    const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme' })
     const reading = async () => {
       for await (const row of rows) expect(row).toHaveProperty('line')
     }
@@ -376,9 +376,14 @@ describe('export', () => {
       kind: fc.constantFrom('quote', 'shipment'),
       name: nasty,
       id: nasty,
+      givenBy: fc.constantFrom('caller', 'service'),
       at: fc.integer({ min: 0, max: 4_102_444_800_000 }),
     }),
-    { minLength: 20, maxLength: 300, selector: ({ tenant, name, kind }) => JSON.stringify([tenant, name, kind]) },
+    {
+      minLength: 20,
+      maxLength: 300,
+      selector: ({ tenant, name, kind, givenBy }) => JSON.stringify([tenant, name, kind, givenBy]),
+    },
   )
   const linksOf = (rows: readonly Omit<Link, 'vin'>[]) =>
     rows.map((row, index) => ({ ...row, vin: row.kind === 'shipment' && index % 2 === 0 ? `VIN${index}` : '' }))
@@ -390,7 +395,7 @@ describe('export', () => {
         const text = headerOf(format) + links.map((one) => lineOf(one, format)).join('')
         const read: unknown[] = []
         const input = Readable.from([Buffer.from(text)])
-        for await (const row of readRows(input, format, { tenant: undefined, at: 0 })) read.push({ ...row, line: 0 })
+        for await (const row of readRows(input, format, { tenant: undefined })) read.push({ ...row, line: 0 })
         expect(read).toEqual(links.map((one) => ({ line: 0, links: [one] })))
       }),
       { numRuns: 60 },
@@ -417,7 +422,7 @@ describe('export', () => {
       ['acme', 'zenith'].map((tenant) => link({ tenant, at: 0 })),
     )
     const { out } = await transload(folder, ['xref', 'export', '--tenant', 'zenith'])
-    expect(out).toBe('tenant,kind,name,vin,id,at\nzenith,quote,Q-1,,id-1,1970-01-01T00:00:00.000Z\n')
+    expect(out).toBe('tenant,kind,name,vin,id,at,given_by\nzenith,quote,Q-1,,id-1,1970-01-01T00:00:00.000Z,caller\n')
   })
 
   test.each(['csv', 'ndjson'] as const)(

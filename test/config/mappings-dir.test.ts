@@ -54,7 +54,7 @@ export default ({ vocabulary, codecs, codec, actions }: Toolbox) => {
     family: 'shipment',
     legacy: { method: 'POST', paths: ['/getState.php'], actionNames: 'any' },
     service: { method: 'GET', path: '/v2/shipments/{shipment_id}' },
-    finds: { kind: 'shipment', by: ['RefNo.'] },
+    target: { kind: 'shipment', namedBy: ['RefNo.'] },
     request: [ref('RefNo.', 'names the shipment'), ...v1Only(['Lang'], 'there is one language')],
     reply: [
       move('Id', 'id', codecs.text),
@@ -104,7 +104,7 @@ describe('modules of an operator', () => {
     [
       'no default export',
       { 'a.js': 'export const action = {}' },
-      ['/a.js: the default export is neither an action, nor a list of actions, nor a function that gives one'],
+      ['/a.js: the default export is not an action, a list of actions, or a function that returns them'],
     ],
     [
       'a function that fails',
@@ -118,7 +118,7 @@ describe('modules of an operator', () => {
       },
       [
         '/a.mjs: quote.get: family: must be quote or shipment',
-        '/a.mjs: quote.get: example: must hold a request and a reply',
+        '/a.mjs: quote.get: example: must have a request and a reply',
       ],
     ],
     [
@@ -130,9 +130,14 @@ describe('modules of an operator', () => {
         }`,
       },
       [
-        'quote.get: request row "move CSR. → pickup.agent": CSR. is claimed twice (already as CSR)',
-        'quote.get: request row "move CSR. → pickup.agent": pickup.agent is nested with pickup',
+        'quote.get: request row "move CSR. → pickup.agent": CSR. is covered twice (already as CSR)',
+        'quote.get: request row "move CSR. → pickup.agent": pickup.agent overlaps pickup',
       ],
+    ],
+    [
+      'a constructor that was renamed',
+      { 'a.js': `export default ({ vocabulary: { say, has } }) => say('Message', [has('number', 'It is {number}.')])` },
+      ['/a.js: cannot be loaded: the constructor has is now ifPresent'],
     ],
     [
       'two modules for one action',
@@ -225,7 +230,7 @@ describe('transload check', () => {
     expect({ code, out }).toEqual({ code: 78, out: '' })
     expect(err.split('\n')).toEqual([
       'transload: 3 configuration errors',
-      `  ${folder}/a.js: quote.get: request[0].kind: is no row: use the constructors`,
+      `  ${folder}/a.js: quote.get: request[0].kind: is not a row; use the constructors`,
       expect.stringContaining(`  ${folder}/b.ts: cannot be loaded: `),
       `  ${folder}/c.js: cannot be loaded: no luck`,
       '',

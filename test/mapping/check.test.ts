@@ -2,35 +2,33 @@ import { describe, expect, test } from 'vitest'
 import { text, zipcode } from '../../mappings/codecs.ts'
 import { actions as shipped } from '../../mappings/index.ts'
 import { compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
+import { isAction, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
 import {
   type Action,
-  code,
-  fact,
-  fields,
+  anyOf,
+  callerNumber,
   fixed,
-  has,
+  fromQuote,
+  ifPresent,
+  ifSeveral,
   join,
   lookup,
+  message,
   move,
-  need,
-  ownNumber,
+  quoteFact,
   type Row,
-  recall,
   ref,
-  remembered,
-  say,
-  serverSets,
-  several,
+  setByService,
   split,
   v1Only,
   v2Only,
+  wholeValue,
 } from '../../src/mapping/declare.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
-import { isAction, outlineMistakes } from '../../src/mapping/outline.ts'
 
 const tables = new Map([['vehicle_types', compileLookup({ SUV: 'suv' })]])
 const parts = { ...text, name: 'parts' } as unknown as Parameters<typeof split>[2]
-const joint = { name: 'lines', summary: 'Lines.', join: (lines: readonly string[]) => lines.join(), part: () => [] }
+const joiner = { name: 'lines', summary: 'Lines.', join: (lines: readonly string[]) => lines.join(), split: () => [] }
 
 /** A sound declaration; each test spoils one thing. */
 const sound: Action = {
@@ -65,59 +63,59 @@ test('the sound declaration, and the shipped ones, have no mistake', () => {
 describe('a row that breaks a rule is refused, by module and row', () => {
   test.each<[string, Action, string]>([
     [
-      'a field that is claimed twice',
+      'a field that is covered twice',
       withRows(move('CSR', 'agent', text)),
-      'rate.get: request row "move CSR → agent": CSR is claimed twice (already as CSR)',
+      'rate.get: request row "move CSR → agent": CSR is covered twice (already as CSR)',
     ],
     [
-      'a field that is claimed again without its period',
+      'a field that is covered again without its period',
       withRows(move('PickupPhNo.', 'phone', text), move('PickupPhNo', 'other', text)),
-      'rate.get: request row "move PickupPhNo → other": PickupPhNo is claimed twice (already as PickupPhNo.)',
+      'rate.get: request row "move PickupPhNo → other": PickupPhNo is covered twice (already as PickupPhNo.)',
     ],
     [
-      'a field that is claimed again as PHP writes it, in another case',
-      withRows(ref('PickupPhNo.', 'a'), join(['Street', 'pickupphno_'], 'address', joint)),
-      'rate.get: request row "join Street + pickupphno_ → address": pickupphno_ is claimed twice (already as PickupPhNo.)',
+      'a field that is covered again as PHP writes it, in another case',
+      withRows(ref('PickupPhNo.', 'a'), join(['Street', 'pickupphno_'], 'address', joiner)),
+      'rate.get: request row "join Street + pickupphno_ → address": pickupphno_ is covered twice (already as PickupPhNo.)',
     ],
     [
-      'a field that one row claims twice',
-      withRows(lookup([code('Kind'), code('kind')], 'type', 'vehicle_types', [])),
-      'rate.get: request row "lookup Kind + kind → type": kind is claimed twice (already as Kind)',
+      'a field that one row covers twice',
+      withRows(lookup([wholeValue('Kind'), wholeValue('kind')], 'type', 'vehicle_types', [])),
+      'rate.get: request row "lookup Kind + kind → type": kind is covered twice (already as Kind)',
     ],
     [
-      'a field that is claimed by the request and to be remembered',
+      'a field that is covered by the request and to be remembered',
       { ...sound, remember: [move('From', 'origin', text)] },
-      'rate.get: request row "move From → origin": From is claimed twice (already as From)',
+      'rate.get: request row "move From → origin": From is covered twice (already as From)',
     ],
     [
       'a field of a reply that is told twice',
       { ...sound, reply: [...sound.reply, fixed('cost', '0')] },
-      'rate.get: reply row "fixed cost": cost is claimed twice (already as Cost)',
+      'rate.get: reply row "fixed cost": cost is covered twice (already as Cost)',
     ],
     [
       'a place that is written twice',
-      withRows(recall('pickup', 'quote_id')),
-      'rate.get: request row "recall pickup": pickup is written twice',
+      withRows(fromQuote('pickup', 'quote_id')),
+      'rate.get: request row "fromQuote pickup": pickup is written twice',
     ],
     [
       'a place inside another one',
       withRows(move('City', 'pickup.city', text)),
-      'rate.get: request row "move City → pickup.city": pickup.city is nested with pickup',
+      'rate.get: request row "move City → pickup.city": pickup.city overlaps pickup',
     ],
     [
       'a place around another one',
       withRows(move('City', 'delivery.city', text), split('To', { all: 'delivery' }, parts)),
-      'rate.get: request row "split To → delivery": delivery is nested with delivery.city',
+      'rate.get: request row "split To → delivery": delivery overlaps delivery.city',
     ],
     [
       'a place inside a list that is only the service’s',
-      withRows(...serverSets(['photos'], 'the service takes them'), move('Photo', 'photos[0].url', text)),
-      'rate.get: request row "move Photo → photos[0].url": photos[0].url is nested with photos',
+      withRows(...setByService(['photos'], 'the service takes them'), move('Photo', 'photos[0].url', text)),
+      'rate.get: request row "move Photo → photos[0].url": photos[0].url overlaps photos',
     ],
     [
       'the same place in every entry of a list',
       withRows(move('One', 'vehicles[0].vin', text), move('Two', 'vehicles[1].vin', text)),
-      'rate.get: request row "move Two → vehicles[1].vin": vehicles[1].vin is nested with vehicles[0].vin',
+      'rate.get: request row "move Two → vehicles[1].vin": vehicles[1].vin overlaps vehicles[0].vin',
     ],
     [
       'a fact that is remembered twice',
@@ -146,48 +144,48 @@ describe('a row that breaks a rule is refused, by module and row', () => {
     ],
     [
       'a place of a reply that is none',
-      { ...sound, reply: [...sound.reply, ownNumber('Number', '[0].id')] },
-      'rate.get: reply row "ownNumber Number → [0].id": [0].id is not a place such as pickup.zipcode or vehicles[0].year',
+      { ...sound, reply: [...sound.reply, callerNumber('Number', '[0].id')] },
+      'rate.get: reply row "callerNumber Number → [0].id": [0].id is not a place such as pickup.zipcode or vehicles[0].year',
     ],
     [
       'a sentence about a place that is none',
-      { ...sound, reply: [...sound.reply, say('Message', [several('vehicles[]', 'Several.')])] },
-      'rate.get: reply row "say Message": vehicles[] is not a place such as pickup.zipcode or vehicles[0].year',
+      { ...sound, reply: [...sound.reply, message('Message', [ifSeveral('vehicles[]', 'Several.')])] },
+      'rate.get: reply row "message Message": vehicles[] is not a place such as pickup.zipcode or vehicles[0].year',
     ],
     [
       'a sentence that quotes a place that is none',
-      { ...sound, reply: [...sound.reply, say('Message', [has('number', 'It is {the number}.')])] },
-      'rate.get: reply row "say Message": the number is not a place such as pickup.zipcode or vehicles[0].year',
+      { ...sound, reply: [...sound.reply, message('Message', [ifPresent('number', 'It is {the number}.')])] },
+      'rate.get: reply row "message Message": the number is not a place such as pickup.zipcode or vehicles[0].year',
     ],
     [
       'a table that nobody has',
-      withRows(lookup([code('Kind')], 'type', 'body_types', [])),
+      withRows(lookup([wholeValue('Kind')], 'type', 'body_types', [])),
       'rate.get: request row "lookup Kind → type": there is no table body_types',
     ],
     [
       'a fact that nobody remembers',
-      withRows(recall('color', 'paint')),
+      withRows(fromQuote('color', 'paint')),
       'rate.get: no action remembers the fact paint',
     ],
     [
       'a fallback to a fact that nobody remembers',
-      withRows(move('To', 'delivery', zipcode, { otherwise: [remembered('quote_id', 'goal')] })),
+      withRows(move('To', 'delivery', zipcode, { fallbacks: [quoteFact('quote_id', 'goal')] })),
       'rate.get: no action remembers the fact goal',
     ],
     [
       'a row of a reply in a request',
       withRows(fixed('Booked', 'Yes')),
-      'rate.get: request row "fixed Booked": a fixed row has no place in a request',
+      'rate.get: request row "fixed Booked": a fixed row cannot be used in a request',
     ],
     [
       'a row of a request in a reply',
       { ...sound, reply: [...sound.reply, ref('Number', 'names it')] },
-      'rate.get: reply row "ref Number": a ref row has no place in a reply',
+      'rate.get: reply row "ref Number": a ref row cannot be used in a reply',
     ],
     [
       'a lookup that is to be remembered',
-      { ...sound, remember: [lookup([code('Kind')], 'type', 'vehicle_types', [])] },
-      'rate.get: remember row "lookup Kind → type": a lookup row has no place in a remember',
+      { ...sound, remember: [lookup([wholeValue('Kind')], 'type', 'vehicle_types', [])] },
+      'rate.get: remember row "lookup Kind → type": a lookup row cannot be used in a remember',
     ],
   ])('%s', (_what, action, mistake) => {
     expect(mistakesOf([action])).toEqual([mistake])
@@ -195,48 +193,52 @@ describe('a row that breaks a rule is refused, by module and row', () => {
 })
 
 describe('a declaration that contradicts itself is refused', () => {
-  const unclaimed = (field: string) => [`rate.get: no request row claims ${field}, which the declaration uses`]
+  const unclaimed = (field: string) => [`rate.get: no request row covers ${field}, which the declaration uses`]
   const found = { ...sound, service: { method: 'PUT', path: '/v2/quote/{quote_id}' } } as const
 
   test.each<[string, Action, readonly string[]]>([
-    ['a name to find it by', { ...found, finds: { kind: 'quote', by: ['Number', 'Nick'] } }, unclaimed('Nick')],
+    ['a name to find it by', { ...found, target: { kind: 'quote', namedBy: ['Number', 'Nick'] } }, unclaimed('Nick')],
     [
       'a field that chooses among several',
-      { ...found, finds: { kind: 'quote', by: ['Number'], disambiguateBy: 'Vin' } },
+      { ...found, target: { kind: 'quote', namedBy: ['Number'], disambiguateBy: 'Vin' } },
       unclaimed('Vin'),
     ],
-    ['a name to recall by', { ...sound, recalls: ['number'] }, unclaimed('number')],
-    ['a name to keep it under', { ...sound, keeps: { kind: 'quote', names: ['Nick'], id: 'id' } }, unclaimed('Nick')],
+    ['a name to recall by', { ...sound, quoteNamedBy: ['number'] }, unclaimed('number')],
+    [
+      'a name to keep it under',
+      { ...sound, xrefRecord: { kind: 'quote', names: ['Nick'], id: 'id' } },
+      unclaimed('Nick'),
+    ],
     [
       'a field that tells several apart',
-      { ...sound, keeps: { kind: 'quote', names: ['Number'], disambiguateBy: 'Vin', id: 'id' } },
+      { ...sound, xrefRecord: { kind: 'quote', names: ['Number'], disambiguateBy: 'Vin', id: 'id' } },
       unclaimed('Vin'),
     ],
-    ['a field that is needed', { ...sound, needs: [need(fields('From'), fields('Via', 'CSR'))] }, unclaimed('Via')],
-  ])('%s that no row claims', (_what, action, mistakes) => {
+    ['a field that is needed', { ...sound, requires: [anyOf('From', ['Via', 'CSR'])] }, unclaimed('Via')],
+  ])('%s that no row covers', (_what, action, mistakes) => {
     expect(mistakesOf([action])).toEqual(mistakes)
   })
 
   test.each<[string, Action, string]>([
     [
       'a needed fact that nobody remembers',
-      { ...sound, needs: [need(fact('credit'))] },
+      { ...sound, requires: [anyOf(quoteFact('credit'))] },
       'rate.get: no action remembers the fact credit',
     ],
     [
       'a path without the id of what is found',
-      { ...sound, finds: { kind: 'shipment', by: ['Number'] } },
-      'rate.get: the service path has {}, but the call finds shipment_id',
+      { ...sound, target: { kind: 'shipment', namedBy: ['Number'] } },
+      'rate.get: the service path contains no id, but the action has a shipment as its target',
     ],
     [
       'a path with the id of something else',
-      { ...found, finds: { kind: 'shipment', by: ['Number'] } },
-      'rate.get: the service path has {quote_id}, but the call finds shipment_id',
+      { ...found, target: { kind: 'shipment', namedBy: ['Number'] } },
+      'rate.get: the service path contains {quote_id}, but the action has a shipment as its target',
     ],
     [
       'a path with an id that nothing finds',
       found,
-      'rate.get: the service path has {quote_id}, but the call finds nothing',
+      'rate.get: the service path contains {quote_id}, but the action has no target',
     ],
     [
       'a path of another generation',
@@ -333,12 +335,12 @@ describe('actions that clash are refused', () => {
 })
 
 test('every mistake is listed at once, of all modules', () => {
-  const first = withRows(move('CSR', 'agent', text), ...v1Only(['Fax'], ''), recall('color', 'paint'))
+  const first = withRows(move('CSR', 'agent', text), ...v1Only(['Fax'], ''), fromQuote('color', 'paint'))
   const second: Action = { ...sound, name: 'rate.change', service: { method: 'POST', path: '/quote' } }
   const mistakes = mistakesOf([first, second], { Refresh: 'rate.refresh' })
   expect(mistakes).toEqual([
     'rate.get: request row "v1Only Fax": the why is missing',
-    'rate.get: request row "move CSR → agent": CSR is claimed twice (already as CSR)',
+    'rate.get: request row "move CSR → agent": CSR is covered twice (already as CSR)',
     'rate.get: no action remembers the fact paint',
     'rate.change: the service path /quote does not begin with /v2/',
     'the ActionName Refresh means rate.refresh, which is no action',
@@ -350,13 +352,13 @@ test('every mistake is listed at once, of all modules', () => {
 
 describe('the outline of a module that no compiler has seen', () => {
   test('every shipped action has it', () => {
-    for (const action of shipped) expect(outlineMistakes(action)).toEqual([])
+    for (const action of shipped) expect(shapeMistakes(action)).toEqual([])
     expect(isAction(sound)).toBe(true)
   })
 
   test.each<[string, object, string]>([
     ['without a family', { family: undefined }, 'rate.get: family: must be quote or shipment'],
-    ['without legacy paths', { legacy: {} }, 'rate.get: legacy.paths: must be a list of texts'],
+    ['without legacy paths', { legacy: {} }, 'rate.get: legacy.paths: must be a list of strings'],
     ['with nothing where an object belongs', { service: null }, 'rate.get: service: must be an object'],
     [
       'with a method that nobody speaks',
@@ -367,7 +369,7 @@ describe('the outline of a module that no compiler has seen', () => {
     [
       'with a row of no kind',
       { reply: [{ kind: 'mvoe' }] },
-      'rate.get: reply[0].kind: is no row: use the constructors',
+      'rate.get: reply[0].kind: is not a row; use the constructors',
     ],
     [
       'with a list of rows among rows',
@@ -387,22 +389,44 @@ describe('the outline of a module that no compiler has seen', () => {
     [
       'with a row without its field',
       { reply: [{ kind: 'fixed', value: 'x' }] },
-      'rate.get: reply[0].v1: must be a text',
+      'rate.get: reply[0].v1: must be a string',
     ],
     [
       'with a fallback of its own making',
-      { request: [{ ...move('A', 'a', text), otherwise: ['open'] }] },
-      'rate.get: request[0].otherwise[0]: must be remembered(…) or setting(…)',
+      { request: [{ ...move('A', 'a', text), fallbacks: ['open'] }] },
+      'rate.get: request[0].fallbacks[0]: must be quoteFact(…) or setting(…)',
     ],
-    ['with a key that means nothing', { requests: [] }, 'rate.get: Unrecognized key: "requests"'],
-    ['without an example', { example: undefined }, 'rate.get: example: must hold a request and a reply'],
+    ['with a key that means nothing', { requests: [] }, 'rate.get: requests is not a key'],
+    ['with a key that was renamed', { finds: { kind: 'quote', by: ['Number'] } }, 'rate.get: finds is now target'],
+    [
+      'with a nested key that was renamed',
+      { service: { ...sound.service, once: true } },
+      'rate.get: service: once is now notIdempotent',
+    ],
+    [
+      'with an option that was renamed',
+      // Plain JavaScript: no compiler has refused the option.
+      { request: [move('A', 'a', text, { otherwise: [] } as object)] },
+      'rate.get: request[0]: otherwise is now fallbacks',
+    ],
+    [
+      'with a row whose kind was renamed',
+      { reply: [{ kind: 'say', v1: 'Message', sentences: [] }] },
+      'rate.get: reply[0].kind: say is now message',
+    ],
+    [
+      'with a key of a codec that was renamed',
+      { request: [move('A', 'a', { ...text, passesOn: false } as typeof text)] },
+      'rate.get: request[0].codec.passesOn: passesOn is now passThroughUnknown',
+    ],
+    ['without an example', { example: undefined }, 'rate.get: example: must have a request and a reply'],
   ])('%s', (_what, spoiled, mistake) => {
-    expect(outlineMistakes({ ...sound, ...spoiled })).toContain(mistake)
+    expect(shapeMistakes({ ...sound, ...spoiled })).toContain(mistake)
   })
 
   test.each([[undefined], [null], [5], ['quote.get'], [[]]])('is not that of %j', (value) => {
-    expect(outlineMistakes(value)).toEqual([
-      'the default export is neither an action, nor a list of actions, nor a function that gives one',
+    expect(shapeMistakes(value)).toEqual([
+      'the default export is not an action, a list of actions, or a function that returns them',
     ])
   })
 })

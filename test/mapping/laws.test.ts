@@ -5,12 +5,13 @@ import { version1 } from '../../src/calls/read-request.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
-import { accountForReply, accountForRequest } from '../../src/mapping/account.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
-import { type Entry, NOT_FLAT, spelling } from '../../src/mapping/fields.ts'
+import { explainReplyTranslation, explainRequestTranslation } from '../../src/mapping/explain.ts'
+import { type Entry, looseName, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
 import type { KnownFacts } from '../../src/mapping/request.ts'
+import { placesOf } from '../../src/mapping/row-parts.ts'
 import type { House } from '../gateway.ts'
 import { CLIENT, openHouse, post } from '../gateway.ts'
 
@@ -56,7 +57,7 @@ const value = fc.oneof(
 const respelled = (name: string) =>
   fc.constantFrom(name, name.toLowerCase(), name.toUpperCase(), name.replace(/\.$/, ''), name.replace(/\.$/, '_'))
 
-/** Fields of an action in every spelling, some of them twice, and names that it does not know. */
+/** Fields of an action in every looseName, some of them twice, and names that it does not know. */
 const entriesOf = ({ fields }: CompiledAction): fc.Arbitrary<Entry[]> => {
   const known = fc.constantFrom(...fields.names).chain(respelled)
   const unknown = fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toString', 'Foo', 'PickupPhNo..'), fc.string())
@@ -82,6 +83,12 @@ const someFacts: fc.Arbitrary<KnownFacts | undefined> = fc.option(
   { nil: undefined },
 )
 
+/** Strings that no service should send. */
+const strange = fc.oneof(
+  fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+  fc.constantFrom('\r\nA: b', '\x1b[31m', '\ud83d', '\u2028', '\u202e', 'x'.repeat(30_000), '🚚'.repeat(5_000)),
+)
+
 const sorted = (names: Iterable<string>) => [...names].sort()
 
 describe.each(byName)('laws of %s', (_name, compiled) => {
@@ -89,9 +96,9 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
 
   test('each field that is sent is accounted for exactly once', () => {
     const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
-      const account = accountForRequest(compiled, intake(entries).fields, settings, facts)
-      const documented = new Map(compiled.fields.names.map((name) => [spelling(name), name]))
-      const sent = new Set(entries.map(([name]) => documented.get(spelling(name)) ?? name))
+      const account = explainRequestTranslation(compiled, intake(entries).fields, settings, facts)
+      const documented = new Map(compiled.fields.names.map((name) => [looseName(name), name]))
+      const sent = new Set(entries.map(([name]) => documented.get(looseName(name)) ?? name))
       const told = [
         ...new Set(account.fields.flatMap(({ from }) => from)),
         ...account.unused.map(({ field }) => field),
@@ -105,7 +112,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
 
   test('a field that was sent blank is told to be', () => {
     const law = fc.property(fc.constantFrom(...compiled.fields.names).chain(respelled), (name) => {
-      const account = accountForRequest(compiled, intake([[name, null]]).fields, settings, undefined)
+      const account = explainRequestTranslation(compiled, intake([[name, null]]).fields, settings, undefined)
       expect(account.unused).toEqual([{ field: expect.any(String), why: expect.stringContaining('blank') }])
     })
     fc.assert(law, { numRuns: 50 })
@@ -113,7 +120,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
 
   test('each leaf of the body has exactly one explanation, and it is true', () => {
     const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
-      const { body, fields } = accountForRequest(compiled, intake(entries).fields, settings, facts)
+      const { body, fields } = explainRequestTranslation(compiled, intake(entries).fields, settings, facts)
       expect(sorted(fields.map(({ to }) => to))).toEqual(sorted([...leaves(body)].map(([path]) => path)))
       for (const { to, after } of fields) expect(valueAt(body, parsePlace(to) ?? [])).toBe(after)
     })
@@ -123,7 +130,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
   test('an explained run makes the body and the problems of a plain one', () => {
     const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
       const { fields } = intake(entries)
-      const { body, problems } = accountForRequest(compiled, fields, settings, facts)
+      const { body, problems } = explainRequestTranslation(compiled, fields, settings, facts)
       const plain = compiled.request(fields, { settings, facts })
       expect(JSON.stringify(body)).toBe(JSON.stringify(plain.body))
       expect(problems).toEqual(plain.problems)
@@ -159,7 +166,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
 
   test('each leaf of a reply is told once: used, unused or unknown', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), (body) => {
-      const { reply, fields, unused, unknown } = accountForReply(compiled, body, settings, undefined)
+      const { reply, fields, unused, unknown } = explainReplyTranslation(compiled, body, settings, undefined)
       const used = new Set(fields.flatMap(({ from }) => from))
       const told = [...[...leaves(body)].map(([path]) => path).filter((path) => used.has(path))]
       expect(sorted([...told, ...unused.map(({ field }) => field), ...unknown])).toEqual(
@@ -167,6 +174,20 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
       )
       expect(sorted(fields.map(({ to }) => to))).toEqual(sorted(Object.keys(reply)))
       for (const text of Object.values(reply)) expect(text).toBeTypeOf('string')
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('no string of a reply comes out with a control character, half a character or without an end', () => {
+    const places = compiled.action.reply.flatMap((row) => (row.kind === 'fixed' ? [] : placesOf(row)))
+    const law = fc.property(fc.dictionary(fc.constantFrom('number', 'status', ...places), strange), (said) => {
+      const body: Draft = {}
+      for (const [place, value] of Object.entries(said)) putAt(body, parsePlace(place) ?? [], value)
+      for (const text of Object.values(compiled.reply(body, { settings, own: undefined }).reply)) {
+        expect(text).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u)
+        expect(text.isWellFormed()).toBe(true)
+        expect(text.length).toBeLessThanOrEqual(4096)
+      }
     })
     fc.assert(law, { numRuns: RUNS })
   })

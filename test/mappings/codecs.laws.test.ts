@@ -259,8 +259,8 @@ test('looking up agrees with trying every phrase at every place', () => {
           if (expected !== undefined) break search
         }
       }
-      expect(lookup.words(words.join(', '))).toBe(expected)
-      expect(lookup.code(words.join('_'))).toBe(phrases.get(words.join(' ').toUpperCase()))
+      expect(lookup.phraseIn(words.join(', '))).toBe(expected)
+      expect(lookup.wholeValue(words.join('_'))).toBe(phrases.get(words.join(' ').toUpperCase()))
     }),
     { numRuns: 2_000 },
   )
@@ -271,8 +271,8 @@ test('looking up never throws and gives nothing but shipped types', () => {
   const shipped = new Set<string | undefined>([undefined, ...Object.values(vehicleTypes)])
   fc.assert(
     fc.property(anyField, (before) => {
-      expect(shipped).toContain(types.words(before))
-      expect(shipped).toContain(types.code(before))
+      expect(shipped).toContain(types.phraseIn(before))
+      expect(shipped).toContain(types.wholeValue(before))
     }),
   )
 })

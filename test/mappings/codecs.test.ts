@@ -508,7 +508,7 @@ describe('vehicle types', () => {
     ['__proto__', undefined],
     ['constructor', undefined],
   ])('the code %j is %j', (code, type) => {
-    expect(types.code(code)).toBe(type)
+    expect(types.wholeValue(code)).toBe(type)
   })
 
   test.each([
@@ -535,27 +535,27 @@ describe('vehicle types', () => {
     [', - /', undefined],
     ['__proto__ constructor toString', undefined],
   ])('the text %j is %j', (words, type) => {
-    expect(types.words(words)).toBe(type)
+    expect(types.phraseIn(words)).toBe(type)
   })
 
   test('every shipped phrase finds its own type both ways', () => {
     for (const [phrase, type] of Object.entries(vehicleTypes)) {
-      expect([phrase, types.code(phrase), types.words(phrase)]).toEqual([phrase, type, type])
+      expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
     }
   })
 
   test("an operator's table wins over the shipped one, in any spelling", () => {
     const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
-    expect(extended.code('BOX TRUCK')).toBe('truck')
-    expect(extended.words('26ft box truck')).toBe('truck')
-    expect(extended.words('a reefer box truck')).toBe('service_body')
-    expect(extended.code('SEDAN')).toBe('car')
+    expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
+    expect(extended.phraseIn('26ft box truck')).toBe('truck')
+    expect(extended.phraseIn('a reefer box truck')).toBe('service_body')
+    expect(extended.wholeValue('SEDAN')).toBe('car')
   })
 
   test('a phrase named like an inherited property is a phrase like others', () => {
     const odd = compileLookup(JSON.parse('{"__proto__": "van", "constructor": "suv"}'))
-    expect(odd.code('__proto__')).toBe('van')
-    expect(odd.words('the constructor')).toBe('suv')
+    expect(odd.wholeValue('__proto__')).toBe('van')
+    expect(odd.phraseIn('the constructor')).toBe('suv')
   })
 
   test('a phrase that could never match is refused', () => {

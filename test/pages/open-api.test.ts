@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { actions } from '../../mappings/index.ts'
-import { claims } from '../../src/mapping/check.ts'
+import { fieldsOf } from '../../src/mapping/row-parts.ts'
 import { get, openHouse, post } from '../gateway.ts'
 
 interface Operation {
@@ -87,7 +87,7 @@ describe('/openapi.json', () => {
 
   test.each(actions.map((action) => [action.name, action] as const))('has every field of %s', async (name, action) => {
     const { paths } = await readDocument()
-    const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(claims))
+    const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))
     for (const path of action.legacy.paths) {
       const operation = paths[path]?.[action.legacy.method.toLowerCase()]
       const bodies = operation?.requestBody?.content['application/json']?.schema.anyOf
@@ -102,7 +102,7 @@ describe('/openapi.json', () => {
       expect(properties?.['ActionName']?.enum).toEqual(names === 'any' ? undefined : names)
       const replies = operation?.responses['200']?.content['application/json']?.schema.anyOf
       const reply = replies?.find(({ title }) => title === `${name} reply`)
-      expect(Object.keys(reply?.properties ?? {})).toEqual(action.reply.flatMap(claims))
+      expect(Object.keys(reply?.properties ?? {})).toEqual(action.reply.flatMap(fieldsOf))
     }
   })
 

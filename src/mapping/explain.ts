@@ -2,17 +2,17 @@ import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
 import { covers, type Draft, leaves } from './paths.ts'
 import type { Explanation, KnownFacts } from './request.ts'
-import type { Row } from './row.ts'
+import { fieldsOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 
-/** A field or place whose value goes nowhere, and why. */
+/** A field or place whose value is not used, with the reason. */
 export interface Unused {
   readonly field: string
   readonly why: string
 }
 
-/** A translated request with everything that was sent accounted for exactly once. */
-export interface RequestAccount {
+/** A translated request in which every sent field appears exactly once. */
+export interface ExplainedRequest {
   readonly body: Draft
   readonly fields: readonly Explanation[]
   readonly unused: readonly Unused[]
@@ -20,14 +20,14 @@ export interface RequestAccount {
   readonly problems: readonly Problem[]
 }
 
-/** Translates a request by the very rows of a call, and accounts for every field that was sent. */
-export function accountForRequest(
+/** Translates a request with the rows of a call, and explains every field that was sent. */
+export function explainRequestTranslation(
   compiled: CompiledAction,
   fields: Fields,
   settings: Settings,
   facts: KnownFacts | undefined,
   namedBy?: string,
-): RequestAccount {
+): ExplainedRequest {
   const explanations: Explanation[] = []
   const { body, problems } = compiled.request(fields, { settings, facts, namedBy, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
@@ -46,21 +46,15 @@ export function accountForRequest(
 }
 
 function whyUnused({ action }: CompiledAction, field: string, namedBy: string | undefined): string {
-  const row = [...action.request, ...(action.remember ?? [])].find((candidate) => rowHas(candidate, field))
+  const row = [...action.request, ...(action.remember ?? [])].find((candidate) => fieldsOf(candidate).includes(field))
   if (row && 'why' in row) return row.why
   if (field === namedBy) return 'names the thing: its id stands in the path'
-  if (row?.kind === 'lookup') return 'another field said it first, or the lookup table does not know the value'
-  return 'remembered for a later booking; this call has no place for it'
+  if (row?.kind === 'lookup') return 'an earlier field decided, or the lookup table does not know the value'
+  return 'remembered for a later booking; this call does not send it'
 }
 
-function rowHas(row: Row, field: string): boolean {
-  if (row.kind === 'lookup') return row.sources.some(({ v1 }) => v1 === field)
-  if (row.kind === 'join') return row.v1.includes(field)
-  return 'v1' in row && row.v1 === field
-}
-
-/** A translated reply with every leaf of the service's body accounted for. */
-export interface ReplyAccount {
+/** A translated reply in which every leaf of the service's body appears exactly once. */
+export interface ExplainedReply {
   readonly reply: Readonly<Record<string, string>>
   readonly fields: readonly Explanation[]
   readonly unused: readonly Unused[]
@@ -68,19 +62,19 @@ export interface ReplyAccount {
   readonly missing: readonly string[]
 }
 
-/** Translates a reply by the very rows of a call, and accounts for every leaf that the service sent. */
-export function accountForReply(
+/** Translates a reply with the rows of a call, and explains every leaf that the service sent. */
+export function explainReplyTranslation(
   compiled: CompiledAction,
   body: unknown,
   settings: Settings,
   own: string | undefined,
-): ReplyAccount {
+): ExplainedReply {
   const explanations: Explanation[] = []
   const { reply, missing } = compiled.reply(body, { settings, own, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
   const left = [...leaves(body)].map(([path]) => path).filter((path) => !used.has(path))
   const only = compiled.action.reply.flatMap((row) => {
-    if (row.kind === 'ownNumber') return [{ v2: row.v2, why: 'the caller goes by its own number' }]
+    if (row.kind === 'callerNumber') return [{ v2: row.v2, why: 'the caller has a number of its own for it' }]
     return row.kind === 'v2Only' ? [row] : []
   })
   const rest = left.map((path) => ({ path, row: only.find(({ v2 }) => covers(v2, path)) }))

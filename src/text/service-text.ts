@@ -1,0 +1,54 @@
+import { scalarText } from './json.ts'
+
+/*
+ * The way out for every string of the service. Whatever goes into a version-1 answer, a header, a log line or a terminal
+ * passes through here, and no string makes these functions throw.
+ */
+
+/** The longest `Message` of an answer, in UTF-16 units. */
+export const MESSAGE_LIMIT = 500
+/** The longest other field of an answer, and the longest id, in UTF-16 units. */
+export const FIELD_LIMIT = 4096
+/** The longest value of a header before it is percent-encoded, in UTF-16 units. */
+export const HEADER_LIMIT = 128
+
+/** Latin text without control characters: most strings, and they are shown as they are. */
+const PLAIN = /^[\x20-\x7e\u00a1-\u024f]*$/
+/** Control characters, and what some readers take for line ends. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
+/** Invisible characters that reorder the text around them. */
+const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** The first half of a character that takes two units. */
+const HALF = /[\ud800-\udbff]$/
+/** Text far beyond the limit is cut before it is searched: a reply may have megabytes. */
+const SEARCH_FACTOR = 4
+
+/** Returns a text on one line, without control characters, of bounded length. */
+export function shownText(text: string, limit: number): string {
+  if (text.length <= limit && PLAIN.test(text)) return text
+  const line = text
+    .slice(0, limit * SEARCH_FACTOR)
+    .toWellFormed()
+    .replace(CONTROL, ' ')
+    .replace(DIRECTION, '')
+    .trim()
+  return line.length <= limit ? line : `${line.slice(0, limit - 1).replace(HALF, '')}…`
+}
+
+/** Returns a text as a header value: bounded, and percent-encoded where it is not plain ASCII. */
+export function headerText(text: string): string {
+  // Shown text is well-formed; `encodeURIComponent` throws at half a character.
+  return shownText(text, HEADER_LIMIT).replace(/[^\x21-\x7e]/gu, encodeURIComponent)
+}
+
+/** Returns an id that the service sent as text; undefined for a value that cannot be an id. */
+export function serviceId(value: unknown): string | undefined {
+  if (typeof value !== 'string' && !isInteger(value)) return undefined
+  const id = scalarText(value)?.trim() ?? ''
+  const isUsable = id.length <= FIELD_LIMIT && id.isWellFormed() && !/\p{Cc}/u.test(id)
+  return isUsable && !/^\.*$/.test(shownText(id, FIELD_LIMIT)) ? id : undefined
+}
+
+function isInteger(value: unknown): boolean {
+  return Number.isInteger(value) || (JSON.isRawJSON(value) && /^-?\d+$/.test(value.rawJSON))
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseJson } from '../../src/text/json.ts'
+import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../../src/text/service-text.ts'
+
+const RUNS = 2_000
+
+/** Strings that no service should send, and that one will. */
+const strange = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+  fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 40 }).map((units) => String.fromCharCode(...units)),
+  fc
+    .array(
+      fc.constantFrom('\r', '\n', '\x1b[31m', '\x9b', '\x7f', '\0', '\u2028', '\u202e', '\ud83d', '🚚', 'é', ' ', 'a'),
+    )
+    .map((parts) => parts.join('')),
+)
+const limit = fc.integer({ min: 1, max: 60 })
+
+const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
+
+describe('a text that is shown', () => {
+  test('has no control character, no half of a character and no more than its limit', () => {
+    const law = fc.property(strange, limit, (text, most) => {
+      const shown = shownText(text, most)
+      expect(shown.length).toBeLessThanOrEqual(most)
+      expect(shown.isWellFormed()).toBe(true)
+      expect(shown).not.toMatch(UNSHOWN)
+      expect(shownText(shown, most)).toBe(shown)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test.each([
+    ['10  Sample St', '10  Sample St'],
+    ['Ring twice.\r\nThen wait.\n', 'Ring twice. Then wait.'],
+    ['\x1b]0;title\x07TL-1', ']0;title TL-1'],
+    ['TL-1\u2028\u2029\u0085', 'TL-1'],
+    ['abc\u202egnp.exe', 'abcgnp.exe'],
+    ['\ud83d', '\ufffd'],
+    ['\u0000\u0007', ''],
+    ['José 🚚 ☃', 'José 🚚 ☃'],
+  ])('%j is %j', (text, shown) => {
+    expect(shownText(text, FIELD_LIMIT)).toBe(shown)
+  })
+
+  test('is cut between characters, with an ellipsis', () => {
+    expect(shownText('abcdef', 5)).toBe('abcd…')
+    expect(shownText('abc🚚ef', 5)).toBe('abc…')
+    expect(shownText('x'.repeat(8_000_000), FIELD_LIMIT)).toBe(`${'x'.repeat(FIELD_LIMIT - 1)}…`)
+  })
+})
+
+describe('a header', () => {
+  test('is bounded ASCII without blanks, and can be decoded', () => {
+    const law = fc.property(strange, (text) => {
+      const header = headerText(text)
+      expect(header).toMatch(/^[\x21-\x7e]*$/)
+      const plain = shownText(text, HEADER_LIMIT)
+      if (!plain.includes('%')) expect(decodeURIComponent(header)).toBe(plain)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test.each([
+    ['TL-100001', 'TL-100001'],
+    ['TL 1', 'TL%201'],
+    ['Nº🚚', 'N%C2%BA%F0%9F%9A%9A'],
+    ['a\ud83db', 'a%EF%BF%BDb'],
+    ['a\r\nSet-Cookie: b', 'a%20Set-Cookie:%20b'],
+  ])('%j is %s', (text, header) => {
+    expect(headerText(text)).toBe(header)
+  })
+})
+
+describe('an id of the service', () => {
+  test.each([
+    ['"6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11"', '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'],
+    ['" 17 "', '17'],
+    ['17', '17'],
+    ['12345678901234567890', '12345678901234567890'],
+    ['-1', '-1'],
+    ['".x"', '.x'],
+    ['"Nº🚚"', 'Nº🚚'],
+  ])('%s is %s', (json, id) => {
+    expect(serviceId(parseJson(json))).toBe(id)
+  })
+
+  test.each([
+    ['""'],
+    ['"  "'],
+    ['"."'],
+    ['".."'],
+    ['"...."'],
+    ['" .. "'],
+    ['1.5'],
+    ['1.0'],
+    ['1e3'],
+    ['true'],
+    ['null'],
+    ['{"id":"1"}'],
+    ['["1"]'],
+    ['"\\ud83d"'],
+    ['"a\\u0000b"'],
+    ['"a\\r\\nb"'],
+    [`"${'x'.repeat(FIELD_LIMIT + 1)}"`],
+  ])('%s is none', (json) => {
+    expect(serviceId(parseJson(json))).toBeUndefined()
+  })
+
+  test('can always stand in a path and in a header', () => {
+    const law = fc.property(fc.oneof(strange, fc.integer(), fc.jsonValue()), (value) => {
+      const id = serviceId(value)
+      if (id === undefined) return
+      expect(decodeURIComponent(encodeURIComponent(id))).toBe(id)
+      expect(headerText(id)).not.toBe('')
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+})
