@@ -1,15 +1,23 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { WHOLE } from './test/size.ts'
 
-/** Many files do little but wait for time-outs, so that a small machine has time for several. */
-const LEAST_AT_ONCE = 3
+/** Many tests wait more than they compute, so a small machine has time for several files. */
+const LEAST_AT_ONCE = 4
 
-/** `npm test` needs nothing but npm packages; `.ci/run` adds the suites that call programs from Debian (test/debian). */
+// Tests start hundreds of processes and threads, and compiling the program is half of what most of them do.
+process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'transload-compiled')
+
+/** `npm test` needs nothing but npm packages; `npm run test:all` adds tests that call programs from Debian (test/debian). */
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: process.env['TRANSLOAD_TESTS'] === 'all' ? [] : ['test/debian/**'],
+    exclude: WHOLE ? [] : ['test/debian/**'],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
+    // Files share processes, and thereby what they import.
+    isolate: false,
+    expect: { requireAssertions: true },
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -31,8 +31,12 @@ export const quoteApprove = action({
     move('Cost', 'price', money),
     callerNumber('ShipmentNumber', 'shipment_id'),
     message('Message', [
-      ifPresent('shipment_id', 'The quote is approved and the transportation is booked as shipment {shipment_id}.'),
-      ifAbsent('shipment_id', 'The quote is approved and the transportation is booked.'),
+      // The service's reply is the only proof of a shipment.
+      ifPresent(
+        'shipment_id',
+        'The quote is approved and the transportation is booked as shipment {number|shipment_id}.',
+      ),
+      ifAbsent('shipment_id', 'The quote is approved.'),
     ]),
     fixed('TransportationBooked', 'Yes'),
   ],

@@ -64,5 +64,5 @@ export const stateCodes: ReadonlyMap<string, string> = new Map([
   ['ARMEDFORCESPACIFIC', 'AP'],
 ])
 
-/** Every code that `stateCodes` gives. */
+/** Every code in `stateCodes`. */
 export const knownStates: ReadonlySet<string> = new Set(stateCodes.values())

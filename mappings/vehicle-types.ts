@@ -1,4 +1,4 @@
-/** Phrases by the version-2 vehicle type that they mean: bodies first, then the commonest models on US roads. */
+/** Phrases by version-2 vehicle type: bodies first, then the most common models on US roads. */
 const phrasesOf: Readonly<Record<string, string>> = {
   car: `
     CAR, PASSENGER CAR, SPORTS CAR, SEDAN, COUPE, CONVERTIBLE, CABRIOLET, ROADSTER, HATCHBACK, WAGON, STATION WAGON,
@@ -44,7 +44,7 @@ const phrasesOf: Readonly<Record<string, string>> = {
     MECHANIC TRUCK, BUCKET TRUCK`,
 }
 
-/** Version-1 commodity codes and words of vehicle descriptions, with the version-2 vehicle type of each. */
+/** Commodity codes and phrases of vehicle descriptions, each with its version-2 vehicle type. */
 export const vehicleTypes: Readonly<Record<string, string>> = Object.freeze(
   Object.fromEntries(
     Object.entries(phrasesOf).flatMap(([type, phrases]) => phrases.split(',').map((phrase) => [phrase.trim(), type])),

@@ -3,12 +3,12 @@ import { configNames, readConfig } from '../src/config/config.ts'
 import { table } from './table.ts'
 
 interface Documented {
-  /** As an operator would write it; undefined where there is none. */
+  /** As an operator writes it. */
   readonly default?: string
   readonly about: string
 }
 
-/** What an operator has to know of each variable, in the order in which it matters. */
+/** The description of each variable, in the order of the page. */
 const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
   'The service': {
     V2_BASE_URL: {
@@ -18,60 +18,64 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     V2_QUOTE_METHOD: {
       default: 'auto',
       about:
-        'How quotes are asked for: `POST` with a body, `GET` with a query, or `auto`: the first until the service says that it only knows the other.',
+        'How the gateway asks for quotes: `POST` with a body, `GET` with a query, or `auto`: `POST` until the service accepts only `GET`.',
     },
     V2_SHIPMENT_PATH: {
       default: 'auto',
-      about: 'Where shipments are: `/v2/shipments`, `/v2/shipment`, or `auto`, as above.',
+      about:
+        'The path of shipments: `/v2/shipments`, `/v2/shipment`, or `auto`: the first until the service accepts only the second.',
     },
     V2_CLIENT_ID: {
-      about: 'With `V2_CLIENT_SECRET`: the credential that goes to the service whatever the caller sent (the sidecar).',
+      about:
+        'With `V2_CLIENT_SECRET`: the credential for all calls to the service, whatever the caller sent (fixed mode, for a sidecar).',
     },
-    V2_CLIENT_SECRET: { about: 'See `V2_CLIENT_ID`; the two go together.' },
+    V2_CLIENT_SECRET: { about: 'The secret of `V2_CLIENT_ID`.' },
     V2_TOKEN: {
       default: 'basic',
       about:
-        'How the service is told who asks: `basic`; `oauth2`: the credential is exchanged for a token; `auto`: `basic` until the service asks for a token.',
+        'How the gateway authenticates at the service: `basic`; `oauth2`: it exchanges the credential for a token; `auto`: `basic` until the service asks for a token.',
     },
-    V2_CA_FILE: { about: 'Certificate authorities, in PEM, that vouch for the service besides the usual ones.' },
-    V2_CERT_FILE: { about: 'With `V2_KEY_FILE`: the certificate that the gateway shows to the service, in PEM.' },
+    V2_CA_FILE: { about: 'More certificate authorities to trust for the service, in PEM.' },
+    V2_CERT_FILE: { about: 'With `V2_KEY_FILE`: the client certificate of the gateway at the service, in PEM.' },
     V2_KEY_FILE: { about: 'The key of that certificate, in PEM, without a passphrase.' },
     UPSTREAM_TIMEOUT_MS: {
       default: '15000',
-      about: 'How long a whole call to the service may take, further readings of its included.',
+      about: 'The time limit of a call, with all its requests to the service.',
     },
-    UPSTREAM_CONNECTIONS: { default: '128', about: 'Connections to the service at most, for each credential.' },
+    UPSTREAM_CONNECTIONS: { default: '128', about: 'The most connections to the service, for each credential.' },
   },
   'The callers': {
     TENANTS_FILE: {
       about:
-        'A JSON file that says who may call, and as whom at the service; see [below](#tenants). Not with `V2_CLIENT_ID`.',
+        'A JSON file of the callers and their credentials at the service (tenants mode); see [below](#tenants). Not with `V2_CLIENT_ID`.',
     },
     TRUST_PROXY: {
       default: 'off',
-      about:
-        'The networks of proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8,192.0.2.7`; `off`: none.',
+      about: 'The networks of proxies whose `X-Forwarded-For` is trusted, such as `10.0.0.0/8,192.0.2.7`; `off`: none.',
     },
   },
-  'The doors': {
-    HOST: { default: '0.0.0.0', about: 'Where callers are served.' },
-    PORT: { default: '8080', about: 'Where callers are served; 0 is any free port.' },
-    ADMIN_HOST: { default: '127.0.0.1', about: 'Where operators are served.' },
+  'The listeners': {
+    HOST: { default: '0.0.0.0', about: 'The address of the public listener.' },
+    PORT: { default: '8080', about: 'The port of the public listener; 0 is any free port.' },
+    ADMIN_HOST: { default: '127.0.0.1', about: 'The address of the admin listener.' },
     ADMIN_PORT: {
       default: '9901',
-      about: 'Where operators are served; another than `PORT`; 0 turns the admin listener off.',
+      about: 'The port of the admin listener, different from `PORT`; 0 turns it off.',
     },
     TLS_CERT_FILE: {
       about:
-        'With `TLS_KEY_FILE`: the certificate for `https`, in PEM; read again when it changes. Without it: plain HTTP.',
+        'With `TLS_KEY_FILE`: the certificate of the public listener, in PEM; read again when it changes. Without it: plain HTTP.',
     },
     TLS_KEY_FILE: { about: 'The key of that certificate, in PEM, without a passphrase.' },
     TLS_MIN_VERSION: {
       default: '1.2',
-      about: 'The oldest TLS that is spoken; `1.0` is for callers that know no better, and protects nothing.',
+      about: 'The oldest accepted version of TLS; `1.0` and `1.1` are for old callers, and do not protect.',
     },
-    WORKERS: { default: '1', about: 'Processes that share the ports and the store. The limits below are for each.' },
-    MAX_CONNECTIONS: { default: '10000', about: 'Connections of callers at most; one more is closed at once.' },
+    WORKERS: {
+      default: '1',
+      about: 'Processes that share the ports and the store. The limits below are for each of them.',
+    },
+    MAX_CONNECTIONS: { default: '10000', about: 'The most connections of callers; one more is closed at once.' },
     SOURCE_CONNECTIONS: {
       default: '1024',
       about:
@@ -84,9 +88,13 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     MAX_IN_FLIGHT: { default: '1024', about: 'Calls under way at most; one more is answered 503 at once.' },
     SHUTDOWN_GRACE_MS: {
       default: '30000',
-      about: 'How long calls that are under way may take to end after SIGTERM.',
+      about: 'How long calls under way may take after SIGTERM.',
     },
-    LOG_LEVEL: { default: 'info', about: 'The least level that is logged, of `trace` to `fatal`, or `silent`.' },
+    LOG_LEVEL: {
+      default: 'info',
+      about:
+        'The lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, or `silent` for none.',
+    },
   },
   'The legacy calls': {
     LEGACY_BASE_PATHS: { default: '/,/quotes', about: 'The prefixes under which the legacy paths are served.' },
@@ -96,63 +104,63 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     },
     ERROR_STATUS: {
       default: 'as-is',
-      about: '`ok` sends every error on a legacy path with status 200, for callers that read nothing else.',
+      about: '`ok` sends every error on a legacy path with status 200, for callers that read no other replies.',
     },
-    SUNSET: { about: 'When the legacy paths will end, as an ISO 8601 date: sent as a `Sunset` header (RFC 8594).' },
-    MIGRATION_GUIDE_URL: { about: 'Where callers can read how to move on: sent as a `Link` header.' },
+    SUNSET: { about: 'The ISO 8601 date on which the legacy paths end, sent as a `Sunset` header (RFC 8594).' },
+    MIGRATION_GUIDE_URL: { about: 'The address of a migration guide for callers, sent as a `Link` header.' },
   },
   'The translation': {
-    DEFAULT_TRANSPORT_TYPE: { default: 'open', about: 'For calls that do not say how the vehicle travels.' },
-    DEFAULT_VEHICLE_TYPE: { default: 'car', about: 'For quotes that do not say, in words that are known, what it is.' },
+    DEFAULT_TRANSPORT_TYPE: { default: 'open', about: 'The transport type of calls that state none.' },
+    DEFAULT_VEHICLE_TYPE: { default: 'car', about: 'The vehicle type of quotes that state none that is known.' },
     SHIPMENT_NUMBER: {
       default: 'caller',
-      about:
-        "Whose number replies carry: `caller`: the caller's own where it has one; `service`: always the service's.",
+      about: "The number in replies: `caller`: the caller's own where it has one; `service`: always the service's.",
     },
-    SEND_QUOTE_ID: { default: 'false', about: '`true` sends the id of a remembered quote along with its booking.' },
+    SEND_QUOTE_ID: { default: 'false', about: '`true` sends the id of the remembered quote with a booking.' },
     LOOKUPS_FILE: { about: 'A JSON file with more vehicle types and `ActionName`s; see [below](#lookups).' },
     MAPPINGS_DIR: {
       about: 'A folder of mapping modules of your own; see [Writing a mapping](writing-a-mapping.md).',
     },
   },
-  'What is kept': {
+  'The store': {
     STORE_URL: {
       default: 'sqlite:./data/transload.db',
       about:
-        'A path for the embedded store, `postgres://…` for several gateways, or `memory:`, which forgets and serves one process alone.',
+        'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests (one process; everything is lost at its end).',
     },
     STORE_CACHE_BYTES: {
       default: '16777216',
-      about: 'How much memory the look-ups of each process may be kept in.',
+      about: 'The size of the cache of look-ups, for each process.',
     },
-    QUOTE_MEMORY: { default: '90d', about: "How long a quote's facts help a later booking." },
+    QUOTE_MEMORY: { default: '90d', about: "How long a quote's facts are used for a later booking." },
     DEDUPE_WINDOW: {
       default: '10m',
-      about: 'How long two bookings without a reference and with the same fields count as one.',
+      about: 'How long two bookings without a reference and with equal fields count as one.',
     },
     BOOKING_REFUSED_STATUSES: {
       default: '4xx,503',
-      about: 'Which statuses of the service prove that nothing was booked, so that the booking may be sent again.',
+      about: 'Statuses of the service that prove that nothing was booked: the booking may be sent again.',
     },
     EMERGENCY_LOG_FILE: {
       default: './data/emergency.ndjson',
-      about: 'Where a booking that was made goes when the store cannot take it; read again by itself.',
+      about:
+        'A file for bookings that were made while the store could not record them; the gateway reads it back by itself.',
     },
   },
 }
 
-/** Every environment variable; throws where this table and the configuration differ. */
+/** Returns tables of all environment variables; throws where they differ from the configuration. */
 export function configurationTables(): string {
   const documented = Object.assign({}, ...Object.values(groups)) as Readonly<Record<string, Documented>>
   const missing = configNames.filter((name) => !Object.hasOwn(documented, name))
   const invented = Object.keys(documented).filter((name) => !configNames.includes(name))
   const wrong = Object.entries(documented).flatMap(([name, { default: text }]) => wrongDefault(name, text))
-  const mistakes = [
+  const errors = [
     ...missing.map((name) => `${name} is not documented`),
     ...invented.map((name) => `${name} is documented and does not exist`),
     ...wrong,
   ]
-  if (mistakes.length > 0) throw new Error(`scripts/configuration-table.ts: ${mistakes.join('; ')}`)
+  if (errors.length > 0) throw new Error(`scripts/configuration-table.ts: ${errors.join('; ')}`)
 
   return Object.entries(groups)
     .map(([title, variables]) => {
@@ -168,7 +176,7 @@ export function configurationTables(): string {
 
 const REQUIRED = { V2_BASE_URL: 'https://service.example.com' }
 
-/** A documented default is one that changes nothing when it is written out. */
+/** Checks that setting a variable to its documented default changes nothing. */
 function wrongDefault(name: string, text: string | undefined): string[] {
   if (Object.hasOwn(REQUIRED, name)) return []
   const unset: Readonly<Record<string, unknown>> = readConfig(REQUIRED)
@@ -178,7 +186,7 @@ function wrongDefault(name: string, text: string | undefined): string[] {
 
 const STATUSES = Array.from({ length: 500 }, (_, i) => 100 + i)
 
-/** A set of statuses is a function, which can be compared only by what it answers. */
+/** Makes values comparable: a set of statuses is a function, and is compared by its results. */
 function comparable(value: unknown): unknown {
   return typeof value === 'function' ? STATUSES.map((status) => value(status)) : value
 }

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { generatedDocs } from './generated-docs.ts'
 
 /*
- * Writes what is generated in docs/: npm run docs
- * Says what is stale, and fails if anything is: npm run docs:check
+ * npm run docs: writes the generated documents.
+ * npm run docs:check: lists those that are out of date, and fails if there are any.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -19,7 +19,7 @@ for (const [path, content] of await generatedDocs(ROOT)) {
 }
 
 if (process.argv.includes('--check') && stale.length > 0) {
-  process.stderr.write(`Stale: ${stale.join(', ')}. Run npm run docs.\n`)
+  process.stderr.write(`Out of date: ${stale.join(', ')}. Run npm run docs.\n`)
   process.exitCode = 1
 } else {
   process.stdout.write(stale.length === 0 ? 'The documentation is up to date.\n' : `Written: ${stale.join(', ')}\n`)

@@ -1,10 +1,10 @@
 import { errorTable as errors } from '../src/errors.ts'
 import { table } from './table.ts'
 
-/** The table of `src/errors.ts`, for people. */
+/** Returns the table of errors as Markdown. */
 export function errorTable(): string {
   return table(
-    ['Code', 'Status', 'Meaning'],
+    ['Code', 'Status', 'Title'],
     Object.entries(errors).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),
   )
 }

@@ -8,11 +8,14 @@ import { configurationTables } from './configuration-table.ts'
 import { errorTable } from './error-table.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
+import { messagePage } from './message-table.ts'
 
-/** Every document that is generated, or has generated parts, by its path, as it should be. */
+/** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
+  const catalog = await loadMappings()
   return new Map([
-    ['docs/mapping-reference.md', mappingReference(await loadMappings()).replace(/\n{3,}/g, '\n\n')],
+    ['docs/mapping-reference.md', mappingReference(catalog).replace(/\n{3,}/g, '\n\n')],
+    ['docs/messages.md', messagePage(catalog)],
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
@@ -20,7 +23,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   ])
 }
 
-/** A document with its generated part, between two comments, written anew. */
+/** Returns a document with a new generated part, which stands between two comments. */
 function withPart(root: string, path: string, name: string, part: string): string {
   const text = readFileSync(join(root, path), 'utf8')
   const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end of ${name} -->`]

@@ -1,7 +1,7 @@
 const LINE_CHARACTERS = 120
 const INDENT = '  '
 
-/** JSON as the formatter of this repository writes it: objects over several lines, lists on one line where they fit. */
+/** Returns JSON as the formatter of this repository writes it: a list stays on one line where it fits. */
 export function json(value: unknown, indent = '', before = 0): string {
   const deeper = indent + INDENT
   if (Array.isArray(value)) {

@@ -181,7 +181,8 @@ function replyRow(row: Row): readonly (readonly string[])[] {
   }
 }
 
-function describeSentence({ text, when }: Sentence): string {
+/** Returns a sentence of a reply with its condition. */
+export function describeSentence({ text, when }: Sentence): string {
   const quoted = `“${text}”`
   if (!when) return quoted
   const conditions = { present: 'with', absent: 'without', several: 'with several' }

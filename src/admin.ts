@@ -1,24 +1,28 @@
 import { Hono } from 'hono'
 import { publicView } from './bookings/bookings.ts'
-import { GatewayError } from './errors.ts'
-import { alive, asGatewayError, problemDetails, readiness } from './http/answers.ts'
-import { pretty, reply } from './http/reply.ts'
-import { beginCall, type Env } from './observe/call.ts'
+import { gatewayError } from './errors.ts'
+import type { Env } from './http/env.ts'
+import { toGatewayError } from './http/gateway-error.ts'
+import { problemDetails } from './http/problem-details.ts'
+import { reply, replyReadably } from './http/reply.ts'
+import { beginCall } from './observe/call.ts'
 import type { Metrics } from './observe/metrics.ts'
+import { alive, readiness } from './pages/health.ts'
 import type { Claims } from './store/store.ts'
 
+/** What the admin app is built from. */
 export interface AdminDeps {
   readonly ready: () => boolean
   readonly store: Claims
   readonly metrics: Pick<Metrics, 'scrape'>
 }
 
-/** Every route of the admin listener: what only operators reach. */
+/** Builds the app of the admin listener, which only operators reach. */
 export function createAdmin({ ready, store, metrics }: AdminDeps): Hono<Env> {
-  const app = new Hono<Env>()
-  app.use(async (c, next) => {
+  const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
+  app.use((c, next) => {
     c.set('call', beginCall(c.env.incoming, c.req.path))
-    await next()
+    return next()
   })
   app.get('/healthz', (c) => reply(c, alive))
   app.get('/readyz', (c) => reply(c, readiness(ready())))
@@ -28,9 +32,11 @@ export function createAdmin({ ready, store, metrics }: AdminDeps): Hono<Env> {
   })
   app.get('/bookings', async (c) => {
     const unknown = await store.listClaims({ state: 'unknown' })
-    return pretty(c, { unknown: unknown.map(publicView) })
+    return replyReadably(c, { unknown: unknown.map(publicView) })
   })
-  app.notFound((c) => reply(c, problemDetails(new GatewayError('path-unknown', 'Nothing is served here.'))))
-  app.onError((error, c) => reply(c, problemDetails(asGatewayError(error))))
+  app.notFound((c) => reply(c, problemDetails(gatewayError('path-unknown/admin', {}))))
+  app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
   return app
 }
+
+const pathOf = (target: string) => target.split('?', 1)[0] ?? target

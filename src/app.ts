@@ -1,130 +1,134 @@
+import type { IncomingMessage } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Context, Hono } from 'hono'
-import { routePath } from 'hono/route'
+import { type Context, type Handler, Hono } from 'hono'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
 import { dryRunReply } from './calls/dry-run-reply.ts'
-import { passThrough } from './calls/pass-through.ts'
+import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
+import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { GatewayError } from './errors.ts'
-import {
-  answerOfError,
-  asGatewayError,
-  legacyError,
-  legacyHeaders,
-  noteError,
-  notNow,
-  problemDetails,
-  TEXT_TYPE,
-} from './http/answers.ts'
-import { pretty, reply } from './http/reply.ts'
-import { beginCall, type Env } from './observe/call.ts'
-import { openApi } from './pages/open-api.ts'
-import type { ShortcutDeps } from './shortcut.ts'
+import { admission } from './http/admission.ts'
+import { endOfTurn } from './http/end-of-turn.ts'
+import type { Env } from './http/env.ts'
+import { toGatewayError } from './http/gateway-error.ts'
+import { legacyError, legacyHeaders } from './http/legacy-answers.ts'
+import { type Observers, observeCalls } from './http/observe-calls.ts'
+import { problemDetails } from './http/problem-details.ts'
+import { reply, replyReadably } from './http/reply.ts'
+import type { Router } from './http/routing.ts'
+import { recordError } from './observe/call.ts'
+import { alive, readiness } from './pages/health.ts'
+import { openApiAnswer } from './pages/open-api.ts'
+import { welcome } from './pages/welcome.ts'
 
-/** What the house is built from. */
-export interface AppDeps extends ShortcutDeps, DryRunDeps {
+/** What the public app is built from. */
+export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Observers {
   readonly config: Config
+  /** Decides the route of a request, on its decoded path. */
+  readonly route: Router
+  /** Throws if a source address makes too many calls. */
+  readonly limitSource: (incoming: IncomingMessage) => void
+  readonly ready: () => boolean
 }
 
 /**
- * The map of the house: every route and middleware of the public listener, in order. What comes most often does not walk
- * through it (`shortcut.ts`), and where nothing else comes, as beside one old application, it is not even loaded.
+ * Builds the app of the public listener: every route and middleware, in the order in which they apply. Handlers read
+ * `c.env.incoming` and write to `c.env.outgoing`.
  */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, route, limitSource, log, metrics } = deps
+  const { config, catalog, route, limitSource, ready } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
-  app.use(async (c, next) => {
-    // The pattern of the route that answers, for a path itself may hold anything.
-    const call = beginCall(c.env.incoming, routePath(c, 1))
-    c.set('call', call)
-    await next()
-    const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status
-    log(call, c.env.incoming, status)
-    metrics.noteCall(call, status)
-  })
+  // The request id, the clock, the log line and the metrics of every call.
+  app.use(observeCalls(deps))
 
-  const demandWelcome = ({ env: { unwelcome, incoming } }: Context<Env>) => {
-    if (unwelcome) throw notNow(unwelcome)
-    limitSource(incoming)
+  // Refuses calls while there are too many. Questions about the gateway itself are always answered.
+  const admit = admission(limitSource)
+
+  // Version-1 calls.
+  const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
+  const deprecation = legacyHeaders(config)
+  for (const [path, endpoint] of legacyRoutes) {
+    app.on(endpoint.method, path, admit, async (c) => {
+      const answer = await legacyCall(c.env.incoming, endpoint, c.get('call'), deps)
+      await endOfTurn()
+      return reply(c, answer, deprecation)
+    })
+    app.all(path, methodNotAllowed(endpoint.method))
   }
 
-  // And as they are not.
-  const retired = legacyHeaders(config)
+  // The same calls, explained and not sent.
   for (const endpoint of catalog.endpoints.values()) {
-    app.all(`/legacy${endpoint.path}`, (c) => {
-      const answer = answerOfError(wrongMethod(endpoint.method), endpoint.family, c.var.call, config.ERROR_STATUS)
-      return reply(c, { ...answer, headers: { ...retired, ...answer.headers } })
-    })
-
-    // The same calls, explained and not sent.
-    const rehearse = async (c: Context<Env>) => {
-      demandWelcome(c)
-      return pretty(c, await dryRun(c.env.incoming, endpoint, c.var.call, deps))
-    }
-    app.post(`/dry-run${endpoint.path}`, rehearse)
-    if (endpoint.method === 'GET') app.get(`/dry-run${endpoint.path}`, rehearse)
-    app.all(`/dry-run${endpoint.path}`, () => {
-      throw wrongMethod(endpoint.method === 'GET' ? 'GET, POST' : 'POST')
-    })
+    const path = `/dry-run${endpoint.path}`
+    const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
+    app.on(methods, path, admit, async (c) =>
+      replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)),
+    )
+    app.all(path, methodNotAllowed(methods.join(', ')))
   }
-
-  // The token endpoint of version 2.
-  app.post('/token', async (c) => {
-    demandWelcome(c)
-    await passThrough(c.env.incoming, c.env.outgoing, c.var.call, deps)
-    return RESPONSE_ALREADY_SENT
-  })
-  app.all('/token', () => {
-    throw wrongMethod('POST')
-  })
-
-  // The gateway's own pages.
   app.post('/own/dry-run/reply/:action', async (c) => {
     const compiled = catalog.actions.get(c.req.param('action'))
     if (!compiled) {
-      const message = `There is no such action. The actions are ${[...catalog.actions.keys()].join(', ')}.`
-      throw new GatewayError('path-unknown', message)
+      throw new GatewayError(
+        'path-unknown',
+        `Unknown action. The actions are ${[...catalog.actions.keys()].join(', ')}.`,
+      )
     }
-    c.var.call.action = compiled.action.name
-    return pretty(c, await dryRunReply(c.env.incoming, compiled, deps))
+    c.get('call').action = compiled.action.name
+    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, deps))
   })
-  app.all('/own/dry-run/reply/:action', () => {
-    throw wrongMethod('POST')
-  })
-  app.get('/own/', (c) => reply(c, { status: 200, headers: { 'Content-Type': TEXT_TYPE }, body: WELCOME }))
-  // The same bytes for everybody: a text of its own for each of a thousand slow readers would be gigabytes.
-  const description = Buffer.from(`${JSON.stringify(openApi(catalog, config.LEGACY_BASE_PATHS), null, 2)}\n`)
-  app.get('/own/openapi.json', (c) => reply(c, { status: 200, headers: {}, body: description }))
+  app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
 
-  app.all('/unreadable', () => {
-    const message =
-      'The path cannot be read. Send it percent-encoded, without control characters, and below /v2/ without dot segments.'
-    throw new GatewayError('path-unreadable', message)
-  })
-  const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
+  // Version-2 calls: everything below /v2/, and the service's token endpoint.
+  const passOn = async (c: Context<Env>) => {
+    await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
+    return RESPONSE_ALREADY_SENT
+  }
+  app.all('/service', admit, passOn)
+  app.post('/token', admit, passOn)
+  app.all('/token', methodNotAllowed('POST'))
+
+  // The gateway's own pages.
+  const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
+  app.get('/own/', (c) => reply(c, welcome))
+  app.get('/own/openapi.json', (c) => reply(c, description()))
+  app.get('/own/healthz', (c) => reply(c, alive))
+  app.get('/own/readyz', (c) => reply(c, readiness(ready())))
+
+  // Paths that lead nowhere.
+  app.all('/unreadable', (c) => replyError(c, new GatewayError('path-unreadable', UNREADABLE)))
+  const known = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
-  ).join(', ')
-  app.all('*', () => {
-    throw new GatewayError('path-unknown', `Nothing is served at this path. The legacy paths are ${paths}.`)
-  })
+  )
+  const notFound = `Nothing is served at this path. The legacy paths are ${known.join(', ')}.`
+  app.notFound((c) => replyError(c, new GatewayError('path-unknown', notFound)))
 
-  app.onError((thrown, c) => {
-    const error = asGatewayError(thrown)
-    noteError(c.var.call, error)
-    const answer = DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', '')
-    return reply(c, answer)
-  })
+  app.onError((error, c) => replyError(c, error))
   return app
+
+  /** Answers with an error: on legacy paths, and on unknown ones, in the shape that version-1 callers read. */
+  function replyError(c: Context<Env>, thrown: Error): Response {
+    const call = c.get('call')
+    const error = toGatewayError(thrown)
+    recordError(call, error)
+    const endpoint = legacyRoutes.get(c.req.path)
+    if (endpoint) {
+      const answer = legacyError(error, endpoint.family, call.own)
+      const hidesStatus = (call.errorStatus ?? config.ERROR_STATUS) === 'ok'
+      return reply(c, hidesStatus ? { ...answer, status: 200 } : answer, deprecation)
+    }
+    return reply(c, DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', ''))
+  }
 }
 
-const WELCOME = `Transload: version-1 calls of a vehicle-transport service, answered by version 2.
-Point the old integration at this host; try a call under /dry-run first. The interface: /openapi.json
-`
-
-/** Dry runs answer as the gateway's own endpoints do; everything else may be a lost version-1 caller. */
+/** Dry runs are endpoints of the gateway's own. Every other path may be a version-1 caller's mistake. */
 const DRY_RUN = /^\/dry-run(\/|$)/
 
-function wrongMethod(allowed: string): GatewayError {
-  return new GatewayError('method-wrong', `This path takes ${allowed}.`, { headers: { Allow: allowed } })
+const UNREADABLE =
+  'The path cannot be read. Send it percent-encoded, without control characters, and below /v2/ without dot segments.'
+
+function methodNotAllowed(allowed: string): Handler<Env> {
+  return () => {
+    throw new GatewayError('method-wrong', `This path accepts ${allowed}.`, { headers: { Allow: allowed } })
+  }
 }

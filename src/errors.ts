@@ -1,32 +1,36 @@
 import type { Problem } from './mapping/fields.ts'
+import { type MessageName, type MessageValues, messageText } from './messages.ts'
 
-/** Every way a call can end badly: its code, status and title. Match on the code. */
+/** The table of errors: status and title by code. Code matches on the code, never on a message. */
 export const errorTable = {
-  'path-unreadable': { status: 400, title: 'The path cannot be read' },
-  'request-refused': { status: 400, title: 'The request is not one that this gateway takes' },
+  'path-unreadable': { status: 400, title: 'Malformed path' },
   'body-unreadable': { status: 400, title: 'The body cannot be read' },
+  'caller-gone': { status: 400, title: 'The caller hung up' },
   'credential-missing': { status: 401, title: 'No usable credential' },
-  'login-refused': { status: 401, title: 'The service gives no token for the credential' },
-  'path-unknown': { status: 404, title: 'Nothing is served here' },
-  'number-unknown': { status: 404, title: 'The number is not known' },
-  'method-wrong': { status: 405, title: 'The path does not take this method' },
-  'several-matches': { status: 409, title: 'The number stands for several shipments' },
-  'booking-conflict': { status: 409, title: 'Another booking holds this key' },
+  'credential-wrong': { status: 401, title: 'Wrong credential' },
+  'login-refused': { status: 401, title: 'The service refuses the credential' },
+  'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
+  'path-unknown': { status: 404, title: 'Unknown path' },
+  'number-unknown': { status: 404, title: 'Unknown number' },
+  'method-wrong': { status: 405, title: 'Wrong method' },
+  'several-matches': { status: 409, title: 'The number names several shipments' },
+  'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
   'booking-under-way': { status: 409, title: 'The same booking is under way' },
   'shipment-changed': { status: 409, title: 'The shipment kept changing' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'too-many-fields': { status: 422, title: 'The body has too many fields' },
-  'action-unknown': { status: 422, title: 'The ActionName is not known here' },
+  'action-unknown': { status: 422, title: 'Unknown ActionName' },
   'generations-mixed': { status: 422, title: 'The body mixes version 1 and version 2' },
-  'number-missing': { status: 422, title: 'The call names nothing' },
+  'number-missing': { status: 422, title: 'The call names no shipment' },
   untranslatable: { status: 422, title: 'Some fields cannot be translated' },
   'too-many-calls': { status: 429, title: 'Too many calls' },
   'gateway-failed': { status: 500, title: 'The gateway failed' },
-  'login-failed': { status: 502, title: 'The service gives no token now' },
+  'login-failed': { status: 502, title: 'The service gives no token' },
   'service-refused': { status: 502, title: 'The service refused' },
   'service-failed': { status: 502, title: 'The service failed' },
   'service-unreachable': { status: 502, title: 'The service cannot be reached' },
-  'service-unreadable': { status: 502, title: 'The reply of the service cannot be read' },
+  'reply-doubtful': { status: 502, title: "The service's reply is not what was asked for" },
+  'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
   'service-unavailable': { status: 503, title: 'The service is not available' },
   'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
   'circuit-open': { status: 503, title: 'The service keeps failing' },
@@ -37,21 +41,21 @@ export const errorTable = {
   'service-silent': { status: 504, title: 'The service did not answer in time' },
 } as const
 
+export type ErrorCode = keyof typeof errorTable
+
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
-export type ErrorCode = keyof typeof errorTable
-
 export interface ErrorDetails extends ErrorOptions {
-  /** Only where the service's own status is handed on. */
+  /** The service's own status, where it is passed on instead of the table's. */
   readonly status?: number
-  /** What the service answered, where an answer of its is the cause. */
+  /** The status of the service's reply, where that is the cause. */
   readonly serviceStatus?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly problems?: readonly Problem[]
 }
 
-/** The one error that the gateway answers with; anything else that is thrown is a fault of the gateway. */
+/** An error that the gateway answers with. Anything else that is thrown is a fault of the gateway. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
@@ -71,18 +75,29 @@ export class GatewayError extends Error {
   }
 }
 
+/** Makes an error with a message of the table. */
+export function gatewayError<Name extends MessageName>(
+  name: Name,
+  values: MessageValues<Name>,
+  details: ErrorDetails = {},
+): GatewayError {
+  const [code = name] = name.split('/')
+  // The part of a name before its slash is a code, as the type of `messages` requires.
+  return new GatewayError(code as ErrorCode, messageText(name, values), details)
+}
+
 const MESSAGE_LIMIT_CHARACTERS = 500
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
 
-/** One line of plain text, free of control characters and never longer than old parsers take. */
+/** Returns one line of plain text without control characters, no longer than old parsers accept. */
 export function oneLine(text: string): string {
   const line = text.replace(CONTROL, ' ').replace(/ {2,}/g, ' ').trim().toWellFormed()
   if (line.length <= MESSAGE_LIMIT_CHARACTERS) return line
   return `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).toWellFormed()}…`
 }
 
-/** Every problem at once: in whole sentences where they fit, else each field with its code. */
+/** Returns all problems in one line: as sentences where they fit, else each field with its code. */
 export function problemsInOneLine(problems: readonly Problem[]): string {
   const sentences = `${problems.map((problem) => problem.message).join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)

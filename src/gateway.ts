@@ -1,62 +1,91 @@
-import type { AppDeps } from './app.ts'
+import type { IncomingMessage } from 'node:http'
+import { createAdmin } from './admin.ts'
+import { type AppDeps, createApp } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { openCredentials } from './callers/open.ts'
+import { createProve } from './callers/prove.ts'
+import { sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
-import { createCallLog, type Logger } from './observe/log.ts'
+import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
-import { createShortcut } from './shortcut.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
 
-/** What a gateway is opened with, besides its configuration. */
+/** What a gateway is opened with besides its configuration. */
 export interface GatewayParts {
   readonly catalog: Catalog
   readonly store: Store
   readonly log: Logger
   /**
-   * Where the admin listener listens; 0 is any free port.
+   * The port of the admin listener; 0 is any free port.
    * @default `ADMIN_PORT`, where 0 turns the listener off
    */
   readonly adminPort?: number
-  /** @default a process that is alone */
+  /**
+   * Collects the metrics of all processes.
+   * @default this is the only process
+   */
   readonly shareMetrics?: MetricsOptions['share']
+  /** Of both listeners. @default LISTENER_TIMEOUTS */
+  readonly timeouts?: ListenerTimeouts
 }
 
-/** A gateway that serves. */
+/** A gateway that is open. */
 export interface Gateway {
   readonly url: string
-  /** Undefined where the admin listener is turned off. */
+  /** Undefined if the admin listener is turned off. */
   readonly adminUrl: string | undefined
-  /** Not ready any more, finishes what is under way, closes. The store is the caller's to close. */
+  /** Takes no more calls, finishes those in flight, and closes. The store stays open: the caller opened it. */
   readonly close: () => Promise<void>
 }
 
-/** The age of facts is looked at on every use; this only makes room. */
+/** Every use of a quote checks its age; this only frees the space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/** Builds the house and opens its doors. */
+/** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
   config: Config,
-  { catalog, store, log, adminPort = config.ADMIN_PORT || undefined, shareMetrics }: GatewayParts,
+  {
+    catalog,
+    store,
+    log,
+    adminPort = config.ADMIN_PORT || undefined,
+    shareMetrics,
+    timeouts = LISTENER_TIMEOUTS,
+  }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
-  const credentials = openCredentials({ config, settings, upstream, actions: new Set(catalog.actions.keys()), log })
+  const prove = createProve(service)
+  const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
+  const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
+  const credentials = openCredentials({
+    config,
+    settings,
+    upstream,
+    prove,
+    addressOf,
+    actions: new Set(catalog.actions.keys()),
+    log,
+  })
   const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -76,7 +105,7 @@ export async function openGateway(
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
   const forgetting = setInterval(() => {
-    store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old facts could not be forgotten'))
+    store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
   const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
   let draining = false
@@ -87,6 +116,7 @@ export async function openGateway(
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
     settings,
     credentials,
+    prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, store),
@@ -94,7 +124,11 @@ export async function openGateway(
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     upstream,
-    log: createCallLog(log),
+    readerTimeoutMs: timeouts.replyMs,
+    logCall: createLogCall(log, (incoming) => ({
+      source: addressOf(incoming),
+      client: basicPair(incoming.headers.authorization)?.id,
+    })),
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
@@ -105,18 +139,14 @@ export async function openGateway(
     draining = true
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
-    // A caller that hung up is no connection to wait for, but its booking is.
+    // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
     await leases.end()
     credentials.close()
     await upstream.close()
   }
   try {
-    const house = {
-      shortcut: createShortcut(deps),
-      loadMap: async () => (await import('./app.ts')).createApp(deps),
-    }
-    const door = await listen(house, {
+    const listener = await listen(createRequestHandler(createApp(deps)), {
       host: config.HOST,
       port: config.PORT,
       maxInFlight: config.MAX_IN_FLIGHT,
@@ -124,18 +154,21 @@ export async function openGateway(
       sourceConnections: config.SOURCE_CONNECTIONS,
       isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
       tls: tlsOf(config, log),
+      timeouts,
       log,
     })
-    open.push(door)
+    open.push(listener)
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(
-            { loadMap: async () => (await import('./admin.ts')).createAdmin({ ready, store, metrics }) },
-            { host: config.ADMIN_HOST, port: adminPort, log },
-          )
+        : await listen(createRequestHandler(createAdmin({ ready, store, metrics })), {
+            host: config.ADMIN_HOST,
+            port: adminPort,
+            timeouts,
+            log,
+          })
     if (admin) open.push(admin)
-    return { url: door.url, adminUrl: admin?.url, close }
+    return { url: listener.url, adminUrl: admin?.url, close }
   } catch (error) {
     await close()
     throw error
@@ -146,6 +179,6 @@ function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
   if (version === '1.0' || version === '1.1')
-    log.warn(`TLS ${version} is spoken to whoever asks for it; it protects nothing`)
+    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
   return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
 }

@@ -55,7 +55,6 @@ const FLOORS: readonly string[] = [
   'src/gateway.ts',
   'src/app.ts',
   'src/admin.ts',
-  'src/shortcut.ts',
   'src/pages/',
   'src/calls/',
   'src/bookings/',
@@ -270,6 +269,14 @@ const rules: readonly Rule[] = [
     name: 'only the demo imports the stand-in of the service',
     breaches: mayNotImport((path) => !isSandbox(path) && path !== DEMO, isSandbox),
     broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './sandbox/sandbox.ts'" }],
+  },
+  {
+    name: 'of the commands, only serve and the demo load the gateway',
+    breaches: mayNotImport(
+      (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts' && path !== DEMO,
+      (target) => target === 'src/gateway.ts',
+    ),
+    broken: [{ path: 'src/commands/heavy.ts', text: "import type { Gateway } from '../gateway.ts'" }],
   },
   {
     name: 'the program imports neither tests nor benchmarks nor scripts',

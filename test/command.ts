@@ -127,8 +127,8 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
 
-/** Commands are started some hundred times, and compiling the program is half of what most of them do. */
-const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'transload-compiled') }
+/** Where processes share what Node has compiled (vitest.config.ts); for those that inherit no environment. */
+export const COMPILED_ONCE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }
 
 /** The environment as a person at a terminal has it: without the runtime that npm brings with the packages. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {

@@ -3,6 +3,8 @@ import { onTestFinished } from 'vitest'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { type Gateway, openGateway } from '../src/gateway.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/http/timeouts.ts'
+import type { Catalog } from '../src/mapping/catalog.ts'
 import { createLog } from '../src/observe/log.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../src/store/memory.ts'
@@ -10,6 +12,9 @@ import type { Store } from '../src/store/store.ts'
 
 /** The credential that the stand-in of the service knows. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
+
+/** The same as the gateway's own: nothing has to be proven before the first call, whatever answers it. */
+export const OWN = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } as const
 
 /** Here as well, and not 127.0.0.1: Linux answers on all of 127.0.0.0/8, other systems speak IPv6. */
 export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
@@ -27,8 +32,12 @@ export interface House {
   readonly store: Store
   readonly config: Config
   /** Every log line so far, parsed. */
-  readonly lines: () => readonly Record<string, unknown>[]
+  readonly lines: () => readonly LogLine[]
+  /** Resolves with the first log line whose message matches. */
+  readonly logged: (message: RegExp) => Promise<LogLine>
 }
+
+type LogLine = Readonly<Record<string, unknown>>
 
 export interface HouseOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -36,8 +45,15 @@ export interface HouseOptions {
   readonly store?: Store
   /** The clock of the store, if the test brings none. */
   readonly now?: () => number
+  /** Those that differ from the gateway's own. */
+  readonly timeouts?: Partial<ListenerTimeouts>
   /** Where the gateway sends to, if not to the stand-in. */
   readonly serviceUrl?: string
+  /**
+   * Whether the credentials of the stand-in have been accepted before the test begins; else the first call of each asks first.
+   * @default true where callers bring them as Basic authentication, over plain HTTP
+   */
+  readonly proven?: boolean
 }
 
 /** Opens a house for one test; it closes by itself. */
@@ -53,11 +69,29 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     }),
   }
   const written: string[] = []
-  const log = createLog('info', { write: (line) => void written.push(line) })
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const lines = (): LogLine[] => written.map((line) => JSON.parse(line))
+  const readers = new Set<() => void>()
+  const log = createLog('info', {
+    write: (line) => {
+      written.push(line)
+      for (const reader of readers) reader()
+    },
+  })
+  const catalog = await catalogOf(config)
   const store = options.store ?? createMemoryStore(options.now && { now: options.now })
-  const parts = { catalog, store, log, adminPort: 0 }
+  const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
+  const parts = { catalog, store, log, adminPort: 0, timeouts }
   const gateway = await openGateway(config, parts)
+  const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
+  const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'
+  if (options.proven ?? (isPlain && options.serviceUrl === undefined)) {
+    const { credentials = { [CLIENT.id]: CLIENT.secret } } = options.sandbox ?? {}
+    for (const [id, secret] of Object.entries(credentials === 'any' ? {} : credentials)) {
+      await get(gateway, '/getShipment.php?ReferenceNumber=none', { authorization: basic(id, secret) })
+    }
+    sandbox.requests.length = 0
+    written.length = 0
+  }
   onTestFinished(async () => {
     await gateway.close()
     await Promise.all([store.close(), sandbox.close()])
@@ -69,8 +103,28 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     sandbox,
     store,
     config,
-    lines: () => written.map((line) => JSON.parse(line)),
+    lines,
+    logged: (message) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const found = lines().find(({ msg }) => message.test(String(msg)))
+          if (found === undefined) return
+          readers.delete(look)
+          resolve(found)
+        }
+        readers.add(look)
+        look()
+      }),
   }
+}
+
+let ownCatalog: Promise<Catalog> | undefined
+
+/** Returns the catalog of a configuration. The gateway's own is compiled once, because it never changes. */
+function catalogOf({ MAPPINGS_DIR: folder, LOOKUPS_FILE: lookups }: Config): Promise<Catalog> {
+  if (folder !== undefined || lookups !== undefined) return loadMappings(folder, lookups)
+  ownCatalog ??= loadMappings()
+  return ownCatalog
 }
 
 /** `Authorization` for an id and a secret. */

@@ -64,7 +64,7 @@ test('installed elsewhere, it checks its configuration', async () => {
     cwd: project,
     env: env({ V2_BASE_URL: 'http://127.0.0.1:1' }),
   })
-  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is good: \d+ actions/) })
+  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is valid: \d+ actions/) })
   const bad = await run('npx', ['transload', 'check'], { cwd: project, env: env({ V2_BASE_URL: '' }) })
   expect(bad).toMatchObject({ code: 78, err: expect.stringContaining('V2_BASE_URL is required') })
 })
@@ -98,7 +98,7 @@ test('installed elsewhere, it serves with a store on disk, and stops when told',
   }
 })
 
-test('installed elsewhere, it shows itself, and leaves nothing behind at Ctrl-C', async () => {
+test('installed elsewhere, the demo runs, and leaves nothing behind at Ctrl-C', async () => {
   const places = env({ TMPDIR: project, PORT: '0' })
   const before = readdirSync(project)
   const demo = start(transload, ['demo'], { cwd: project, env: places })
@@ -109,7 +109,7 @@ test('installed elsewhere, it shows itself, and leaves nothing behind at Ctrl-C'
   expect(readdirSync(project)).toEqual(before)
 })
 
-test('an older Node, pretended or found on this machine, is told in one line what is needed', async () => {
+test('an older Node, simulated or found on this machine, ends with one line that says what is needed', async () => {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })`
   const runtimes = [
     {
@@ -130,21 +130,24 @@ test('an older Node, pretended or found on this machine, is told in one line wha
   }
 })
 
-test('the lock file is whole for every platform and names no place to download from', () => {
-  interface Locked {
-    readonly version?: string
-    readonly resolved?: string
-    readonly integrity?: string
-    readonly optionalDependencies?: Readonly<Record<string, string>>
-  }
-  const { packages }: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
-    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
-  )
-  const { '': _root, ...locked } = packages
-  const entries = Object.entries(locked)
-  expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
-  expect(entries.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'))).toEqual([])
-  // npm refuses to install from a lock file that knows a package and not its variant for another machine.
-  const wanted = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies))
-  expect(wanted.filter((name) => !locked[`node_modules/${name}`])).toEqual([])
-})
+test.each(['package-lock.json', 'bench/package-lock.json'])(
+  '%s is whole for every platform and names no place to download from',
+  (lockFile) => {
+    interface Locked {
+      readonly version?: string
+      readonly resolved?: string
+      readonly integrity?: string
+      readonly optionalDependencies?: Readonly<Record<string, string>>
+    }
+    const { packages }: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
+      readFileSync(join(ROOT, lockFile), 'utf8'),
+    )
+    const { '': _root, ...locked } = packages
+    const entries = Object.entries(locked)
+    expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
+    expect(entries.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'))).toEqual([])
+    // npm refuses to install from a lock file that knows a package and not its variant for another machine.
+    const wanted = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies))
+    expect(wanted.filter((name) => !locked[`node_modules/${name}`])).toEqual([])
+  },
+)

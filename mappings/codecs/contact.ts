@@ -4,10 +4,10 @@ import { readPhone, remarkOnPhone } from './phone.ts'
 
 const SEPARATOR = '~'
 
-/** Fewer digits in the first part are a name, such as a company called by a number. */
+/** A first part with fewer digits is a name: some companies are called by a number. */
 const SHORTEST_PHONE_DIGITS = 7
 
-/** The person behind a version-1 contact. A type and not an interface, so that it is a record of parts as well. */
+/** The parts of a version-1 contact. A type, not an interface: only a type is a record of parts, too. */
 export type ContactParts = {
   readonly contact_name?: string | undefined
   readonly contact_phone?: string | undefined
@@ -18,13 +18,13 @@ const looksLikeEmail = (part: string): boolean => /^[^\s@]+@[^\s@]+$/.test(part)
 
 const countDigits = (part: string): number => part.replace(/\D+/g, '').length
 
-/** Of what is no e-mail address. */
+/** Tells whether most of a part, which is not an e-mail address, is digits. */
 const looksLikePhone = (part: string): boolean => {
   const digits = countDigits(part)
   return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length
 }
 
-/** The text of each role, before any conversion, and the parts that have none. */
+/** The text of each role before any conversion, and the parts without a role. */
 interface Roles {
   name: string | undefined
   phone: string | undefined
@@ -56,7 +56,7 @@ export const contactParts = codec<ContactParts>(
   z.object({ contact_name: string, contact_phone: string, contact_email: string }),
   {
     name: 'contactParts',
-    summary: 'Parts joined by ~: first the name, then whichever looks like a phone number and an e-mail address.',
+    summary: 'Parts joined by ~: the name first, then the parts that look like a phone number and an e-mail address.',
     decode: (text) => {
       const { name, phone, email } = readParts(text)
       const digits = phone === undefined ? '' : readPhone(phone).digits

@@ -4,15 +4,15 @@ import { type Scalar, scalar } from './text.ts'
 /** Digits of a US number without its country code. */
 const US_DIGITS = 10
 
-/** Digits of the shortest number that an extension can follow: one without its area code. */
+/** Digits of the shortest number that an extension can follow: a number without its area code. */
 const SHORTEST_DIGITS = 7
 
-/** `x123`, `ext. 5`, `#12`, `;ext=9`; no two neighbouring parts match the same blank, so it runs in linear time. */
+/** `x123`, `ext. 5`, `#12`, `;ext=9`; no two neighboring parts match the same blank: it runs in linear time. */
 const EXTENSION = /(?:(?<![a-z])(?:extension|extn|ext|x)[\s.:=]*(?:#\s*)?|#\s*)(\d+)/i
 
 const digitsOf = (text: string): string => text.replace(/\D+/g, '')
 
-/** A phone number's digits, and the extension that followed them. */
+/** The digits of a phone number, and its extension. */
 export interface Phone {
   readonly digits: string
   readonly extension?: string
@@ -21,11 +21,11 @@ export interface Phone {
 const withoutCountryCode = (text: string): string => {
   const digits = digitsOf(text)
   const national = /^\+\s*1/.test(text) ? digits.slice(1) : digits
-  // Some systems put +1 before a number that had its 1 already.
+  // Some systems put +1 before a number that already has its 1.
   return national.length === US_DIGITS + 1 && national.startsWith('1') ? national.slice(1) : national
 }
 
-/** Reads a phone number out of free text; `digits` is empty where there is none. */
+/** Reads a phone number from free text; `digits` is empty if there is none. */
 export function readPhone(text: string): Phone {
   const match = EXTENSION.exec(text)
   const extension = match?.[1]
@@ -36,7 +36,7 @@ export function readPhone(text: string): Phone {
   return { digits: withoutCountryCode(text) }
 }
 
-/** What reading this phone number loses, or finds odd. */
+/** Returns what is lost or odd about a phone number. */
 export function remarkOnPhone(text: string): Remark | undefined {
   const { digits, extension } = readPhone(text)
   if (digits === '' || (digits.length === US_DIGITS && extension === undefined)) return undefined
@@ -46,11 +46,13 @@ export function remarkOnPhone(text: string): Remark | undefined {
   }
 }
 
-/** A phone number as its digits alone. */
+/** A phone number as digits. */
 export const phone = codec<Scalar>(scalar, {
   name: 'phone',
-  summary: 'A phone number as digits: the 1 of the United States is dropped, an extension is lost.',
-  decode: (text, fail) => readPhone(text).digits || fail('must hold a phone number'),
+  summary:
+    'A phone number as digits: the 1 of the United States is dropped, an extension is lost. Text without digits counts as absent.',
+  // Forms send TBD or N/A for a number that nobody knows.
+  decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: String,
   remark: remarkOnPhone,
 })

@@ -2,10 +2,10 @@ import { codec } from '../../src/mapping/codec.ts'
 import { knownStates, stateCodes } from '../us-states.ts'
 import { type Scalar, scalar } from './text.ts'
 
-/** The code that is written or spelled out here, or nothing. */
+/** Returns the code of a code or a name; undefined if it is neither. */
 function readState(text: string): string | undefined {
   const letters = text.replace(/[\s.,]+/g, '')
-  // Upper case makes two letters of some foreign ones, so the alphabet is checked before.
+  // Checked first: upper case turns some foreign letters into two.
   if (!/^[a-z]+$/i.test(letters)) return undefined
   const upper = letters.toUpperCase()
   return upper.length === 2 ? upper : stateCodes.get(upper)

@@ -1,6 +1,6 @@
 const COMMA = ', '
 
-/** The lines of an address as one, after commas; blank lines leave nothing behind. */
+/** Joins the lines of an address with commas; blank lines are left out. */
 export function joinStreet(lines: readonly string[]): string {
   return lines
     .map((line) => line.trim())
@@ -8,7 +8,7 @@ export function joinStreet(lines: readonly string[]): string {
     .join(COMMA)
 }
 
-/** One line of an address as two, cut at the first comma; the second is empty where there is none. */
+/** Splits a line of an address at its first comma; the second part is empty if there is none. */
 export function splitStreet(text: string): [string, string] {
   const comma = text.indexOf(',')
   return comma < 0 ? [text.trim(), ''] : [text.slice(0, comma).trim(), text.slice(comma + 1).trim()]

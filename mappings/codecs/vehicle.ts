@@ -4,13 +4,13 @@ import { type Scalar, scalar } from './text.ts'
 /** The year of the first car. */
 const FIRST_YEAR = 1886
 
-/** Next year's models are sold this year, and one year more is left for early orders. */
+/** Next year's models are sold this year; one more year is for early orders. */
 const YEARS_AHEAD = 2
 
-/** Four digits; a spreadsheet may have added `.0`. */
+/** Four digits; a spreadsheet may add `.0`. */
 const YEAR = /^(\d{4})(?:\.0+)?$/
 
-/** Seventeen capitals and digits without I, O and Q, which read like digits. */
+/** Seventeen capitals and digits, without I, O and Q, which look like digits. */
 const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
 
 const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
@@ -34,10 +34,11 @@ export const year = codec<Scalar>(scalar, {
 /** A vehicle identification number; the check digit is not enforced. */
 export const vin = codec<Scalar>(scalar, {
   name: 'vin',
-  summary: 'A VIN in upper case without blanks; one that is not 17 characters of the VIN alphabet is passed on.',
+  summary:
+    'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same.',
   decode: withoutBlanks,
   encode: String,
-  // Vehicles from before 1981 have other numbers, so this is no problem.
+  // No problem: vehicles from before 1981 have other numbers.
   remark: (text) =>
     VIN.test(withoutBlanks(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' },
 })

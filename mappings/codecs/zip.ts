@@ -3,7 +3,7 @@ import { codec, type Remark } from '../../src/mapping/codec.ts'
 
 const ZIP_DIGITS = 5
 
-/** Five digits and perhaps four more; word processors turn the dash between them into a longer one. */
+/** Five digits and perhaps four more; word processors lengthen the dash between them. */
 const ZIP = /^(\d{5})(?:(?:\s*[-–—]\s*|\s*)(\d{4}))?$/
 const ZIP_WITH_SPREAD_DASH = /^(\d{5})\s*-\s*(\d{4})$/
 const WITHOUT_LEADING_ZEROS = /^\d{3,4}$/
@@ -15,17 +15,17 @@ const remarkOnZeros = (text: string): Remark | undefined =>
 
 const padded = (value: number | string): string => String(value).padStart(ZIP_DIGITS, '0')
 
-/** Puts back the zeros of `2134`; the service may also send text such as `75201-1234`, which is left alone. */
+/** Puts back the zeros of `2134`. Other text that the service may send, such as `75201-1234`, stays as it is. */
 const zipText = (value: number | string): string => (/^\d{1,4}$/.test(String(value)) ? padded(value) : String(value))
 
-/** A US ZIP between text and an integer, which cannot hold the extension of a ZIP+4. */
+/** A US ZIP: an integer in version 2, which cannot hold the extension of a ZIP+4. */
 export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'zipcode',
   summary: 'A US ZIP: an integer in version 2, five digits in version 1; the extension of a ZIP+4 is lost.',
   decode: (text, fail) => {
     const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : ZIP.exec(text)?.[1]
     const zip = Number(digits ?? 0)
-    // 00000 is what forms send for an unknown ZIP, and no place has it.
+    // Forms send 00000 for an unknown ZIP; no place has it.
     return zip > 0 ? zip : fail('must be a US ZIP code such as 75201 or 75201-1234')
   },
   encode: zipText,
@@ -35,7 +35,7 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
   },
 })
 
-/** A postal code of any country as text; only a US ZIP is tidied. */
+/** A postal code of any country as text; only a US ZIP is normalized. */
 export const quoteZip = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'quoteZip',
   summary: 'A postal code, passed on as it is; a US ZIP of three or four digits gets its leading zeros back.',

@@ -80,8 +80,8 @@ function collect(incoming: IncomingMessage, limitBytes: number): Promise<Buffer>
 const ZLIB_METHOD_DEFLATE = 8
 const ZLIB_CHECK_DIVISOR = 31
 
-/** RFC 1950, 2.2: the method in the low four bits, and both bytes together a multiple of 31. */
-function hasZlibHeader(bytes: Buffer): boolean {
+/** Tells whether bytes begin as RFC 1950, 2.2, says: the method in the low four bits, both bytes a multiple of 31. */
+export function hasZlibHeader(bytes: Buffer): boolean {
   const [method = 0, flags = 0] = bytes
   return (method & 0x0f) === ZLIB_METHOD_DEFLATE && (method * 256 + flags) % ZLIB_CHECK_DIVISOR === 0
 }

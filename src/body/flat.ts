@@ -1,13 +1,13 @@
-import { GatewayError } from '../errors.ts'
-import { type Entry, type FieldValue, NOT_FLAT } from '../mapping/fields.ts'
+import { gatewayError } from '../errors.ts'
+import { type Entry, type FieldValue, IS_FILE, NOT_FLAT } from '../mapping/fields.ts'
 
-export { type Entry, type FieldValue, NOT_FLAT }
+export { type Entry, type FieldValue, IS_FILE, NOT_FLAT }
 
-/** A body as its sender wrote it, field by field. */
+/** The fields of a body as they were sent. */
 export interface FlatBody {
   readonly entries: readonly Entry[]
   readonly format: 'json' | 'form'
-  /** The whole body, decoded, without byte order mark and surrounding blanks. */
+  /** The whole decoded body, without byte order mark and surrounding blanks. */
   readonly text: string
 }
 
@@ -17,12 +17,12 @@ export const MAX_FIELDS = 200
 /** Appends a field, up to the most that a body may have. */
 export function addField(fields: Entry[], name: string, value: FieldValue): void {
   if (fields.length === MAX_FIELDS) {
-    throw new GatewayError('too-many-fields', `More than ${MAX_FIELDS} fields were sent. Leave out unused ones.`)
+    throw gatewayError('too-many-fields', { fields: MAX_FIELDS })
   }
   fields.push([name.trim(), value])
 }
 
-/** Blanks around a value are nothing, and a value of nothing but blanks was left out. */
+/** Trims a value; a blank one counts as absent. */
 export function flatValue(text: string): string | null {
   return text.trim() || null
 }

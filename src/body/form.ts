@@ -1,19 +1,19 @@
 import { addField, type Entry, flatValue } from './flat.ts'
 import type { Decode } from './text.ts'
 
-// The first name has to look like one, or every text with a `=` somewhere would be a form: XML, a stack trace.
+// The first name must look like a name: otherwise XML, or any text with a `=`, would be a form.
 const FIRST_PAIR = /^[\s&]*[\w.\-*~%+[\]]+=/
 
-/** Whether a text reads as `name=value` pairs, as far as its first pair can tell. */
+/** Tells whether a text begins with a `name=value` pair. */
 export function looksLikeForm(text: string): boolean {
   return FIRST_PAIR.test(text)
 }
 
 /**
- * The fields of `name=value` pairs joined by `&`.
+ * Reads the fields of `name=value` pairs joined by `&`.
  *
- * `bytes` stands for bytes, one character each, because escapes are bytes too: what `%E9` means is known only once
- * all bytes of its value are together, and may differ from the value beside it.
+ * `bytes` holds one byte in each character. Escapes are bytes, too: the encoding of `%E9` is known only when all bytes of
+ * its value are together, and may differ from that of another value.
  */
 export function readFormFields(bytes: string, decode: Decode): Entry[] {
   const fields: Entry[] = []
@@ -36,7 +36,7 @@ const PERCENT = 0x25
 const PLUS = 0x2b
 const BLANK = 0x20
 
-// By hand, since `decodeURIComponent` takes UTF-8 only, and throws at a `%zz`, which here stays what it is.
+// Not `decodeURIComponent`: it accepts UTF-8 only, and throws at `%zz`, which stays as it is here.
 function unescapedBytes(part: string): Buffer {
   const bytes = Buffer.allocUnsafe(part.length)
   let length = 0

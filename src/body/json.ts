@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import { forEachMember, JsonError, parseJson, scalarText } from '../text/json.ts'
 import { addField, type Entry, type FieldValue, flatValue, NOT_FLAT } from './flat.ts'
 
@@ -29,8 +29,5 @@ export function readJsonValue(text: string): unknown {
 }
 
 function notJson({ message }: JsonError): GatewayError {
-  return new GatewayError(
-    'body-unreadable',
-    `The body is not JSON: ${message}. Send a JSON object or name=value pairs.`,
-  )
+  return gatewayError('body-unreadable/json', { fault: message })
 }

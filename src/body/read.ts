@@ -1,43 +1,34 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { FlatBody } from './flat.ts'
 import { looksLikeForm, readFormFields } from './form.ts'
 import { readJsonFields } from './json.ts'
+import { boundaryOf, readMultipartFields } from './multipart.ts'
 import { decodeUnlabelled, openText } from './text.ts'
 
-export { type Entry, type FieldValue, type FlatBody, NOT_FLAT } from './flat.ts'
+export { type Entry, type FieldValue, type FlatBody, IS_FILE, NOT_FLAT } from './flat.ts'
 
-/** The flat fields of a legacy body; the body decides what it is, not its label. */
+/** Reads the fields of a legacy body; the body decides its format, not its `Content-Type`. */
 export function readBody(body: Buffer, contentType: string | undefined): FlatBody {
   const { bytes, decode } = openText(body, contentType)
   const text = decode(bytes).trim()
-  if (text === '') throw unreadable('The body is empty. Send a JSON object or name=value pairs.')
+  if (text === '') throw gatewayError('body-unreadable/empty', {})
   if (text.startsWith('{')) return { entries: readJsonFields(text), format: 'json', text }
+  const boundary = boundaryOf(text, contentType)
+  if (boundary !== undefined) {
+    return { entries: readMultipartFields(bytes.toString('latin1'), boundary, decode), format: 'form', text }
+  }
   if (looksLikeForm(text)) {
     return { entries: readFormFields(bytes.toString('latin1'), decode), format: 'form', text }
   }
-  if (isMultipart(text, contentType)) {
-    throw unreadable('The body is multipart, which is not read here. Send a JSON object or name=value pairs.')
-  }
-  throw unreadable('The body is neither a JSON object nor name=value pairs. Send one of these.')
+  throw gatewayError('body-unreadable/form', {})
 }
 
 const WIDE_CHARACTER = /[\u0100-\uffff]/
 
-/** The flat fields of a query, with or without its `?`; none is fine. */
+/** Reads the fields of a query, with or without its `?`. */
 export function readQuery(rawQuery: string): FlatBody {
   const text = rawQuery.startsWith('?') ? rawQuery.slice(1) : rawQuery
-  // Node hands over raw bytes of a request line one character each, as the form reader wants them.
+  // Node returns each raw byte of a request line as one character, as the form reader expects.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabelled), format: 'form', text }
-}
-
-// RFC 2046, 5.1.1: a boundary has up to 70 characters.
-const FIRST_PART = /^--.{1,70}\r?\nContent-/i
-
-function isMultipart(text: string, contentType = ''): boolean {
-  return FIRST_PART.test(text) || /^\s*multipart\//i.test(contentType)
-}
-
-function unreadable(message: string): GatewayError {
-  return new GatewayError('body-unreadable', message)
 }

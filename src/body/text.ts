@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 
-/** KeyedMutex the bytes of a body, or of one value of it, into text; it never throws. */
+/** Decodes the bytes of a body, or of one of its values; never throws. */
 export type Decode = (bytes: Buffer) => string
 
-/** A body without byte order mark, in an encoding that leaves ASCII bytes alone, and the way to read it. */
+/** A body without byte order mark, in an encoding that contains ASCII, with its decoder. */
 export interface BodyText {
   readonly bytes: Buffer
   readonly decode: Decode
@@ -12,17 +12,17 @@ export interface BodyText {
 const FIRST_HIGH_BYTE = 0x80
 const WINDOWS_1252_80_TO_9F = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
 
-// Not TextDecoder: several releases of Node 24 read these 32 bytes as ISO-8859-1.
+// Not TextDecoder: several releases of Node 24 decode these 32 bytes as ISO-8859-1.
 function fromWindows1252(bytes: Buffer): string {
   return bytes
     .toString('latin1')
     .replace(/[\u0080-\u009f]/g, (char) => WINDOWS_1252_80_TO_9F.charAt(char.charCodeAt(0) - FIRST_HIGH_BYTE))
 }
 
-/** UTF-8, or Windows-1252 where the bytes are not UTF-8. */
+/** Decodes UTF-8, or Windows-1252 if the bytes are not UTF-8. */
 export const decodeUnlabelled: Decode = (bytes) => (isUtf8(bytes) ? bytes.toString('utf8') : fromWindows1252(bytes))
 
-/** Finds the encoding of a body: by its byte order mark, by its zero bytes, by its `charset`, else by trying. */
+/** Finds the encoding of a body: by its byte order mark, its zero bytes, its `charset`, else by trying. */
 export function openText(bytes: Buffer, contentType: string | undefined): BodyText {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return { bytes: bytes.subarray(3), decode: decodeUnlabelled }
@@ -34,7 +34,7 @@ export function openText(bytes: Buffer, contentType: string | undefined): BodyTe
   return decode === decodeIso2022Jp ? transcoded(bytes, decode) : { bytes, decode }
 }
 
-/** Every readable body begins with an ASCII character, so in UTF-16 one of its first two bytes is zero. */
+/** Every readable body begins with an ASCII character: in UTF-16, one of its first two bytes is zero. */
 function utf16Of([first, second]: Buffer): string | undefined {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
@@ -46,18 +46,19 @@ function transcoded(bytes: Buffer, decode: Decode): BodyText {
   return { bytes: Buffer.from(decode(bytes), 'utf8'), decode: decodeUnlabelled }
 }
 
-// Its characters are made of ASCII bytes, `&` and `=` among them: a form can only be split once it is text.
+// Its characters consist of ASCII bytes, `&` and `=` among them: a form must be text before it is split.
 const decodeIso2022Jp = strict('iso-2022-jp')
 
-// The bytes themselves say whether they are one of these; "ASCII" with high bytes is a label that is wrong.
+// The bytes themselves tell these encodings apart; "ASCII" with high bytes is a wrong label.
 const IGNORED = /^(?:utf-?8|utf-?16(?:le|be)?|(?:us-)?ascii)$/
 
 const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i
 
-// Holds known labels only, and there are some 200 of those: a caller cannot make it grow.
+// Only known labels are stored, of which there are some 200: a caller cannot make it grow.
 const decoders = new Map<string, Decode>([['iso-2022-jp', decodeIso2022Jp]])
 
-function decoderFor(contentType: string | undefined): Decode {
+/** Returns the decoder of a `Content-Type`'s `charset`. */
+export function decoderFor(contentType: string | undefined): Decode {
   const label = contentType?.match(CHARSET)?.[1]?.toLowerCase()
   if (label === undefined || IGNORED.test(label)) return decodeUnlabelled
   const known = decoders.get(label)
@@ -71,7 +72,7 @@ function decoderFor(contentType: string | undefined): Decode {
   }
 }
 
-/** Bytes that the named encoding cannot have produced are read as if it had not been named. */
+/** Decodes strictly; bytes that are wrong in this encoding are decoded as if it had not been named. */
 function strict(label: string): Decode {
   const decoder = new TextDecoder(label, { fatal: true })
   if (decoder.encoding === 'windows-1252') return fromWindows1252

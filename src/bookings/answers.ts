@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.ts'
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
 import type { Claim } from '../store/store.ts'
 
 const RETRY_AFTER_SECONDS = 5
@@ -34,6 +34,5 @@ export function shuttingDown(): GatewayError {
 
 /** The error of a booking that may or may not have been made. */
 export function outcomeUnknown(handle: string, cause?: unknown): GatewayError {
-  const message = `The outcome of this booking is not known, and it is not sent again. Give ${handle} to the operator of the gateway, who can settle it.`
-  return new GatewayError('outcome-unknown', message, { cause })
+  return gatewayError('outcome-unknown', { key: handle }, { cause })
 }

@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
 import type { Claim, Claims, NewClaim } from '../store/store.ts'
 import type { XrefRecord } from '../xref/xref.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
-import { createCredentialHash } from './credential-hash.ts'
 import type { IsHeld } from './leases.ts'
+import { createMakers } from './makers.ts'
 import type { BookingRecord } from './record.ts'
 
 /** A booking to be sent, with the values that identify it. */
 export interface Booking {
   readonly tenant: string
-  /** Distinguishes the credentials of a tenant. The store gets only a slow hash of it. */
-  readonly credential: string
+  /** The credential that books, where only the service can verify it; it is not stored. */
+  readonly credential: string | undefined
   readonly reference: string
   readonly vin: string
   /** The caller's `Idempotency-Key`, used instead of the reference. */
@@ -73,20 +73,21 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
   const senders = new Map<string, Promise<void>>()
-  const hashCredential = createCredentialHash()
+  const makers = createMakers()
   let draining = false
 
   const once: Bookings['once'] = async (booking, send) => {
-    const wanted = await newClaim(booking)
+    const { credential } = booking
+    const wanted = newClaim(booking)
     for (;;) {
       const isHeld = await holdLease()
       if (draining) throw shuttingDown()
       const { won, claim } = await take(wanted)
-      if (won)
-        return await announced(
-          claim,
-          sendClaimed(claim, () => send(isHeld)),
-        )
+      if (won) {
+        if (credential !== undefined) makers.note(claim.handle, credential)
+        const sent = sendClaimed(claim, () => send(isHeld))
+        return await announced(claim, sent)
+      }
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
         case 'sending':
@@ -97,7 +98,8 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
         case 'booked':
           return {
             answer: replay(claim),
-            ...(claim.credential !== wanted.credential && { requiresReadOf: claim.shipment }),
+            ...(credential !== undefined &&
+              !makers.isMaker(claim.handle, credential) && { requiresReadOf: claim.shipment }),
           }
         case 'unknown':
           throw outcomeUnknown(claim.handle)
@@ -111,8 +113,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     }
   }
 
-  async function newClaim(booking: Booking): Promise<NewClaim> {
-    const { tenant, reference, vin, idempotencyKey, fields } = booking
+  function newClaim({ tenant, reference, vin, idempotencyKey, fields }: Booking): NewClaim {
     const body = digest(fields)
     const byBody = reference === '' && idempotencyKey === undefined
     const key =
@@ -123,7 +124,8 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       handle: `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`,
       body,
       instance,
-      credential: await hashCredential(booking),
+      // Nothing of a credential is stored (docs/decisions/0016).
+      credential: '',
       reference,
       vin,
       expiresInMs: byBody ? dedupeWindowMs : undefined,

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
 import type { XrefRecord } from '../xref/xref.ts'
 
 /** A booking that the service made and the store could not record. */

@@ -1,6 +1,6 @@
 import type { StatusSet } from '../config/values.ts'
 import type { ErrorCode } from '../errors.ts'
-import { asGatewayError } from '../http/answers.ts'
+import { toGatewayError } from '../http/gateway-error.ts'
 import type { Logger } from '../observe/log.ts'
 import { NoReply, type Silence } from '../service/exchange.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
@@ -109,7 +109,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         ? { state: 'freed', why: 'never sent' }
         : { state: 'unknown', why: error.silence }
     }
-    const { serviceStatus, code } = asGatewayError(error)
+    const { serviceStatus, code } = toGatewayError(error)
     if (NOTHING_DONE.has(code)) return { state: 'freed', why: code }
     if (serviceStatus === undefined) return { state: 'unknown', why: code }
     return { state: deps.refusedStatuses(serviceStatus) ? 'refused' : 'unknown', why: `answered ${serviceStatus}` }

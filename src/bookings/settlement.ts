@@ -1,7 +1,8 @@
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Claim, ClaimState, Store } from '../store/store.ts'
+import { headerText } from '../text/service-text.ts'
 import { createXref } from '../xref/xref.ts'
 
 /** The shipment that a booking made. */
@@ -98,7 +99,10 @@ function answerOf({ shipment, number }: BookedShipment, { catalog, settings }: S
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
   return {
     status: 200,
-    headers: { 'Transload-Shipment-Id': shipment, ...(number && { 'Transload-Shipment-Number': number }) },
+    headers: {
+      'Transload-Shipment-Id': headerText(shipment),
+      ...(number && { 'Transload-Shipment-Number': headerText(number) }),
+    },
     body: JSON.stringify(reply),
   }
 }

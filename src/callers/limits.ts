@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 
 /** How much one tenant may ask for. */
 export interface Limits {
@@ -44,7 +44,5 @@ export function createLimits({ perSecond, concurrent = Number.POSITIVE_INFINITY 
 }
 
 function tooMany(seconds: number): GatewayError {
-  const wait = seconds === 1 ? 'a second' : `${seconds} seconds`
-  const message = `Too many calls at once for this account. Send fewer, or try again in ${wait}.`
-  return new GatewayError('too-many-calls', message, { headers: { 'Retry-After': String(seconds) } })
+  return gatewayError('too-many-calls', { seconds }, { headers: { 'Retry-After': String(seconds) } })
 }

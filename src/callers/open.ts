@@ -2,7 +2,9 @@ import { unwatchFile, watchFile } from 'node:fs'
 import { ConfigErrors } from '../config/errors.ts'
 import { readTenants } from '../config/tenants-file.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Credentials, type CredentialsDeps, clientCredentials, fixedCredentials } from './credentials.ts'
+import type { Credentials, CredentialsDeps } from './caller.ts'
+import { clientCredentials } from './client.ts'
+import { fixedCredentials } from './fixed.ts'
 import { tenantCredentials } from './tenants.ts'
 
 export interface OpenCredentialsDeps extends CredentialsDeps {

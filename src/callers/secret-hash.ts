@@ -13,29 +13,10 @@ const MEMORY_BYTES = 256 * 1024 * 1024
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
 
-/** Hashes at once: of the four threads that make them, some have to be left for files and names. */
-const AT_ONCE = 2
-let underWay = 0
-const waiting: (() => void)[] = []
-
-/** A slow hash, in its turn. */
-async function slowHash(...words: Parameters<typeof derive>): Promise<Buffer> {
-  if (underWay >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
-  else underWay += 1
-  try {
-    return await derive(...words)
-  } finally {
-    const next = waiting.shift()
-    // The next one takes the place over.
-    if (next) next()
-    else underWay -= 1
-  }
-}
-
 /** A salted, slow hash of a secret in the PHC string format: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
-  const hash = await slowHash(secret, salt, HASH_BYTES, {
+  const hash = await derive(secret, salt, HASH_BYTES, {
     N: 2 ** COST_LOG2,
     r: BLOCK,
     p: PARALLEL,
@@ -50,7 +31,7 @@ export async function matchesHash(secret: string, text: string): Promise<boolean
   if (!parsed) return false
   const { costLog2, block, parallel, salt, hash } = parsed
   const options = { N: 2 ** costLog2, r: block, p: parallel, maxmem: MEMORY_BYTES }
-  return timingSafeEqual(await slowHash(secret, salt, hash.length, options), hash)
+  return timingSafeEqual(await derive(secret, salt, hash.length, options), hash)
 }
 
 /** PHC strings carry no padding. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Booking, Made } from '../bookings/bookings.ts'
-import type { Caller } from '../callers/credentials.ts'
-import { GatewayError } from '../errors.ts'
+import type { Caller } from '../callers/caller.ts'
+import { gatewayError } from '../errors.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { vinKey } from '../xref/xref.ts'
 import { answerOf } from './legacy-answer.ts'
@@ -36,6 +36,6 @@ export function madeOf(plan: Plan, reply: unknown): Made {
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
   // Without an id the booking cannot be found again, so its outcome is unknown.
-  if (!record) throw new GatewayError('service-unreadable', "The service's reply to the booking has no id.")
+  if (!record) throw gatewayError('service-unreadable/id', {})
   return { answer, record }
 }

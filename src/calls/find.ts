@@ -1,12 +1,12 @@
 import { GatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
-import { isSuccess, readJson, type Sending, type Service } from '../service/service.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type Found, foundId, lookUp, NOTHING_FOUND, type SeveralMatches } from './look-up.ts'
 import { namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
-import { type Shipment, shipmentIn } from './shipment.ts'
+import { type Shipment, shipmentNamed } from './verify.ts'
 
 /** The dependencies of a search. */
 export interface FindDeps {
@@ -73,7 +73,7 @@ const NOT_FOUND = new Set([400, 404, 405, 410, 422])
 
 async function askFor(name: string, sending: Sending, service: Service): Promise<Shipment | undefined> {
   const reply = await service.send(shipmentRead(name), sending)
-  if (isSuccess(reply.status)) return shipmentIn(readJson(reply))
+  if (isSuccess(reply.status)) return shipmentNamed(reply, name)
   if (NOT_FOUND.has(reply.status)) return undefined
   throw refusal(reply)
 }

@@ -1,9 +1,11 @@
-import { GatewayError } from '../errors.ts'
-import type { Answer } from '../http/answers.ts'
+import type { Answer } from '../answer.ts'
+import { gatewayError } from '../errors.ts'
+import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
+import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** An answer whose body is text. */
 export interface TextAnswer extends Answer {
@@ -14,8 +16,7 @@ export interface TextAnswer extends Answer {
 export function answerOf({ request: { compiled }, settings, own }: Plan, body: unknown): TextAnswer {
   const { reply, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) {
-    const message = `The service's reply has no ${missing.join(' and no ')}. Try again later.`
-    throw new GatewayError('service-unreadable', message)
+    throw gatewayError('service-unreadable/places', { places: missing.join(' and no ') })
   }
   const headers =
     compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS
@@ -27,10 +28,11 @@ const NO_HEADERS = {}
 /** Returns the service's ids as headers, which version-1 parsers do not read. */
 function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const id = idAt(body, idKey)
-  const number = idAt(body, 'number')
+  // A number that is no usable name is shown all the same.
+  const number = headerText(scalarText(valueAt(body, ['number'])) ?? '')
   return {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
-    ...(number !== undefined && { 'Transload-Shipment-Number': headerText(number) }),
+    ...(number !== '' && { 'Transload-Shipment-Number': number }),
   }
 }
 

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/flat.ts'
 import type { Bookings } from '../bookings/bookings.ts'
-import type { Caller, Credentials } from '../callers/credentials.ts'
+import type { Caller, Credentials } from '../callers/caller.ts'
+import type { Prove } from '../callers/prove.ts'
 import { GatewayError, problemsInOneLine } from '../errors.ts'
-import type { Answer } from '../http/answers.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
 import { refusal } from '../service/failures.ts'
@@ -23,6 +24,7 @@ export interface LegacyCallDeps {
   readonly catalog: Catalog
   readonly bodyLimitBytes: number
   readonly credentials: Credentials
+  readonly prove: Prove
   readonly service: Service
   readonly send: SendPlan
   readonly xref: Xref
@@ -74,6 +76,8 @@ async function answerVersion1(
   deps: LegacyCallDeps,
 ): Promise<Answer> {
   const { tenant, profile } = caller
+  // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
+  if (looksUp(request)) await deps.prove(sending)
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
   if (plan.problems.length > 0) {
@@ -89,6 +93,11 @@ async function answerVersion1(
   if (record) await deps.xref.write(tenant, record)
   if (doneWhenStatus && found.id !== undefined) await deps.bookings.free(tenant, found.id)
   return answer
+}
+
+/** Returns true for a call that looks into the cross-reference or claims a booking. */
+function looksUp({ compiled: { action } }: Version1): boolean {
+  return Boolean(action.target ?? action.quoteNamedBy ?? action.service.notIdempotent)
 }
 
 /** Books once: claims the booking, sends it and records it, or answers as the call that did. */

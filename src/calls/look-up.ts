@@ -3,7 +3,7 @@ import type { Facts } from '../store/store.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
 import { type Name, type Naming, namesIn, namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
-import type { Shipment } from './shipment.ts'
+import type { Shipment } from './verify.ts'
 
 /** The quote or shipment that a call is about, as far as the gateway knows it. */
 export interface Found {

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
-import type { Credentials, Passage } from '../callers/credentials.ts'
+import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { REPLY_TIMEOUT_MS } from '../http/listener.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
@@ -30,6 +29,8 @@ export interface PassThroughDeps {
   readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
   readonly credentials: Credentials
   readonly upstream: Upstream
+  /** How long a caller may take to read what is ready for it, in milliseconds. */
+  readonly readerTimeoutMs: number
 }
 
 /** Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. */
@@ -37,14 +38,14 @@ export async function passThrough(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  { config, credentials, upstream }: PassThroughDeps,
+  { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
 ): Promise<void> {
   const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
-  const passage = await credentials.passage(incoming)
+  const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
+  const passage = await credentials.passage(incoming, body !== null && !Buffer.isBuffer(body))
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
   try {
-    const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
@@ -56,7 +57,7 @@ export async function passThrough(
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
-      const patience = { deadline, readerTimeoutMs: REPLY_TIMEOUT_MS }
+      const patience = { deadline, readerTimeoutMs }
       return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
     }
     const reply = await answerOf(passage, body, deadline, attempt)

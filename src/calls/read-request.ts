@@ -3,7 +3,7 @@ import { readBytes } from '../body/bytes.ts'
 import type { FlatBody } from '../body/flat.ts'
 import { readJsonValue } from '../body/json.ts'
 import { readBody, readQuery } from '../body/read.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
@@ -61,16 +61,17 @@ export function classify(
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
   if (!compiled) {
-    throw new GatewayError(
-      'action-unknown',
-      `${endpoint.path} does not know this ActionName. Send one of these: ${endpoint.accepted.join(', ')}.`,
-    )
+    const sent = PLAIN_NAME.test(actionName ?? '') ? ` ${actionName}` : ''
+    throw gatewayError('action-unknown', { path: endpoint.path, sent, names: endpoint.accepted.join(', ') })
   }
   const request = version1(compiled, body)
   call.action = compiled.action.name
   call.unknownFields = request.fields.unknown.length
   return request
 }
+
+/** An `ActionName` that can be repeated to its sender as it is. */
+const PLAIN_NAME = /^[\w -]{1,64}$/
 
 /** Returns what follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
 function queryOf(target: string): string {

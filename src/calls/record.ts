@@ -1,8 +1,9 @@
 import { valueAt } from '../mapping/paths.ts'
+import { serviceId } from '../text/service-text.ts'
 import { vinKey, type XrefRecord } from '../xref/xref.ts'
 import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './shipment.ts'
+import { idAt } from './verify.ts'
 
 /** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
@@ -33,5 +34,6 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
 function onlyVin(reply: unknown): string | undefined {
   const vehicles = valueAt(reply, ['vehicles'])
   const vin = Array.isArray(vehicles) && vehicles.length === 1 ? valueAt(vehicles, [0, 'vin']) : undefined
-  return typeof vin === 'string' ? vin : undefined
+  // A store cannot hold every string: a VIN must be as usable as an id.
+  return serviceId(vin)
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { ServiceRequest } from '../service/service.ts'
@@ -31,6 +31,6 @@ const PARAMETER = /\{\w+\}/
 
 /** Encodes an id as one segment of a path. Dots alone are refused, because `..` climbs even when encoded. */
 function pathSegment(id: string): string {
-  if (/^\.+$/.test(id)) throw new GatewayError('number-unknown', 'An id of dots alone is not valid. Check the number.')
+  if (/^\.+$/.test(id)) throw gatewayError('number-unknown/dots', {})
   return encodeURIComponent(id)
 }

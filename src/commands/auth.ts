@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import type { Account } from '../service/account.ts'
 import { NoReply } from '../service/exchange.ts'
 import { openUpstream } from '../service/open.ts'
+import { NO_SHIPMENT } from '../service/standing.ts'
 import type { Upstream } from '../service/upstream.ts'
 import { ownAccounts } from './accounts.ts'
 import { readArguments } from './arguments.ts'
@@ -11,8 +12,6 @@ import { print } from './output.ts'
 
 const SCHEMES = ['basic', 'oauth2'] as const
 const COLUMN_CHARACTERS = 20
-/** An id that no shipment has: reading it changes nothing and shows nothing. */
-const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'
 
 /** Tries both ways to authenticate at the service and prints a table. */
 export async function auth(args: readonly string[]): Promise<number> {
@@ -59,7 +58,7 @@ async function attempt(account: Account, upstream: Upstream, timeoutMs: number) 
         path: `${account.prefix}/v2/shipments/${NO_SHIPMENT}`,
         headers: { accept: 'application/json', 'accept-encoding': 'identity', authorization },
         body: undefined,
-        pool: account.pool,
+        pool: account.pool(),
         deadline,
       }),
     )

@@ -11,7 +11,7 @@ import { CommandFailed, UsageError } from './failures.ts'
 import { suggestion } from './nearest.ts'
 import { print, printError, printJson } from './output.ts'
 import { checkShipment } from './shipment-check.ts'
-import { NO_SERVICE, withExistingStore } from './store.ts'
+import { withExistingStore, withoutService } from './store.ts'
 
 const USAGE = [
   'Usage:',
@@ -115,7 +115,7 @@ async function show(store: Store, handle: string): Promise<number> {
 async function settleOne(store: Store, handle: string, settlement: Settlement, unchecked: boolean): Promise<number> {
   const claim = await claimOf(store, handle)
   const isChecked = settlement !== 'not-booked' && !unchecked && claim.state === 'unknown'
-  const config = readConfig(isChecked ? process.env : { ...NO_SERVICE, ...process.env })
+  const config = readConfig(isChecked ? process.env : withoutService())
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const settled = await settle(claim, isChecked ? await checkShipment(claim, settlement, config) : settlement, {
     store,

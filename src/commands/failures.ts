@@ -1,4 +1,4 @@
-import { debuglog } from 'node:util'
+import { debuglog, inspect } from 'node:util'
 import { configurationErrors } from '../config/errors.ts'
 import { EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE } from '../exit-codes.ts'
 import { StoreDown, StoreTooNew } from '../store/store.ts'
@@ -24,7 +24,7 @@ const debug = debuglog('transload')
 
 /** Tells an operator in plain lines why a command failed, never with a stack trace; returns the exit code. */
 export function reportFailure(error: unknown): number {
-  debug('%o', error)
+  if (debug.enabled) printError(...inspect(error).split('\n'))
   if (error instanceof UsageError) {
     const message = error.message === '' ? [] : [`transload: ${error.message}`]
     const gap = message.length > 0 && error.usage.length > 0 ? [''] : []

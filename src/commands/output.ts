@@ -25,9 +25,6 @@ export function prompt(question: string): void {
   if (process.stdin.isTTY) process.stderr.write(escapeControls(question))
 }
 
-/** Returns text for a stream or a file, which somebody may show in a terminal later; only its line ends are kept. */
-export const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
-
 const joined = (lines: readonly string[]): string => lines.map((line) => `${escapeControls(line)}\n`).join('')
 
 /** Ends the process quietly when the reader of standard output has seen enough, as in `transload xref export | head`. */

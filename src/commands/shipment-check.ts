@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { BookedShipment } from '../bookings/settlement.ts'
+import { idAt, isCanceled, shipmentWithId } from '../calls/verify.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { openUpstream } from '../service/open.ts'
-import { createService, isSuccess, readJson } from '../service/service.ts'
+import { createService, isSuccess } from '../service/service.ts'
 import type { Claim } from '../store/store.ts'
+import { scalarText } from '../text/json.ts'
+import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed } from './failures.ts'
 
@@ -18,20 +21,16 @@ export async function checkShipment(
   const reply = await read(claim.tenant, shipment, config)
   if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
   if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for shipment ${shipment}`)
-  const found = shipmentIn(reply)
-  if (found?.id.toLowerCase() !== shipment.toLowerCase()) {
-    throw unconfirmed(`the service answers something else than shipment ${shipment}`)
-  }
-  if (found.status === 'canceled') {
-    throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
-  }
+  const found = identityIn(reply, shipment)
+  if (!found) throw unconfirmed(`the service answers something else than shipment ${shipment}`)
+  if (found.isCanceled) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
   if (claim.reference !== '' && found.reference !== '' && found.reference !== claim.reference) {
     throw unconfirmed(`shipment ${shipment} has the reference ${found.reference}, and the booking ${claim.reference}`)
   }
-  if (number !== undefined && found.number !== '' && number !== found.number) {
+  if (number !== undefined && found.number !== undefined && number !== found.number) {
     throw unconfirmed(`shipment ${shipment} has the number ${found.number}, not ${number}`)
   }
-  return { shipment: found.id, number: number ?? (found.number || undefined) }
+  return { shipment: found.id, number: number ?? found.number }
 }
 
 function unconfirmed(reason: string): CommandFailed {
@@ -64,20 +63,12 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   }
 }
 
-/** Reads the facts that tell a shipment; undefined where the reply is not one. */
-function shipmentIn(reply: UpstreamReply) {
-  const body = jsonIn(reply)
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
-  const text = (name: string): string => {
-    const value: unknown = Reflect.get(body, name)
-    return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : ''
-  }
-  return { id: text('id'), number: text('number'), status: text('status'), reference: text('external_id') }
-}
-
-function jsonIn(reply: UpstreamReply): unknown {
+/** Returns what identifies the shipment of a reply; undefined if the reply is not the shipment with this id. */
+function identityIn(reply: UpstreamReply, wanted: string) {
   try {
-    return readJson(reply)
+    const { id, body } = shipmentWithId(reply, wanted)
+    const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
+    return { id, number: idAt(body, 'number'), isCanceled: isCanceled(body), reference }
   } catch (error) {
     if (error instanceof GatewayError) return undefined
     throw error

@@ -7,8 +7,13 @@ import type { StoreOptions } from '../store/state.ts'
 import { type Store, StoreDown } from '../store/store.ts'
 import { CommandFailed } from './failures.ts'
 
-/** Stands in for the required address of the service: a command that works on the store alone does not need it. */
-export const NO_SERVICE = { V2_BASE_URL: 'https://service.example.com' } as const
+/** Stands in for the address of the service, which a command that asks nothing of it does not need. */
+const NO_SERVICE = 'https://service.example.com'
+
+/** Returns the environment for a command that asks nothing of the service, whose address is otherwise required. */
+export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  return { ...env, V2_BASE_URL: env['V2_BASE_URL']?.trim() || NO_SERVICE }
+}
 
 /** The work of a command on the open store; it returns the exit code. */
 export type StoreWork = (store: Store, storeUrl: string) => Promise<number>
@@ -38,7 +43,7 @@ export async function withStore(work: StoreWork): Promise<number> {
   })
   try {
     if (!store.ready()) {
-      throw new CommandFailed(`the store does not answer; check STORE_URL and that the server runs: ${reason}`)
+      throw new CommandFailed(`the store does not answer; check STORE_URL: ${reason}`)
     }
     return await work(store, STORE_URL)
   } finally {
@@ -46,7 +51,7 @@ export async function withStore(work: StoreWork): Promise<number> {
   }
 }
 
-const storeConfig = () => readConfig({ ...NO_SERVICE, ...process.env }, { certificates: false })
+const storeConfig = () => readConfig(withoutService(), { certificates: false })
 
 /** Opens a store; one that can never be opened is a configuration error. */
 export async function openConfiguredStore(storeUrl: string, options: StoreOptions): Promise<Store> {

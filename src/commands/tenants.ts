@@ -7,7 +7,7 @@ import { readTenants, type Tenant } from '../config/tenants-file.ts'
 import { readArguments } from './arguments.ts'
 import { CommandFailed } from './failures.ts'
 import { print, prompt } from './output.ts'
-import { NO_SERVICE } from './store.ts'
+import { withoutService } from './store.ts'
 
 const USAGE = [
   'Usage:',
@@ -53,7 +53,9 @@ async function hash(): Promise<number> {
 }
 
 async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
-  const config = readConfig({ ...NO_SERVICE, ...process.env, ...(file !== undefined && { TENANTS_FILE: file }) })
+  // A tenants file can be prepared beside a gateway in fixed mode, which excludes one.
+  const fixed = { V2_CLIENT_ID: undefined, V2_CLIENT_SECRET: undefined }
+  const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   return readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))

@@ -14,7 +14,7 @@ import { readOperands } from './arguments.ts'
 import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
 import { suggestion } from './nearest.ts'
 import { print, printJson } from './output.ts'
-import { NO_SERVICE } from './store.ts'
+import { withoutService } from './store.ts'
 
 const USAGE = ['Usage: transload translate <action> [file] [--json]']
 const STANDARD_INPUT = 0
@@ -27,7 +27,7 @@ export async function translate(args: readonly string[]): Promise<number> {
     operands: ['an action', '[file]'],
   })
   const [name = '', file] = operands
-  const config = readConfig({ ...NO_SERVICE, ...process.env })
+  const config = readConfig(withoutService())
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const compiled = catalog.actions.get(name)
   if (!compiled) {

@@ -2,11 +2,12 @@ import { createReadStream, createWriteStream, existsSync, statSync } from 'node:
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Store } from '../store/store.ts'
+import { printableLines } from '../text/plain-text.ts'
 import { FileUnreadable, type Format, headerOf, lineOf, readRows } from '../xref/import-rows.ts'
 import { checkpointOf, importRows, isInStore, lastKey, noProgress } from '../xref/transfer.ts'
 import { readArguments } from './arguments.ts'
 import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
-import { print, printableLines, printError, printJson } from './output.ts'
+import { print, printError, printJson } from './output.ts'
 import { count, createProgress } from './progress.ts'
 import { withExistingStore, withStore } from './store.ts'
 

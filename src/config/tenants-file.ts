@@ -90,7 +90,7 @@ type Actions = Pick<ReadonlySet<string>, 'has'>
 /** Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. */
 export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessEnv = process.env): readonly Tenant[] {
   const file = readJsonFile(path)
-  if ('error' in file) throw new ConfigErrors([`${path} ${file.error}`])
+  if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
   const parsed = tenantsSchema.safeParse(file.content)
   const tenants = readableTenants.safeParse(file.content).data?.tenants ?? []
   const errors = [

@@ -2,33 +2,30 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Env, Unwelcome } from '../observe/call.ts'
 import type { Logger } from '../observe/log.ts'
-import { createUnorderedList, type UnorderedList } from '../unordered-list.ts'
+import { createUnorderedList } from '../unordered-list.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
-import { badRequest, notServed, parserRefusal, type Refusal, refusal, refuse, UNEXPECTED, written } from './refusals.ts'
+import type { Unavailable } from './env.ts'
+import { parserRefusal, type Refusal, refusal, refusalBytes, refuse, UNEXPECTED, unsupported } from './refusals.ts'
+import { destroyUnreadReplies } from './slow-readers.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
-/** An import would ask the module for all it has, and so load a `fetch` that nothing here uses: 20 ms of every start. */
+/** An import would load all that the module exports, with a `fetch` that nothing here uses: 20 ms of every start. */
 const { createServer } = process.getBuiltinModule('node:http')
 
-/** The part of an application that a listener needs. */
-export interface Application {
-  /**
-   * Takes a call that needs neither a `Request` nor a `Response`; false leaves it to the map.
-   * @default takes none
-   */
-  readonly shortcut?: (incoming: IncomingMessage, outgoing: ServerResponse, unwelcome: Unwelcome | undefined) => boolean
-  /** Loads what answers all other calls, when the first of them comes: until then it would only make the start longer. */
-  readonly loadMap: () => Promise<{
-    readonly fetch: (request: Request, bindings: Env['Bindings']) => Response | Promise<Response>
-  }>
-}
+/** Handles a request that the listener lets in. */
+export type RequestHandler = (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  /** Why the listener takes no more calls for now. */
+  unavailable: Unavailable | undefined,
+) => void
 
 /** A server that listens. */
 export interface Listener {
   readonly url: string
-  /** Stops taking calls, waits for those under way, at most so long, and closes. */
+  /** Takes no more calls, waits at most `graceMs` for those in flight, and closes. */
   readonly close: (graceMs: number) => Promise<void>
 }
 
@@ -39,159 +36,119 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly maxInFlight?: number
   /** @default plain HTTP */
   readonly tls?: TlsFiles | undefined
+  /** @default LISTENER_TIMEOUTS */
+  readonly timeouts?: ListenerTimeouts | undefined
   readonly log: Logger
 }
 
-/** A caller that sends its headers, or its whole request, slower than this is let go. */
-const HEADERS_TIMEOUT_MS = 5_000
-const REQUEST_TIMEOUT_MS = 15_000
-const CHECKING_INTERVAL_MS = 1_000
-/** And so is one that takes longer to read a reply that is ready. */
-export const REPLY_TIMEOUT_MS = 15_000
-
-/** How long a refused caller may take to read why, while what it still sends goes nowhere. */
-const LINGER_MS = 1_000
-/** How long a closing listener waits for a first request on connections that have just been made. */
-const LAST_WORDS_MS = 500
-
-const MANNERS = {
-  headersTimeout: HEADERS_TIMEOUT_MS,
-  requestTimeout: REQUEST_TIMEOUT_MS,
-  connectionsCheckingInterval: CHECKING_INTERVAL_MS,
-  // Refused below, with a body.
-  requireHostHeader: false,
-} as const
-
-/** Listens for an application; refuses what must not reach any route. */
-export async function listen(app: Application, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY } = options
-  const underWay = createUnorderedList<ServerResponse>()
-  /** The connections whose last reply is decided: whatever still comes over them is no request. */
-  const done = new WeakSet<Duplex>()
-  let closing = false
-  let emptied = () => {}
-  /** A reply that is only still to be read is no work, and must not keep others from theirs. */
+/** Opens a listener. It refuses requests that no route may see, and hands the others to the handler. */
+export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
+  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY, timeouts = LISTENER_TIMEOUTS } = options
+  const inFlight = createUnorderedList<ServerResponse>()
+  /** Connections whose last reply is decided: what still arrives over them is no request. */
+  const finished = new WeakSet<Duplex>()
+  let isClosing = false
+  let onEmpty = () => {}
+  /** Replies that callers have only still to read are no work, and leave room for other calls. */
   const isFull = () =>
-    underWay.size() > maxInFlight &&
-    underWay.items().filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
-  const unwelcome = () => (closing ? 'draining' : isFull() ? 'overloaded' : undefined)
-  const load = async () => {
-    const [{ getRequestListener }, map] = await Promise.all([import('@hono/node-server'), app.loadMap()])
-    return getRequestListener(
-      (request, bindings) => {
-        // What listens here speaks HTTP/1, so that its bindings are those of `node:http`.
-        const { incoming, outgoing } = bindings as Env['Bindings']
-        return map.fetch(request, { incoming, outgoing, unwelcome: unwelcome() })
-      },
-      // Without a hostname of its own, an HTTP/1.0 call that sends no Host would be refused.
-      { hostname: 'transload', errorHandler: () => badRequest() },
-    )
-  }
-  let serve: ReturnType<typeof load> | undefined
-  const handle = (incoming: IncomingMessage, outgoing: ServerResponse, refused = refusal(incoming)) => {
-    if (done.has(incoming.socket)) return
+    inFlight.size() > maxInFlight &&
+    inFlight.items().filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
+  const unavailable = () => (isClosing ? 'draining' : isFull() ? 'overloaded' : undefined)
+
+  const receive = (incoming: IncomingMessage, outgoing: ServerResponse, refused = refusal(incoming)) => {
+    if (finished.has(incoming.socket)) return
     if (refused) {
-      done.add(incoming.socket)
+      finished.add(incoming.socket)
       return refuse(outgoing, refused)
     }
-    const held = underWay.add(outgoing)
+    const held = inFlight.add(outgoing)
     outgoing.once('close', () => {
-      underWay.take(held)
-      if (underWay.size() === 0) emptied()
-      if (!incoming.readableEnded) drain(incoming)
+      inFlight.take(held)
+      if (inFlight.size() === 0) onEmpty()
+      if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
-    if (closing) outgoing.setHeader('Connection', 'close')
-    if (app.shortcut?.(incoming, outgoing, unwelcome())) return
-    serve ??= load()
-    void serve.then((answer) => answer(incoming, outgoing))
+    if (isClosing) outgoing.setHeader('Connection', 'close')
+    handler(incoming, outgoing, unavailable())
   }
-  /** Ends a connection that has no request to be answered, once those before have their answers. */
-  const part = (socket: Duplex, why: Refusal) => {
-    if (done.has(socket)) return
-    done.add(socket)
-    const pending = underWay.items().filter(({ req }) => req.socket === socket)
-    // A request that is not all there is the one that is refused; taking the reply for another's would be a lie.
-    const refused = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
+
+  /** Refuses what arrived on a connection instead of a request, after the replies to earlier requests. */
+  const refuseConnection = (socket: Duplex, reason: Refusal) => {
+    if (finished.has(socket)) return
+    finished.add(socket)
+    const pending = inFlight.items().filter(({ req }) => req.socket === socket)
+    // An incomplete request is the one to refuse. Without it, the caller would take the refusal for another's reply.
+    const incomplete = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
     const last = pending.at(-1)
     if (last) {
       if (!last.headersSent) last.setHeader('Connection', 'close')
       return void last.once('close', () => socket.destroy())
     }
-    if (refused?.headersSent) return void socket.destroy()
-    socket.end(written(why))
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    if (incomplete?.headersSent) return void socket.destroy()
+    socket.end(refusalBytes(reason))
+    setTimeout(() => socket.destroy(), timeouts.lingerMs).unref()
+  }
+
+  const settings = {
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkMs,
+    // `refusal` refuses such requests with a body.
+    requireHostHeader: false,
   }
   const server = tls
     ? createTlsServer(
-        { ...MANNERS, ...readTls(tls), handshakeTimeout: HEADERS_TIMEOUT_MS, allowHalfOpen: true },
-        (incoming, outgoing) => handle(incoming, outgoing),
+        { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
+        (incoming, outgoing) => receive(incoming, outgoing),
       )
-    : createServer(MANNERS, (incoming, outgoing) => handle(incoming, outgoing))
-  // Who sends no more still waits for an answer; Node would hang up on it.
+    : createServer(settings, (incoming, outgoing) => receive(incoming, outgoing))
+  // A caller that has closed its side still waits for its reply; Node would close the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
-  // Counted in a refusal: Node would leave out what is beyond this number.
+  // `refusal` counts the headers; Node would drop those beyond a limit.
   server.maxHeadersCount = 0
-  const unwatch =
-    tls && 'setSecureContext' in server ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log) : undefined
-  const hangUp = limitConnections(server, options)
-  const watch = letGoOfSlowReaders(underWay)
-  server.on('checkExpectation', (incoming, outgoing) => handle(incoming, outgoing, refusal(incoming) ?? UNEXPECTED))
+  server.on('checkExpectation', (incoming, outgoing) => receive(incoming, outgoing, refusal(incoming) ?? UNEXPECTED))
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())
-    part(socket, notServed('CONNECT'))
+    refuseConnection(socket, unsupported('CONNECT'))
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable && !done.has(socket)) return void socket.destroy()
-    if (NOBODY_LISTENS.test(error.code ?? '')) return void socket.destroy()
-    part(socket, parserRefusal(error.code))
+    const isGone = !socket.writable && !finished.has(socket)
+    if (isGone || NOT_HTTP.test(error.code ?? '')) return void socket.destroy()
+    refuseConnection(socket, parserRefusal(error.code))
   })
+  const stopWatching =
+    tls && 'setSecureContext' in server
+      ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log, timeouts.certificateMs)
+      : undefined
+  const destroyConnections = limitConnections(server, options)
+  const checks = destroyUnreadReplies(inFlight, timeouts)
   await started(server, host, port)
 
   return {
     url: urlOf(server, host, tls ? 'https' : 'http'),
     close: async (graceMs) => {
-      closing = true
-      unwatch?.()
-      for (const outgoing of underWay.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+      isClosing = true
+      stopWatching?.()
+      for (const outgoing of inFlight.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
-      await within(LAST_WORDS_MS, closed)
-      if (underWay.size() > 0) await within(graceMs, new Promise<void>((resolve) => (emptied = resolve)))
-      hangUp()
+      await within(timeouts.lastRequestMs, closed)
+      if (inFlight.size() > 0) await within(graceMs, new Promise<void>((resolve) => (onEmpty = resolve)))
+      destroyConnections()
       await closed
-      clearInterval(watch)
+      clearInterval(checks)
     },
   }
 }
 
-/** What a caller still sends after its answer goes nowhere, for a moment. */
-function drain(incoming: IncomingMessage): void {
+/** Discards what a caller still sends after its reply, for a moment. */
+function discardRest(incoming: IncomingMessage, lingerMs: number): void {
   if (incoming.destroyed) return
-  const timer = setTimeout(() => incoming.socket.destroySoon(), LINGER_MS).unref()
+  const timer = setTimeout(() => incoming.socket.destroySoon(), lingerMs).unref()
   incoming.once('close', () => clearTimeout(timer)).resume()
 }
 
-/**
- * Lets go of callers that do not take what is ready for them. It looks at all of them now and then: a timer for every
- * reply would cost every call, and nearly none ever goes off.
- */
-function letGoOfSlowReaders(underWay: UnorderedList<ServerResponse>): NodeJS.Timeout {
-  const readySince = new WeakMap<ServerResponse, number>()
-  return setInterval(() => {
-    const now = performance.now()
-    for (const outgoing of underWay.items()) {
-      // Without a socket it waits behind another answer on its connection.
-      if (!outgoing.writableEnded || !outgoing.socket) continue
-      const since = readySince.get(outgoing) ?? now
-      readySince.set(outgoing, since)
-      // It was ready for up to an interval before it was first seen to be.
-      if (now - since > REPLY_TIMEOUT_MS - CHECKING_INTERVAL_MS) outgoing.destroy()
-    }
-  }, CHECKING_INTERVAL_MS).unref()
-}
-
-/** The connection is gone, or was never one of TLS. */
-const NOBODY_LISTENS = /^(ECONNRESET|EPIPE|ERR_SSL_|ERR_TLS_)/
+/** The connection is gone, or TLS never began on it. */
+const NOT_HTTP = /^(ECONNRESET|EPIPE|ERR_SSL_|ERR_TLS_)/
 
 function started(server: SocketServer, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,31 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { JSON_TYPE } from './answers.ts'
+import { JSON_TYPE } from './reply.ts'
 
-/** Why a listener answers a request itself, before any route. */
+/** Why a listener refuses a request before any route sees it. */
 export interface Refusal {
   readonly status: number
   readonly message: string
 }
 
 const HTTP_1_0_OR_LATER = /^1\.[01]$/
-/** No caller needs more, and of very many Node would show only some. */
-const MOST_HEADERS = 200
+/** Callers need fewer than this. Node would show only some of very many. */
+const MAX_HEADERS = 200
 
-/** What Node lets through although it means different things to different servers. */
+/** Returns why a request is refused that Node lets through although servers read it differently. */
 export function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
-  if (!HTTP_1_0_OR_LATER.test(httpVersion)) return { status: 505, message: 'Speak HTTP/1.1 or HTTP/1.0.' }
-  if (method === 'TRACE' || method === 'CONNECT') return notServed(method)
-  if (!url?.startsWith('/')) return { status: 400, message: 'Send the path alone as the request target.' }
-  if (url.includes('\\') && BACKSLASH_IN_PATH.test(url))
-    return { status: 400, message: 'Send no backslash in the path.' }
-  if (rawHeaders.length > 2 * MOST_HEADERS) return TOO_MANY_HEADERS
+  if (!HTTP_1_0_OR_LATER.test(httpVersion)) return { status: 505, message: 'Use HTTP/1.1 or HTTP/1.0.' }
+  if (method === 'TRACE' || method === 'CONNECT') return unsupported(method)
+  if (!url?.startsWith('/')) return { status: 400, message: 'The request target must be a path, without a host.' }
+  if (url.includes('\\') && BACKSLASH_IN_PATH.test(url)) {
+    return { status: 400, message: 'The path contains a backslash. Use / instead.' }
+  }
+  if (rawHeaders.length > 2 * MAX_HEADERS) return HEADERS_TOO_LARGE
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return { status: 400, message: 'Send one Host header.' }
-  if (headers.host && !isHost(headers.host)) return BAD_REQUEST
+  if (headers.host && !isHost(headers.host)) return { status: 400, message: 'Malformed Host header.' }
   const coding = headers['transfer-encoding']
   if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) {
-    return { status: 501, message: 'Send the body with Content-Length, or chunked.' }
+    return { status: 501, message: 'Send the body with a Content-Length, or chunked over HTTP/1.1.' }
   }
   return undefined
 }
@@ -33,35 +34,38 @@ export function refusal({ rawHeaders, headers, httpVersion, method, url }: Incom
 const BACKSLASH_IN_PATH = /^[^?]*\\/
 const PLAIN_HOST = /^[a-z0-9._-]+(?::\d{1,5})?$/i
 
-/** Whether a `Host` names one, in a name or an address, and perhaps a port. */
+/** Returns whether a `Host` is a name or an address, with or without a port. */
 function isHost(host: string): boolean {
   return PLAIN_HOST.test(host) || (!/[\s/?#@\\]/.test(host) && URL.canParse(`http://${host}/`))
 }
 
-/** The refusal of a method that concerns proxies. */
-export const notServed = (method: string): Refusal => ({ status: 405, message: `${method} is not served here.` })
+/** Refuses a method that concerns proxies. */
+export const unsupported = (method: string): Refusal => ({
+  status: 405,
+  message: `The method ${method} is not supported.`,
+})
 
-/** The refusal of an expectation that is none of HTTP's. */
-export const UNEXPECTED: Refusal = { status: 417, message: 'Expect nothing but 100-continue.' }
+/** Refuses an expectation that HTTP does not define. */
+export const UNEXPECTED: Refusal = { status: 417, message: 'Expect: 100-continue is the only expectation supported.' }
 
-const TOO_MANY_HEADERS: Refusal = { status: 431, message: 'The headers are too large. Send fewer of them.' }
-const BAD_REQUEST: Refusal = { status: 400, message: 'The request is not HTTP as it should be. Send it anew.' }
+const HEADERS_TOO_LARGE: Refusal = { status: 431, message: 'The headers are too large. Send fewer of them.' }
+const MALFORMED: Refusal = { status: 400, message: 'Malformed HTTP request.' }
 const PARSER_REFUSALS: ReadonlyMap<string, Refusal> = new Map([
-  ['HPE_HEADER_OVERFLOW', TOO_MANY_HEADERS],
+  ['HPE_HEADER_OVERFLOW', HEADERS_TOO_LARGE],
   [
     'HPE_CHUNK_EXTENSIONS_OVERFLOW',
-    { status: 413, message: 'The chunks are too large. Send them without extensions.' },
+    { status: 413, message: 'The chunk extensions are too large. Send chunks without extensions.' },
   ],
   ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, message: 'The request took too long to arrive. Send it again.' }],
 ])
 
-/** What the parser's own error means to the caller. */
-export const parserRefusal = (code: string | undefined): Refusal => PARSER_REFUSALS.get(code ?? '') ?? BAD_REQUEST
+/** Returns the refusal for an error code of Node's parser. */
+export const parserRefusal = (code: string | undefined): Refusal => PARSER_REFUSALS.get(code ?? '') ?? MALFORMED
 
 const bodyOf = (message: string) => JSON.stringify({ Message: message, TransportationBooked: 'No' })
 
-/** The rest of a refused request is not worth reading. */
-const headersOfRefusal = (body: string) => ({
+/** The rest of a refused request is not read, which ends its connection. */
+const headersOf = (body: string) => ({
   'Content-Type': JSON_TYPE,
   'Content-Length': String(Buffer.byteLength(body)),
   Connection: 'close',
@@ -71,13 +75,13 @@ const headersOfRefusal = (body: string) => ({
 /** Answers a request with its refusal. */
 export function refuse(outgoing: ServerResponse, { status, message }: Refusal): void {
   const body = bodyOf(message)
-  outgoing.writeHead(status, headersOfRefusal(body)).end(body)
+  outgoing.writeHead(status, headersOf(body)).end(body)
 }
 
-/** What cannot be made a request of, such as one with a Host that is none. */
-export function badRequest(): Response {
-  const body = bodyOf(BAD_REQUEST.message)
-  return new Response(body, { status: BAD_REQUEST.status, headers: headersOfRefusal(body) })
+/** Returns the answer to a request that no `Request` can be made of, such as one with an unusual spelling of its Host. */
+export function malformedResponse(): Response {
+  const body = bodyOf(MALFORMED.message)
+  return new Response(body, { status: MALFORMED.status, headers: headersOf(body) })
 }
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -88,9 +92,9 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 }
 
-/** A refusal as bytes, for whom there is no response to write to. */
-export function written({ status, message }: Refusal): string {
+/** Returns a refusal as bytes, for a connection without a response to write to. */
+export function refusalBytes({ status, message }: Refusal): string {
   const body = bodyOf(message)
-  const lines = Object.entries(headersOfRefusal(body)).map(([name, value]) => `${name}: ${value}`)
+  const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${REASONS[status] ?? 'Refused'}`, ...lines, '', body].join('\r\n')
 }

@@ -1,16 +1,26 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
-import type { Env } from '../observe/call.ts'
-import { type Answer, JSON_TYPE } from './answers.ts'
+import type { Answer } from '../answer.ts'
+import type { Env } from './env.ts'
 
-/** Writes an answer with all its headers at once: adding one later would make Hono build a Headers object. */
-export function reply(c: Context<Env>, { status, headers, body }: Answer): Response {
-  return new Response(body, {
-    status,
-    headers: { 'Content-Type': JSON_TYPE, 'X-Request-Id': c.var.call.id, ...headers },
-  })
+export const JSON_TYPE = 'application/json; charset=utf-8'
+export const TEXT_TYPE = 'text/plain; charset=utf-8'
+
+/** Writes an answer; its own headers win over `more`. */
+export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
+  c.env.outgoing
+    .writeHead(status, {
+      'Content-Type': JSON_TYPE,
+      'Content-Length': Buffer.byteLength(body),
+      'X-Request-Id': c.get('call').id,
+      ...more,
+      ...headers,
+    })
+    .end(body)
+  return RESPONSE_ALREADY_SENT
 }
 
-/** What people read is written for reading. */
-export function pretty(c: Context<Env>, body: object): Response {
+/** Writes JSON for people to read. */
+export function replyReadably(c: Context<Env>, body: object): Response {
   return reply(c, { status: 200, headers: {}, body: `${JSON.stringify(body, null, 2)}\n` })
 }

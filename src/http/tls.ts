@@ -3,17 +3,14 @@ import type { SecureContextOptions, SecureVersion } from 'node:tls'
 import { OLD_CIPHERS } from '../config/certificates.ts'
 import type { Logger } from '../observe/log.ts'
 
-/** Where the certificate and its key are, and how old a TLS is still spoken. */
+/** The files of the certificate and its key, and the oldest version of TLS that is accepted. */
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
   readonly minVersion: SecureVersion
 }
 
-/** Polled, for files that are mounted from elsewhere change without an event. */
-const LOOK_EVERY_MS = 2_000
-
-/** What a server needs to speak TLS, from the files as they are now. */
+/** Reads what a server needs for TLS from the files as they are now. */
 export function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOptions {
   const old = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
   return {
@@ -24,19 +21,27 @@ export function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureCont
   }
 }
 
-/** Takes a new certificate as soon as its files have changed; a pair that does not fit is refused. Returns the end of it. */
-export function watchTls(files: TlsFiles, take: (tls: SecureContextOptions) => void, log: Logger): () => void {
-  const again = () => {
+/**
+ * Applies a new certificate when its files change, unless certificate and key do not match. Returns the function that
+ * stops it. It polls, because files on mounted volumes change without an event.
+ */
+export function watchTls(
+  files: TlsFiles,
+  apply: (tls: SecureContextOptions) => void,
+  log: Logger,
+  interval: number,
+): () => void {
+  const reload = () => {
     try {
-      take(readTls(files))
+      apply(readTls(files))
       log.info('the certificate was read again')
     } catch (err) {
-      log.error({ err }, 'the new certificate is refused; the old one goes on')
+      log.error({ err }, 'the new certificate is refused; the old one stays in use')
     }
   }
   const paths = [files.certFile, files.keyFile]
-  for (const path of paths) watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, again)
+  for (const path of paths) watchFile(path, { interval, persistent: false }, reload)
   return () => {
-    for (const path of paths) unwatchFile(path, again)
+    for (const path of paths) unwatchFile(path, reload)
   }
 }

@@ -20,10 +20,10 @@ export interface Codec<T = unknown> {
   readonly schema: z.ZodType<T, string>
   /**
    * Decodes without zod, whose cost would be paid for each field of each call. Returns a `Failed` for text that cannot be
-   * read.
+   * read, and a `LeftOut` for text that counts as absent.
    * @default the schema decodes
    */
-  readonly decode?: (text: string) => T | Failed
+  readonly decode?: (text: string) => T | Failed | LeftOut
   /** Returns what decoding this string loses or assumes; only explained runs call it. */
   readonly remark?: (before: string) => Remark | undefined
   /**
@@ -35,12 +35,14 @@ export interface Codec<T = unknown> {
 
 /** Ends a conversion with a problem; the caller reads `<field> <message>`. */
 export type Fail = (message: string) => never
+/** Ends a conversion without a value: the field counts as absent, and a dry run says why. */
+export type LeaveOut = (why: string) => never
 
 /** The two halves of a conversion. `decode` receives a trimmed string that is never empty. */
 export interface Conversion<T> {
   readonly name: string
   readonly summary: string
-  readonly decode: (text: string, fail: Fail) => T
+  readonly decode: (text: string, fail: Fail, leaveOut: LeaveOut) => T
   readonly encode: (value: T, fail: Fail) => string
   readonly remark?: (before: string) => Remark | undefined
   readonly passThroughUnknown?: boolean
@@ -48,18 +50,25 @@ export interface Conversion<T> {
 
 /** The reason why a value cannot be converted. */
 export class Failed extends Error {}
+/** The reason why a value counts as absent. */
+export class LeftOut extends Error {}
 
 const fail: Fail = (message) => {
   throw new Failed(message)
 }
+const leaveOut: LeaveOut = (why) => {
+  throw new LeftOut(why)
+}
+
+const isReason = (error: unknown): error is Failed | LeftOut => error instanceof Failed || error instanceof LeftOut
 
 /** Turns a failure into an issue: a throw would escape zod's safeDecode and safeEncode. */
-function caught<From, To>(convert: (value: From, fail: Fail) => To) {
+function caught<From, To>(convert: (value: From, fail: Fail, leaveOut: LeaveOut) => To) {
   return (value: From, ctx: z.core.ParsePayload<From>): To => {
     try {
-      return convert(value, fail)
+      return convert(value, fail, leaveOut)
     } catch (error) {
-      if (!(error instanceof Failed)) throw error
+      if (!isReason(error)) throw error
       ctx.issues.push({ code: 'custom', message: error.message, input: value })
       return z.NEVER
     }
@@ -79,9 +88,9 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
   })
   const quick = (text: string) => {
     try {
-      return decode(text, fail)
+      return decode(text, fail, leaveOut)
     } catch (error) {
-      if (error instanceof Failed) return error
+      if (isReason(error)) return error
       throw error
     }
   }

@@ -1,4 +1,5 @@
 import type { Action } from './action.ts'
+import { compileFieldNames, type NameFields } from './field-names.ts'
 import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
 import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
@@ -52,6 +53,8 @@ export interface CompiledAction {
   ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
   /** Translates version 2 to version 1. */
   readonly reply: (body: unknown, context: ReplyContext) => ReplyTranslation
+  /** Names the caller's fields in a message of the service. */
+  readonly nameFields: NameFields
   /** Merges the sent fields into the service's current state. */
   readonly overlay: Overlay
 }
@@ -94,10 +97,19 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       return { facts: facts as KnownFacts, problems }
     },
     reply: (body, { settings, own, explanations }) => {
-      const run = { body, own, settings, reply: {} as Record<string, string>, missing: [] as string[], explanations }
+      const run = {
+        body,
+        own,
+        settings,
+        reply: {} as Record<string, string>,
+        missing: [] as string[],
+        unreadable: [] as string[],
+        explanations,
+      }
       for (const step of replySteps) step(run)
       return run
     },
+    nameFields: compileFieldNames(action.request),
     overlay: compileOverlay(
       [...action.request, ...action.reply].flatMap((row) =>
         row.kind === 'v2Only' && row.setByService ? [row.v2] : [],

@@ -1,3 +1,4 @@
+import { LeftOut } from './codec.ts'
 import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
 import { covers, type Draft, leaves } from './paths.ts'
@@ -35,20 +36,23 @@ export function explainRequestTranslation(
   const unused = compiled.fields.names.flatMap((field, slot) => {
     if (used.has(field)) return []
     if (fields.blank.includes(slot)) return [{ field, why: 'blank, which counts as not sent' }]
-    if (fields.values[slot] === undefined) return []
+    const value = fields.values[slot]
+    if (value === undefined) return []
     if (problems.some((problem) => problem.field === field))
       return [{ field, why: 'cannot be translated: see problems' }]
     const unreadable = remembered.find((problem) => problem.field === field)
     if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
-    return [{ field, why: whyUnused(compiled, field, namedBy) }]
+    return [{ field, why: whyUnused(compiled, field, String(value), namedBy) }]
   })
   return { body, fields: explanations, unused, unknown: [...new Set(fields.unknown)], problems }
 }
 
-function whyUnused({ action }: CompiledAction, field: string, namedBy: string | undefined): string {
+function whyUnused({ action }: CompiledAction, field: string, value: string, namedBy: string | undefined): string {
   const row = [...action.request, ...(action.remember ?? [])].find((candidate) => fieldsOf(candidate).includes(field))
   if (row && 'why' in row) return row.why
   if (field === namedBy) return 'names the thing: its id stands in the path'
+  const decoded = row?.kind === 'move' || row?.kind === 'split' ? row.codec.decode?.(value) : undefined
+  if (decoded instanceof LeftOut) return `lost: ${decoded.message}`
   if (row?.kind === 'lookup') return 'an earlier field decided, or the lookup table does not know the value'
   return 'remembered for a later booking; this call does not send it'
 }

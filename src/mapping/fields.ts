@@ -10,8 +10,10 @@ export interface Problem {
 
 /** An object or a list where a single value belongs. */
 export const NOT_FLAT = Symbol('not flat')
+/** A file where text belongs. */
+export const IS_FILE = Symbol('is file')
 /** The value of a field as it was sent; `null` if it was blank. */
-export type FieldValue = string | null | typeof NOT_FLAT
+export type FieldValue = string | null | typeof NOT_FLAT | typeof IS_FILE
 export type Entry = readonly [name: string, value: FieldValue]
 
 /** The value of a field for the rows: text, nothing, or a value that is refused already. */
@@ -70,6 +72,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     if (slot === undefined) unknown.push(name)
     else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat', 'must be a single value, not an object or a list')
+    else if (value === IS_FILE) refuse(slot, 'is-file', 'must be text, not a file')
     else if (!isText(value)) refuse(slot, 'not-text', 'must not contain a NUL or half a character')
     else if (tooLong(value)) refuse(slot, 'too-long', `must not be longer than ${VALUE_LIMIT_BYTES} bytes`)
     else if (values[slot] === undefined) values[slot] = value

@@ -19,6 +19,8 @@ export interface ReplyRun {
   readonly reply: Record<string, string>
   /** Required places that the service did not fill. */
   readonly missing: string[]
+  /** Places whose value no codec could read; a message takes them for absent. */
+  readonly unreadable: string[]
   readonly explanations: Explanation[] | undefined
 }
 
@@ -35,9 +37,11 @@ function compileRow(row: Row): ReplyStep | undefined {
       const place = placeOf(row.v2)
       return (run) => {
         const before = valueAt(run.body, place)
-        const encoded = absent(before) ? undefined : encode(row.codec, before, row.required)
+        const isAbsent = absent(before)
+        const encoded = isAbsent ? undefined : encode(row.codec, before, row.required)
         const after = encoded === undefined ? '' : shown(row.v1, encoded)
         if (after === '' && row.required) run.missing.push(row.v2)
+        if (encoded === undefined && !isAbsent) run.unreadable.push(row.v2)
         run.reply[row.v1] = after
         explain(run, row.v1, encoded === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
       }
@@ -111,7 +115,7 @@ function compileRow(row: Row): ReplyStep | undefined {
     case 'message': {
       const sentences = row.sentences.map(compileSentence)
       return (run) => {
-        const texts = sentences.flatMap((sentence) => sentence(run.body) ?? [])
+        const texts = sentences.flatMap((sentence) => sentence(run) ?? [])
         if (texts.length === 0) return
         const after = shown(row.v1, texts.join(' '))
         run.reply[row.v1] = after
@@ -147,7 +151,7 @@ function shown(v1: string, text: string): string {
 /** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
 function encode({ schema, passThroughUnknown = true }: Codec, value: unknown, strictly: boolean): string | undefined {
   // A codec gets a number whose digits a double would change as its text.
-  const result = z.safeEncode(schema, JSON.isRawJSON(value) ? value.rawJSON : value)
+  const result = z.safeEncode(schema, typeof value === 'object' ? (scalarText(value) ?? value) : value)
   if (result.success) return result.data
   return strictly || !passThroughUnknown ? undefined : asText(value)
 }
@@ -156,15 +160,15 @@ const PLACEHOLDER = /\{([^}]+)\}/g
 /** The longest value that a sentence quotes: the rest of the message has to fit as well. */
 const QUOTED_LIMIT = 128
 
-function compileSentence({ text, when }: Sentence): (body: unknown) => string | undefined {
+function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | undefined {
   const condition = when && { ...when, place: placeOf(when.v2) }
   const places = new Map(
     [...text.matchAll(PLACEHOLDER)].map(([, paths = '']) => [paths, paths.split('|').map((path) => placeOf(path))]),
   )
-  return (body) => {
+  return ({ body, unreadable }) => {
     if (condition) {
       const value = valueAt(body, condition.place)
-      const isPresent = quoted(value) !== ''
+      const isPresent = quoted(value) !== '' && !unreadable.includes(condition.v2)
       if (condition.is === 'present' && !isPresent) return undefined
       if (condition.is === 'absent' && isPresent) return undefined
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Alternative, Requirement } from './action.ts'
-import { type Codec, Failed, type Remark } from './codec.ts'
+import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
 import { type Draft, type Place, placeOf, putAt } from './paths.ts'
@@ -53,15 +53,14 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const reason = `no ${row.v1} was sent`
       return (run) => {
         const before = run.values[from]
-        if (before === undefined) {
+        const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
+        if (after === UNDECODED) return
+        if (after === ABSENT) {
           if (!fallBack(run, row.fallbacks, row.v2, to, reason) && row.required) {
             run.problems.push({ field: row.v1, code: 'required', message: `${row.v1} is required` })
           }
           return
         }
-        if (typeof before !== 'string') return
-        const after = decode(run, row.v1, row.codec, before)
-        if (after === UNDECODED) return
         putAt(run.body, to, after)
         explain(run, row.v2, [row.v1], before, after, row.codec)
       }
@@ -71,9 +70,8 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
       return (run) => {
         const before = run.values[from]
-        if (typeof before !== 'string') return
-        const parts = decode(run, row.v1, row.codec, before)
-        if (parts === UNDECODED) return
+        const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
+        if (parts === UNDECODED || parts === ABSENT) return
         for (const { part, v2, to } of targets) {
           const after = parts[part]
           if (after === undefined) continue
@@ -172,11 +170,21 @@ function factOf({ facts }: RequestRun, names: readonly string[]): string | numbe
   return name === undefined ? undefined : facts?.[name]
 }
 
+/** The value cannot be used; a problem says why. */
 const UNDECODED = Symbol('undecoded')
+/** The field was not sent, or its value counts as absent. */
+const ABSENT = Symbol('absent')
 
-function decode<T>(run: RequestRun, field: string, codec: Codec<T>, before: string): T | typeof UNDECODED {
+function decode<T>(
+  run: RequestRun,
+  field: string,
+  codec: Codec<T>,
+  before: Exclude<Value, undefined>,
+): T | typeof UNDECODED | typeof ABSENT {
+  if (typeof before !== 'string') return UNDECODED
   if (codec.decode) {
     const value = codec.decode(before)
+    if (value instanceof LeftOut) return ABSENT
     if (!(value instanceof Failed)) return value
     run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
     return UNDECODED

@@ -1,43 +1,38 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
+import type { GatewayError } from '../errors.ts'
 
-/** One call while it is under way: what the log line, the error shape and the headers are made from. */
+/** What is known about a call so far, for its log line, its metrics and the shape of its errors. */
 export interface Call {
   readonly id: string
+  /** In milliseconds of `performance.now()`. */
   readonly startedAt: number
-  /** The route as the house names it, never the path as it was sent. */
+  /** The route as the gateway names it, never the path as it was sent. */
   readonly route: string
-  /** The caller's own `ShipmentNumber`, echoed in an error on a quote path. */
+  /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
   /** The action, once it is known. */
   action: string | undefined
   tenant: string | undefined
-  /** Whether an error is to be sent as 200; undefined until the caller is known. */
+  /** Whether errors are answered with status 200; undefined until the caller is known. */
   errorStatus: Config['ERROR_STATUS'] | undefined
   /** How many fields no mapping knows. */
   unknownFields: number
-  /** What went wrong, as its code. */
+  /** The code of the error that the call ended with. */
   error: string | undefined
-  /** What was thrown, where it was a fault of the gateway. */
+  /** True if the credential was missing or refused, whatever status the answer has. */
+  unauthorized: boolean
+  /** What was thrown, if the gateway itself failed. */
   cause: unknown
 }
 
-/** Why a listener would rather not take a call; who only asks how the gateway does is answered all the same. */
-export type Unwelcome = 'overloaded' | 'draining'
+const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** What Hono carries along. */
-export interface Env {
-  Bindings: { incoming: IncomingMessage; outgoing: ServerResponse; unwelcome?: Unwelcome | undefined }
-  Variables: { call: Call }
-}
-
-const PLAIN_ID = /^[A-Za-z0-9._-]{1,64}$/
-
-/** A call that begins now; a caller's own request id is kept if it is harmless. */
+/** Begins a call. It keeps the caller's request id if that is harmless. */
 export function beginCall(incoming: IncomingMessage, route: string): Call {
   const sent = incoming.headers['x-request-id']
   return {
-    id: typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : crypto.randomUUID(),
+    id: typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID(),
     startedAt: performance.now(),
     route,
     own: '',
@@ -46,6 +41,17 @@ export function beginCall(incoming: IncomingMessage, route: string): Call {
     errorStatus: undefined,
     unknownFields: 0,
     error: undefined,
+    unauthorized: false,
     cause: undefined,
   }
+}
+
+const UNAUTHORIZED = 401
+
+/** Records the error that a call ends with. */
+export function recordError(call: Call, { code, status, cause }: GatewayError): void {
+  call.error = code
+  call.unauthorized = status === UNAUTHORIZED
+  // The cause of every other error is told by its code.
+  call.cause = code === 'gateway-failed' ? cause : undefined
 }

@@ -2,7 +2,7 @@ import type { Call } from './call.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A metric as `prom-client` takes it from whoever counts by himself. */
+/** A metric in the form that `prom-client` reports. */
 export interface CountedMetric {
   readonly name: string
   readonly help: string
@@ -11,15 +11,16 @@ export interface CountedMetric {
   readonly get: () => Promise<object>
 }
 
-/** What is counted of calls. */
+/** Counts calls. */
 export interface Counters {
-  readonly note: (call: Call, status: number) => void
+  readonly count: (call: Call, status: number) => void
   readonly calls: CountedMetric
   readonly seconds: CountedMetric
   readonly unknownFields: CountedMetric
 }
 
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** Upper bounds of the histogram. */
+const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 
 interface Count {
   readonly labels: Labels
@@ -28,33 +29,33 @@ interface Count {
 
 interface Durations {
   readonly labels: Labels
-  /** How many were at most as long as each bound, and longer than the one before; the last: longer than all. */
+  /** How many calls took at most each bound and more than the one before; the last one: more than every bound. */
   readonly buckets: number[]
   sum: number
 }
 
-/** Starts to count. A call costs a look-up or two and no new object. */
+/** Makes counters. A call costs a look-up or two and no new object. */
 export function createCounters(knowsTenants: boolean): Counters {
   const calls = new Map<string, Count>()
   const unknownFields = new Map<string, Count>()
   const seconds = new Map<string, Durations>()
 
   return {
-    note: ({ route, action = '', error = '', startedAt, tenant: caller, unknownFields: unknown }, status) => {
+    count: ({ route, action = '', error = '', startedAt, tenant: caller, unknownFields: unknown }, status) => {
       const tenant = (knowsTenants && caller) || ''
       const key = `${route} ${action} ${status} ${error} ${tenant}`
-      const count = calls.get(key)
-      if (count) count.value += 1
+      const counted = calls.get(key)
+      if (counted) counted.value += 1
       else calls.set(key, { labels: { route, action, status: String(status), error, tenant }, value: 1 })
 
       let durations = seconds.get(action)
       if (!durations) {
-        durations = { labels: { action }, buckets: Array(SECONDS.length + 1).fill(0), sum: 0 }
+        durations = { labels: { action }, buckets: Array(BOUNDS_SECONDS.length + 1).fill(0), sum: 0 }
         seconds.set(action, durations)
       }
       const took = (performance.now() - startedAt) / 1000
       let bucket = 0
-      while (bucket < SECONDS.length && took > (SECONDS[bucket] ?? 0)) bucket += 1
+      while (bucket < BOUNDS_SECONDS.length && took > (BOUNDS_SECONDS[bucket] ?? 0)) bucket += 1
       durations.buckets[bucket] = (durations.buckets[bucket] ?? 0) + 1
       durations.sum += took
 
@@ -65,7 +66,7 @@ export function createCounters(knowsTenants: boolean): Counters {
     },
     calls: counter('transload_calls_total', 'Calls by route, action, status, error code and tenant.', calls),
     unknownFields: counter('transload_unknown_fields_total', 'Fields that no mapping knows.', unknownFields),
-    seconds: histogram('transload_call_seconds', 'How long calls took.', seconds),
+    seconds: histogram('transload_call_seconds', 'Duration of calls.', seconds),
   }
 }
 
@@ -79,7 +80,7 @@ function histogram(name: string, help: string, all: ReadonlyMap<string, Duration
   const about = { name, help, type: 'histogram', aggregator: 'sum' } as const
   const valuesOf = ({ labels, buckets, sum }: Durations) => {
     let count = 0
-    const cumulative = [...SECONDS, '+Inf'].map((le, i) => {
+    const cumulative = [...BOUNDS_SECONDS, '+Inf'].map((le, i) => {
       count += buckets[i] ?? 0
       return { labels: { le, ...labels }, value: count, metricName: `${name}_bucket` }
     })

@@ -1,49 +1,59 @@
 import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { escapeControls, printableLines } from '../text/plain-text.ts'
 import type { Call } from './call.ts'
 
 export type { Logger }
 
-/** JSON lines, written behind the caller's back; `flush` before the process ends. */
+/** Makes a logger of JSON lines. It writes in the background: call `flush` before the process ends. */
 export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
   const base = { name: 'transload' }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
   return pino(options, destination ?? batched())
 }
 
-const LINES_AT_ONCE = 256
+const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
+/** How a line of `createLogCall` ends. */
+const CALL_LINE_END = '"msg":"call"}\n'
 
-/** Standard output, many lines at a time: to hand over each would cost a call as much as to make it. */
+/** Writes many lines at a time to standard output: writing each by itself would cost a call as much as making it. */
 function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
   const out = pino.destination({ sync: false })
   let lines: string[] = []
-  const handOver = () => {
+  const writeLines = () => {
     if (lines.length > 0) out.write(lines.join(''))
     lines = []
   }
   process.once('exit', () => {
-    handOver()
+    writeLines()
     out.flushSync()
   })
   return {
     write: (line) => {
-      if (lines.length === 0) setTimeout(handOver, FLUSH_EVERY_MS).unref()
-      if (lines.push(line) === LINES_AT_ONCE) handOver()
+      if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
+      // pino escapes only C0, and logs are read in terminals. The lines of calls contain none: see `createLogCall`.
+      const printable = line.endsWith(CALL_LINE_END) ? line : printableLines(line)
+      if (lines.push(printable) === LINES_PER_WRITE) writeLines()
     },
     flush: (done) => {
-      handOver()
+      writeLines()
       out.flush(done)
     },
   }
 }
 
-/** Writes the one line of a call: no body, no header, no query, nothing that a caller could have put a secret into. */
-export type CallLog = (call: Call, incoming: IncomingMessage, status: number) => void
+/** Logs the one line of a call, without anything that may hold a secret of the caller: no body, header or query. */
+export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Makes the writer of call lines. */
-export function createCallLog(log: Logger): CallLog {
+/** Returns where a call comes from, and the client id that it names. */
+export type OriginOf = (incoming: IncomingMessage) => { readonly source: string; readonly client: string | undefined }
+
+const UNAUTHORIZED = 401
+
+/** Makes the function that logs calls. Only the line of a refused credential says where the call came from. */
+export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
   return (call, incoming, status) => {
     const line = {
       id: call.id,
@@ -52,11 +62,23 @@ export function createCallLog(log: Logger): CallLog {
       action: call.action,
       status,
       ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
-      tenant: call.tenant,
+      tenant: shown(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       error: call.error,
     }
-    if (call.cause === undefined) log.info(line, 'call')
+    if (call.unauthorized || status === UNAUTHORIZED) {
+      const { source, client } = originOf(incoming)
+      log.info({ ...line, source, client: shown(client) }, 'call')
+    } else if (call.cause === undefined) log.info(line, 'call')
     else log.error({ ...line, err: call.cause }, 'call failed')
   }
+}
+
+const ID_LIMIT_CHARACTERS = 128
+const PLAIN = /^[\x20-\x7e]*$/
+
+/** Returns an id that a caller chose, bounded, and without anything that a terminal obeys. */
+function shown(id: string | undefined): string | undefined {
+  if (id === undefined || (id.length <= ID_LIMIT_CHARACTERS && PLAIN.test(id))) return id
+  return escapeControls(id.slice(0, ID_LIMIT_CHARACTERS))
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Answer } from '../answer.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Row } from '../mapping/row.ts'
@@ -6,8 +7,24 @@ import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** An OpenAPI 3.1 description of the legacy and dry-run paths, generated from the mapping modules. */
-export function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
+/**
+ * Makes the answer of `/openapi.json`, when it is first asked for. All calls share its bytes: a text of its own for each of
+ * a thousand slow readers would take gigabytes.
+ */
+export function openApiAnswer(catalog: Catalog, basePaths: readonly string[]): () => Answer {
+  let answer: Answer | undefined
+  return () => {
+    answer ??= {
+      status: 200,
+      headers: {},
+      body: Buffer.from(`${JSON.stringify(openApi(catalog, basePaths), null, 2)}\n`),
+    }
+    return answer
+  }
+}
+
+/** Describes the legacy and dry-run paths in OpenAPI 3.1, from the mapping modules. */
+function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
   const paths: Record<string, Schema> = {}
   for (const base of basePaths) {
     for (const endpoint of catalog.endpoints.values()) {

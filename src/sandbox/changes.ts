@@ -1,6 +1,6 @@
-import type { Changed } from './world.ts'
+import type { Changed } from './state.ts'
 
-/** What differs between two versions of a thing: the changed fields by dotted path; a list counts as one field. */
+/** Returns the changed fields of two versions by dotted path; a list counts as one field. */
 export function changes(old: object, next: object, path = ''): Record<string, Changed> {
   const before = new Map<string, unknown>(Object.entries(old))
   const after = new Map<string, unknown>(Object.entries(next))

@@ -5,18 +5,18 @@ const times = z.union([
   z.literal('always'),
 ])
 const common = {
-  /** Which requests it meets; every one by default. A path is exact, or a prefix if it ends in `*`; no query. */
+  /** The requests that it applies to; all by default. A path is exact, or a prefix if it ends in `*`, without the query. */
   on: z
     .object({ method: z.string().optional(), path: z.union([z.string(), z.instanceof(RegExp)]).optional() })
     .optional(),
-  /** How many of them. @default 1 */
+  /** The number of these requests. @default 1 */
   times: times.optional(),
 }
 const milliseconds = z.number().nonnegative()
 
-/** The faults that the stand-in can be told to make, as the control endpoint takes them. */
+/** The faults that the stand-in can make, as the control endpoint accepts them. */
 export const faultSchema = z.discriminatedUnion('kind', [
-  /** Any answer at all; the request is only carried out with `process`. */
+  /** Any answer. The request is carried out only with `process`. */
   z.strictObject({
     kind: z.literal('status'),
     ...common,
@@ -25,60 +25,68 @@ export const faultSchema = z.discriminatedUnion('kind', [
     body: z.union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
     process: z.boolean().optional(),
   }),
-  /** The connection is reset as soon as the request's headers are there; nothing is done. */
+  /** The connection is reset when the request's headers have arrived; nothing is carried out. */
   z.strictObject({ kind: z.literal('reset-before'), ...common }),
-  /** Everything is done, then the connection is reset without an answer. */
+  /** Carried out; then the connection is reset without an answer. */
   z.strictObject({ kind: z.literal('reset-after'), ...common }),
-  /** Everything is done, half of the answer is sent, then the connection is closed. */
+  /** Carried out; half of the answer is sent, then the connection is closed. */
   z.strictObject({ kind: z.literal('reset-mid-body'), ...common }),
-  /** Everything is done, and never answered. */
+  /** Carried out and never answered. */
   z.strictObject({ kind: z.literal('timeout'), ...common }),
-  /** Nothing is done, and never answered. */
+  /** Neither carried out nor answered. */
   z.strictObject({ kind: z.literal('timeout-unprocessed'), ...common }),
-  /** Done at once, answered later. */
+  /** Carried out at once, answered later. */
   z.strictObject({ kind: z.literal('delay'), ...common, ms: milliseconds }),
-  /** The body comes one byte every `ms`. */
+  /** The body is sent one byte every `ms`. */
   z.strictObject({ kind: z.literal('drip'), ...common, ms: milliseconds }),
-  /** Half of the body, without a length, and then an orderly close. */
+  /** Half of the body is sent, without a length, then the connection closes in order. */
   z.strictObject({ kind: z.literal('half-json'), ...common }),
   /** `Content-Length` is off by so many bytes. @default 10 too many */
   z.strictObject({ kind: z.literal('wrong-length'), ...common, by: z.int().optional() }),
-  /** Done, and answered without any id. */
+  /** Carried out; the answer has no id. */
   z.strictObject({ kind: z.literal('no-id'), ...common }),
-  /** Done, and answered with an empty body. */
+  /** Carried out; the answer's body is empty. */
   z.strictObject({ kind: z.literal('empty'), ...common }),
-  /** Done, and answered with a page instead of JSON. */
+  /** Carried out; the answer is a page instead of JSON. */
   z.strictObject({ kind: z.literal('not-json'), ...common }),
-  /** The answer is compressed whether asked for or not, and grows by so many megabytes when inflated. @default 0 */
+  /** Carried out; the answer's body is this text, whatever it is. */
+  z.strictObject({ kind: z.literal('body'), ...common, body: z.string() }),
+  /** Carried out; every text of the answer, but no id, status or type, ends in control characters and half a character. */
+  z.strictObject({ kind: z.literal('strange-strings'), ...common }),
+  /** Carried out; the answer has one more member, nested so many levels deep. */
+  z.strictObject({ kind: z.literal('deep'), ...common, levels: z.int().positive().max(1_000_000) }),
+  /** The answer is compressed, asked for or not, and grows by so many megabytes when inflated. @default 0 */
   z.strictObject({ kind: z.literal('gzip'), ...common, megabytes: z.number().nonnegative().optional() }),
+  /** The answer is compressed as `deflate`, without the zlib wrapper that RFC 9110 asks for. */
+  z.strictObject({ kind: z.literal('raw-deflate'), ...common }),
   /** Two `100 Continue` come before the answer. */
   z.strictObject({ kind: z.literal('continue-twice'), ...common }),
-  /** The answer is in Latin-1, with a field that shows it. */
+  /** The answer is in Latin-1, and one member needs it. */
   z.strictObject({ kind: z.literal('latin1'), ...common }),
-  /** The answer has so many megabytes more than it should. */
+  /** The answer is larger by so many megabytes. */
   z.strictObject({ kind: z.literal('huge'), ...common, megabytes: z.number().positive() }),
   /** A new connection is closed before a request is read; `on` cannot apply. */
   z.strictObject({ kind: z.literal('close-on-accept'), ...common }),
 ])
 
-/** One thing that goes wrong, for which requests, how often. */
+/** A fault, the requests that it applies to, and how often. */
 export type Fault = z.infer<typeof faultSchema>
-/** The faults that meet a request, in place of those that meet a connection. */
+/** The faults of requests, without those of connections. */
 export type RequestFault = Exclude<Fault, { kind: 'close-on-accept' }>
 
 /** The faults that are still to happen, in the order they were given. */
 export interface FaultQueue {
   add(...faults: readonly Fault[]): void
   clear(): void
-  /** How many faults still stand. */
+  /** The number of faults that are left. */
   size(): number
-  /** Takes the first fault that meets this request. */
+  /** Takes the first fault that applies to this request. */
   takeForRequest(method: string, path: string): RequestFault | undefined
-  /** Takes a fault that meets a new connection. */
+  /** Takes a fault that applies to a new connection. */
   takeForConnection(): boolean
 }
 
-/** An empty queue. */
+/** Makes an empty queue. */
 export function faultQueue(): FaultQueue {
   let queue: { fault: Fault; left: number }[] = []
 

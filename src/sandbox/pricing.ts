@@ -1,6 +1,6 @@
 import { METERS_PER_MILE, milesBetween } from './zip-distance.ts'
 
-/** What a trip is priced by. */
+/** The facts that price a trip. */
 export interface Trip {
   from: string | undefined
   to: string | undefined
@@ -8,7 +8,7 @@ export interface Trip {
   transportType: string
 }
 
-/** The price of a trip in dollars, and its length. */
+/** The price of a trip in dollars, and its distance in miles and meters. */
 export interface Estimate {
   price: number
   distance: number
@@ -28,7 +28,7 @@ const OTHER_DOLLARS_PER_MILE = 0.62
 const LOADING_FEE_DOLLARS = 165
 const ENCLOSED_FACTOR = 1.4
 
-/** Prices a trip: a loading fee and a rate by the mile for each vehicle, and more in an enclosed trailer. */
+/** Prices a trip: a loading fee and a rate per mile for each vehicle, times a factor for an enclosed trailer. */
 export function estimate(trip: Trip): Estimate {
   const distance = milesBetween(trip.from, trip.to)
   const open = trip.vehicleTypes.reduce((sum, type) => sum + LOADING_FEE_DOLLARS + distance * rateOf(type), 0)

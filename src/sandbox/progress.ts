@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { serviceDate } from './service-date.ts'
 import { touchShipment } from './shipments.ts'
-import type { EventName, Photo, Shipment, World } from './world.ts'
+import type { EventName, Photo, SandboxState, Shipment } from './state.ts'
 
-/** What happens to a shipment after its booking, from the carrier's side. */
+/** The carrier's steps of a shipment after its booking. */
 export type Step = 'posted' | 'assigned' | 'picked_up' | 'delivered' | 'hold' | 'canceled' | 'bol_available'
 
 const EVENTS: Partial<Record<Step, EventName>> = {
@@ -14,15 +14,15 @@ const EVENTS: Partial<Record<Step, EventName>> = {
   bol_available: 'shipment.bol_available',
 }
 
-/** Takes a shipment a step on its way, with all that the service then adds to it, and its event. */
-export function advanceShipment(world: World, id: string, step: Step): Shipment {
-  const shipment = world.shipments.get(id)
+/** Moves a shipment to a step, with the data that the service adds at that step, and its event. */
+export function advanceShipment(state: SandboxState, id: string, step: Step): Shipment {
+  const shipment = state.shipments.get(id)
   if (!shipment) throw new Error(`The sandbox has no shipment ${id}`)
-  const next = after(shipment, step, serviceDate(world.settings.clock()))
-  world.shipments.set(id, next)
-  touchShipment(world, id)
+  const next = after(shipment, step, serviceDate(state.settings.clock()))
+  state.shipments.set(id, next)
+  touchShipment(state, id)
   const event = EVENTS[step]
-  if (event) world.announce(event, id)
+  if (event) state.announce(event, id)
   return next
 }
 

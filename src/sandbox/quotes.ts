@@ -4,7 +4,7 @@ import { estimate } from './pricing.ts'
 import { Refusal } from './refusal.ts'
 import { check, TRANSPORT_TYPES, VEHICLE_TYPES } from './shipment-body.ts'
 import { enterShipment } from './shipments.ts'
-import type { Quote, World } from './world.ts'
+import type { Quote, SandboxState } from './state.ts'
 
 const POSTAL_CODE = /^(\d{5}(-\d{4})?|[A-Za-z]\d[A-Za-z] ?\d[A-Za-z]\d)$/
 
@@ -18,41 +18,50 @@ const asked = z.object({
   transport_type: z.enum(TRANSPORT_TYPES, `must be one of ${TRANSPORT_TYPES.join(', ')}`).default('open'),
 })
 
-/** What the service answers of a quote. */
+/** The service's reply to a quote. */
 export interface QuoteReply {
   shipment_id: string
   price: number
 }
 
-/** Prices a trip and keeps the quote. */
-export function createQuote(world: World, client: string, body: unknown): QuoteReply {
+/** Prices a trip and stores the quote. */
+export function createQuote(state: SandboxState, client: string, body: unknown): QuoteReply {
   const trip = check(asked, body)
-  return keep(world, { ...trip, shipment_id: randomUUID(), price: priceOf(trip), client, approved: false })
+  return keep(state, { ...trip, shipment_id: randomUUID(), price: priceOf(trip), client, approved: false })
 }
 
-/** Lays new facts over a quote and prices it again. */
-export function updateQuote(world: World, client: string, id: string, body: object): QuoteReply {
-  const quote = findQuote(world, client, id)
+/** Changes a quote and prices it again. */
+export function updateQuote(state: SandboxState, client: string, id: string, body: object): QuoteReply {
+  const quote = findQuote(state, client, id)
   if (quote.approved) throw new Refusal('conflict', 'The quote is already approved')
   const trip = check(asked, { ...quote, ...body })
-  return keep(world, { ...quote, ...trip, price: priceOf(trip) })
+  return keep(state, { ...quote, ...trip, price: priceOf(trip) })
 }
 
-/** KeyedMutex a quote into a shipment of the same id; approving it again changes nothing. */
-export function approveQuote(world: World, client: string, id: string): QuoteReply & { status: string } {
-  const quote = findQuote(world, client, id)
-  const shipment = world.shipments.get(id) ?? shipmentOf(world, quote)
-  return { shipment_id: id, price: shipment.price, status: shipment.status }
+/** The service's reply to an approval: it speaks of a shipment only if the approval makes one. */
+export type ApprovalReply =
+  | (QuoteReply & { number: string; status: string })
+  | { quote_id: string; price: number; status: 'approved' }
+
+/** Approves a quote; approving it again changes nothing. */
+export function approveQuote(state: SandboxState, client: string, id: string): ApprovalReply {
+  const quote = findQuote(state, client, id)
+  if (!state.settings.approvalBooks) {
+    state.quotes.set(id, { ...quote, approved: true })
+    return { quote_id: id, price: quote.price, status: 'approved' }
+  }
+  const { price, number, status } = state.shipments.get(id) ?? enterApproved(state, quote)
+  return { shipment_id: id, price, number, status }
 }
 
-function findQuote(world: World, client: string, id: string): Quote {
-  const quote = world.quotes.get(id)
+function findQuote(state: SandboxState, client: string, id: string): Quote {
+  const quote = state.quotes.get(id)
   if (quote?.client !== client) throw new Refusal('not_found', `There is no quote ${id}`)
   return quote
 }
 
-function keep(world: World, quote: Quote): QuoteReply {
-  world.quotes.set(quote.shipment_id, quote)
+function keep(state: SandboxState, quote: Quote): QuoteReply {
+  state.quotes.set(quote.shipment_id, quote)
   return { shipment_id: quote.shipment_id, price: quote.price }
 }
 
@@ -61,11 +70,12 @@ function priceOf(trip: z.infer<typeof asked>): number {
   return estimate({ from: pickup, to: delivery, vehicleTypes: [vehicle_type], transportType: transport_type }).price
 }
 
-function shipmentOf(world: World, quote: Quote) {
+/** Enters the shipment of an approved quote, under the quote's id. */
+function enterApproved(state: SandboxState, quote: Quote) {
   const { shipment_id: id, price, client } = quote
   const trip = check(asked, quote)
   const shipment = enterShipment(
-    world,
+    state,
     client,
     {
       pickup: place(trip.pickup),
@@ -75,12 +85,12 @@ function shipmentOf(world: World, quote: Quote) {
     },
     { id, price, silent: true },
   )
-  world.quotes.set(id, { ...quote, approved: true })
-  world.announce('shipment.rate_approved', id, { price: { old_value: null, new_value: price, difference: price } })
+  state.quotes.set(id, { ...quote, approved: true })
+  state.announce('shipment.rate_approved', id, { price: { old_value: null, new_value: price, difference: price } })
   return shipment
 }
 
-// A shipment's ZIP code is a number, so a Canadian code has no place in it.
+// A shipment's ZIP code is a number; a Canadian code does not fit.
 function place(postalCode: string): { zipcode?: number } {
   return /^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {}
 }

@@ -4,7 +4,7 @@ export interface FieldProblem {
   message: string
 }
 
-// Every way in which the stand-in says no: code, status.
+// Every refusal: code, status.
 const REFUSALS = {
   bad_json: 400,
   unauthorized: 401,
@@ -15,10 +15,10 @@ const REFUSALS = {
   validation_failed: 422,
 } as const
 
-/** The name of a refusal; its status follows from it. */
+/** The code of a refusal, which decides its status. */
 export type RefusalCode = keyof typeof REFUSALS
 
-/** The stand-in's no, thrown where it is found and answered in one place. */
+/** A refusal of the stand-in: thrown anywhere, answered in one place. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createGzip, gzipSync } from 'node:zlib'
+import { createGzip, deflateRawSync, gzipSync } from 'node:zlib'
 import type { RequestFault } from './faults.ts'
 import type { Reply } from './service.ts'
 
@@ -10,12 +10,12 @@ const MEGABYTE = 1024 * 1024
 const DEFAULT_WRONG_BY_BYTES = 10
 const PAGE = '<!doctype html><title>Service</title><h1>It works!</h1>'
 
-/** Sends an answer as it should be. */
+/** Sends an answer without a fault. */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   sendText(response, status, JSON.stringify(body), headers)
 }
 
-/** Sends an answer as the fault has it. The reply is undefined exactly if the fault leaves the request undone. */
+/** Sends an answer with a fault. The reply is undefined if, and only if, the fault keeps the request from being carried out. */
 export async function sendFaulty(
   request: IncomingMessage,
   response: ServerResponse,
@@ -25,7 +25,7 @@ export async function sendFaulty(
 ): Promise<void> {
   if (fault.kind === 'status') return sendText(response, fault.status, ...contentOf(fault))
   if (fault.kind === 'reset-before') return reset(response)
-  // Undone and unanswered: the connection stays as it is until somebody else gives up.
+  // Neither carried out nor answered: the connection stays open until the client gives up.
   if (!reply) return
   // Taken now: a delayed answer shows the state as it was when the request was carried out.
   const text = JSON.stringify(reply.body)
@@ -68,8 +68,16 @@ export async function sendFaulty(
     case 'gzip':
       if (fault.megabytes) return inflated(response, reply, headers, fault.megabytes, true)
       return sendText(response, status, gzipSync(text), { ...headers, 'content-encoding': 'gzip' })
+    case 'raw-deflate':
+      return sendText(response, status, deflateRawSync(text), { ...headers, 'content-encoding': 'deflate' })
+    case 'body':
+      return sendText(response, status, fault.body, headers)
+    case 'strange-strings':
+      return sendText(response, status, JSON.stringify(reply.body, strange), headers)
+    case 'deep':
+      return sendText(response, status, `${text.slice(0, -1)},"deep":${nested(fault.levels)}}`, headers)
     case 'continue-twice':
-      // A request that expects one has had its first already.
+      // A request that expects one has received its first already.
       if (!request.headers.expect) response.writeContinue()
       response.writeContinue()
       return sendText(response, status, text, headers)
@@ -112,6 +120,20 @@ function withField(text: string, name: string, value: string): string {
   return JSON.stringify({ ...JSON.parse(text), [name]: value })
 }
 
+/** A line end, an escape sequence, an override of the direction, a NUL and half a character. */
+const STRANGE = '\r\n\x1b[31m\u2028\u202e\0\ud83d'
+
+/** Members whose values are compared, not shown. */
+const COMPARED: ReadonlySet<string> = new Set(['id', 'shipment_id', 'quote_id', 'status', 'type', 'transport_type'])
+
+function strange(name: string, value: unknown): unknown {
+  return typeof value === 'string' && !COMPARED.has(name) ? value + STRANGE : value
+}
+
+function nested(levels: number): string {
+  return '['.repeat(levels) + ']'.repeat(levels)
+}
+
 async function drip(response: ServerResponse, bytes: Buffer, ms: number, closing: AbortSignal): Promise<void> {
   for (let at = 0; at < bytes.length && !response.destroyed; at += 1) {
     response.write(bytes.subarray(at, at + 1))
@@ -129,11 +151,11 @@ async function inflated(
 ): Promise<void> {
   const source = Readable.from(padded(JSON.stringify({ ...body, padding: '' }), megabytes))
   response.writeHead(status, { ...headers, ...(compressed && { 'content-encoding': 'gzip' }) })
-  // The other end may well hang up halfway, and should.
+  // The client may hang up halfway, and should.
   await pipeline([source, ...(compressed ? [createGzip()] : []), response]).catch(() => undefined)
 }
 
-// Fills the empty string that the text ends in.
+// Fills the empty string at the end of the text.
 function* padded(text: string, megabytes: number): Generator<Buffer> {
   const block = Buffer.alloc(MEGABYTE, 'x')
   yield Buffer.from(text.slice(0, -2))

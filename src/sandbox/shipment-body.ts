@@ -106,13 +106,13 @@ const change = z.object({
   vehicles: z.array(knownOrNewVehicle, 'must be an array').min(1, 'must not be empty').optional(),
 })
 
-/** Who orders the transport. */
+/** The customer of a shipment. */
 export type Customer = z.infer<typeof customer>
-/** Where the vehicles start. */
+/** The pickup of a shipment. */
 export type Pickup = z.infer<typeof pickup>
-/** Where the vehicles go. */
+/** The delivery of a shipment. */
 export type Delivery = z.infer<typeof delivery>
-/** What a client may say of a vehicle. */
+/** A vehicle as a client may send it. */
 export type VehicleInput = z.infer<typeof knownOrNewVehicle>
 /** The body of a create request, checked; dates as the service writes them. */
 export type ShipmentCreation = z.infer<typeof creation>

@@ -3,7 +3,7 @@ import { changes } from './changes.ts'
 import { estimate } from './pricing.ts'
 import { invalidField, Refusal } from './refusal.ts'
 import { readChange, readCreation, type ShipmentCreation, type VehicleInput } from './shipment-body.ts'
-import type { Shipment, Vehicle, World } from './world.ts'
+import type { SandboxState, Shipment, Vehicle } from './state.ts'
 
 const FIRST_NUMBER = 100001
 // Pounds, then inches.
@@ -16,17 +16,17 @@ const SIZES: ReadonlyMap<string, Pick<Vehicle, 'weight' | 'height' | 'width' | '
 const OTHER_SIZE = { weight: 8200, height: 98, width: 84, length: 264 }
 
 /** Creates a shipment from a request body. */
-export function createShipment(world: World, client: string, body: unknown): Shipment {
+export function createShipment(state: SandboxState, client: string, body: unknown): Shipment {
   const { quote_id, ...input } = readCreation(body)
-  if (quote_id === undefined) return enterShipment(world, client, input)
-  const quote = world.quotes.get(quote_id)
+  if (quote_id === undefined) return enterShipment(state, client, input)
+  const quote = state.quotes.get(quote_id)
   if (quote?.client !== client) throw invalidField('quote_id', 'names no quote')
-  return enterShipment(world, client, input, { price: quote.price })
+  return enterShipment(state, client, input, { price: quote.price })
 }
 
-/** Enters a new shipment, under an id and a price that a quote may have fixed. */
+/** Enters a new shipment; a quote may have fixed its id and its price. */
 export function enterShipment(
-  world: World,
+  state: SandboxState,
   client: string,
   input: Omit<ShipmentCreation, 'quote_id' | 'customer'> & Pick<Shipment, 'customer'>,
   fixed: { id?: string; price?: number; silent?: boolean } = {},
@@ -36,7 +36,7 @@ export function enterShipment(
   const trip = estimateOf({ pickup, delivery, vehicles, transport_type })
   const shipment: Shipment = {
     id: fixed.id ?? randomUUID(),
-    number: `TL-${FIRST_NUMBER + world.numbers.size}`,
+    number: `TL-${FIRST_NUMBER + state.numbers.size}`,
     status: 'new',
     price: fixed.price ?? trip.price,
     ...(customer && { customer }),
@@ -50,74 +50,85 @@ export function enterShipment(
     documents: [],
     ...(external_id !== undefined && { external_id }),
   }
-  world.shipments.set(shipment.id, shipment)
-  world.ledger.set(shipment.id, { client, version: 1 })
-  world.numbers.set(shipment.number, shipment.id)
-  if (!fixed.silent) world.announce('shipment.created', shipment.id)
+  state.shipments.set(shipment.id, shipment)
+  state.ledger.set(shipment.id, { client, version: 1 })
+  state.numbers.set(shipment.number, shipment.id)
+  if (!fixed.silent) state.announce('shipment.created', shipment.id)
   return shipment
 }
 
-/** The client's shipment with this id, or (for reading) this number; throws a 404. */
-export function findShipment(world: World, client: string, name: string, by: 'id' | 'id or number' = 'id'): Shipment {
-  const id = by === 'id' ? name : (world.numbers.get(name) ?? name)
-  const shipment = world.shipments.get(id)
-  if (!shipment || (world.ledger.get(id)?.client ?? client) !== client) {
+/** Returns the client's shipment with this id or, for reading, this number; throws a 404. */
+export function findShipment(
+  state: SandboxState,
+  client: string,
+  name: string,
+  by: 'id' | 'id or number' = 'id',
+): Shipment {
+  const id = by === 'id' ? name : (state.numbers.get(name) ?? name)
+  const shipment = state.shipments.get(id)
+  if (!shipment || (state.ledger.get(id)?.client ?? client) !== client) {
     throw new Refusal('not_found', `There is no shipment ${name}`)
   }
   return shipment
 }
 
 /**
- * Updates a shipment: what is given replaces what was there, what is not given stays. A vehicle without an id is a new
- * one, and vehicles that are not mentioned stay.
+ * Updates a shipment: sent members replace the old ones, absent ones stay. A vehicle without an id is a new one, and
+ * vehicles that are not sent stay.
  */
-export function updateShipment(world: World, client: string, id: string, body: unknown, ifMatch?: string): Shipment {
-  const old = findShipment(world, client, id)
-  if (world.settings.etag && ifMatch !== undefined && ifMatch !== '*' && ifMatch !== etagOf(world, id)) {
+export function updateShipment(
+  state: SandboxState,
+  client: string,
+  id: string,
+  body: unknown,
+  ifMatch?: string,
+): Shipment {
+  const old = findShipment(state, client, id)
+  if (state.settings.etag && ifMatch !== undefined && ifMatch !== '*' && ifMatch !== etagOf(state, id)) {
     throw new Refusal('precondition_failed', 'The shipment has changed since it was read')
   }
   const { vehicles, ...given } = readChange(body)
   if (old.status === 'canceled') throw new Refusal('conflict', 'The shipment is canceled')
   const next: Shipment = { ...old, ...defined(given), vehicles: mergeVehicles(old.vehicles, vehicles ?? []) }
   const trip = estimateOf(next)
-  // A price that a quote fixed holds until the trip itself changes.
+  // A price that a quote fixed is valid until the trip changes.
   if (trip.price !== estimateOf(old).price) Object.assign(next, trip)
-  return replaceShipment(world, next)
+  return replaceShipment(state, next)
 }
 
-/** Puts a changed shipment in the place of the old one, and tells what changed. */
-function replaceShipment(world: World, next: Shipment): Shipment {
-  const data = changes(world.shipments.get(next.id) ?? {}, next)
-  world.shipments.set(next.id, next)
-  touchShipment(world, next.id)
-  if (Object.keys(data).length > 0) world.announce('shipment.modified', next.id, data)
+/** Replaces a shipment with its changed version, and announces the changes. */
+function replaceShipment(state: SandboxState, next: Shipment): Shipment {
+  const data = changes(state.shipments.get(next.id) ?? {}, next)
+  state.shipments.set(next.id, next)
+  touchShipment(state, next.id)
+  if (Object.keys(data).length > 0) state.announce('shipment.modified', next.id, data)
   return next
 }
 
 /** Cancels a shipment. */
-export function cancelShipment(world: World, client: string, id: string): Shipment {
-  const shipment = findShipment(world, client, id)
+export function cancelShipment(state: SandboxState, client: string, id: string): Shipment {
+  const shipment = findShipment(state, client, id)
   if (shipment.status !== 'canceled') {
     const canceled: Shipment = { ...shipment, status: 'canceled' }
-    world.shipments.set(id, canceled)
-    touchShipment(world, id)
-    world.announce('shipment.canceled', id)
+    state.shipments.set(id, canceled)
+    touchShipment(state, id)
+    state.announce('shipment.canceled', id)
     return canceled
   }
-  if (world.settings.repeatedCancel === 404) throw new Refusal('not_found', `There is no shipment ${id}`)
-  if (world.settings.repeatedCancel === 409) throw new Refusal('conflict', 'The shipment is already canceled')
+  if (state.settings.repeatedCancel === 404) throw new Refusal('not_found', `There is no shipment ${id}`)
+  if (state.settings.repeatedCancel === 409) throw new Refusal('conflict', 'The shipment is already canceled')
   return shipment
 }
 
-/** Makes a new version of a shipment, so that its ETag differs. */
-export function touchShipment(world: World, id: string): void {
-  const entry = world.ledger.get(id)
+/** Makes a new version of a shipment, with another ETag. */
+export function touchShipment(state: SandboxState, id: string): void {
+  const entry = state.ledger.get(id)
   if (entry) entry.version += 1
 }
 
-/** The ETag of a shipment as it stands. */
-export function etagOf(world: World, id: string): string {
-  return `"${world.ledger.get(id)?.version ?? 0}"`
+/** Returns the ETag of a shipment's current version. */
+export function etagOf(state: SandboxState, id: string): string {
+  return `"${state.ledger.get(id)?.version ?? 0}"`
 }
 
 function enterVehicle({ id: _, ...vehicle }: Omit<VehicleInput, 'id'> & { id?: unknown }): Vehicle {
@@ -136,7 +147,7 @@ function mergeVehicles(old: readonly Vehicle[], given: readonly VehicleInput[]):
   return vehicles
 }
 
-// The check let none of the server's own fields through; this tells the compiler.
+// The schema refuses the fields that only the server sets; this tells the compiler.
 function sent({ weight, height, width, length, photos, ...vehicle }: Omit<VehicleInput, 'id'>) {
   return vehicle
 }
@@ -161,6 +172,6 @@ function estimateOf(trip: {
 
 function defined<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
-  // Object.fromEntries forgets the names that the filter keeps.
+  // Object.fromEntries does not keep the types of the names.
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> }
 }

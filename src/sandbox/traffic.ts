@@ -11,22 +11,22 @@ export interface RecordedRequest {
   at: Date
 }
 
-/** The log of requests, and the ways to wait for them. */
+/** The log of requests, with ways to wait for them. */
 export interface Traffic {
   requests: RecordedRequest[]
   record(request: RecordedRequest): void
   /** Resolves at the next request that matches; earlier ones do not count. */
   next(matches?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Counts something as under way until the returned function is called. */
+  /** Counts an answer or a webhook as under way until the returned function is called. */
   begin(): () => void
   /** Resolves when nothing is under way any more. */
   idle(): Promise<void>
 }
 
-// So that a long load run does not fill the memory; the older half goes.
+// A long load run must not fill the memory: the older half is dropped.
 const MOST_REQUESTS = 200_000
 
-/** An empty log. */
+/** Makes an empty log. */
 export function traffic(): Traffic {
   const requests: RecordedRequest[] = []
   let waiting: { matches: (request: RecordedRequest) => boolean; resolve: (request: RecordedRequest) => void }[] = []

@@ -1,6 +1,6 @@
-import type { Shipment } from './world.ts'
+import type { Shipment } from './state.ts'
 
-/** A version-1 body: flat, everything a string. */
+/** A version-1 body: flat, with strings only. */
 export type Flat = ReadonlyMap<string, string>
 
 // Version-1 name, part of the version-2 body, field of that part. `update` uses the same rows.
@@ -36,7 +36,7 @@ const ALL_NAMES: ReadonlySet<string> = new Set([
   ...['TempShipFromPostalCode', 'TempShipToPostalCode', 'PickupCommodityCode', 'DeliveryCommodityCode'],
 ])
 
-/** Whether a body is of version 1: it has a field that only version 1 knows. */
+/** Tells whether a body is version 1: it has a field that only version 1 has. */
 export function isVersion1(body: object): boolean {
   return Object.keys(body).some((name) => ALL_NAMES.has(name))
 }
@@ -51,7 +51,7 @@ export function flatten(body: Iterable<[string, unknown]>): Flat {
   return flat
 }
 
-/** The quote request that a version-1 quote body stands for. */
+/** Translates a version-1 quote body to a quote request. */
 export function quoteRequest(flat: Flat): object {
   const equipment = flat.get('EquipmentType')?.toUpperCase()
   const vehicle = flat.get('PickupCommodityCode') ?? flat.get('DeliveryCommodityCode') ?? flat.get('LoadReference')
@@ -63,7 +63,7 @@ export function quoteRequest(flat: Flat): object {
   }
 }
 
-/** The shipment body that a version-1 booking or update stands for, over what is already known of its parts. */
+/** Translates a version-1 booking or update to a shipment body, merged into the known shipment. */
 export function shipmentRequest(flat: Flat, known?: Shipment): object {
   const { weight, height, width, length, photos, ...vehicle } = { ...known?.vehicles[0] }
   const parts = {
@@ -86,7 +86,7 @@ export function shipmentRequest(flat: Flat, known?: Shipment): object {
   }
 }
 
-/** A shipment as version 1 shows it. */
+/** Translates a shipment to version 1. */
 export function flatShipment(shipment: Shipment): Record<string, string> {
   const { pickup, delivery, customer, vehicles } = shipment
   const parts: Record<string, object | undefined> = { pickup, delivery, customer, vehicle: vehicles[0] }
@@ -104,7 +104,7 @@ export function flatShipment(shipment: Shipment): Record<string, string> {
   }
 }
 
-// What is no number stays as it is, and the check of the version-2 body names it.
+// Text that is not a number stays as it is; the check of the version-2 body refuses it by its field.
 function integer(text: string): number | string {
   return /^\d{1,5}(-\d{4})?$/.test(text) ? Number(text.split('-', 1)[0]) : text
 }

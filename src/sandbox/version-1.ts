@@ -2,15 +2,15 @@ import { approveQuote, createQuote, updateQuote } from './quotes.ts'
 import { Refusal } from './refusal.ts'
 import type { Reply } from './service.ts'
 import { cancelShipment, createShipment, findShipment, updateShipment } from './shipments.ts'
+import type { SandboxState } from './state.ts'
 import { type Flat, flatShipment, flatten, quoteRequest, shipmentRequest } from './version-1-fields.ts'
-import type { World } from './world.ts'
 
 export { isVersion1 } from './version-1-fields.ts'
 
-/** What a version-1 call asks for. */
-export type LegacyDeed = 'quote' | 'quote update' | 'booking' | 'read' | 'update' | 'cancel'
+/** The action that a version-1 call asks for. */
+export type LegacyAction = 'quote' | 'quote update' | 'booking' | 'read' | 'update' | 'cancel'
 
-const PATHS: ReadonlyMap<string, LegacyDeed> = new Map([
+const PATHS: ReadonlyMap<string, LegacyAction> = new Map([
   ['getshippingquote.php', 'quote'],
   ['getshippingquotewts.php', 'quote'],
   ['createshipment.php', 'booking'],
@@ -21,82 +21,89 @@ const PATHS: ReadonlyMap<string, LegacyDeed> = new Map([
 ])
 const NAMES = ['ShipmentNumber', 'ReferenceNumber', 'OrderRefNumber', 'shipment_id', 'id', 'number'] as const
 
-/** What the legacy path asks for; undefined if it is none. */
-export function legacyName(path: string): LegacyDeed | undefined {
+/** Returns the action of a legacy path; undefined if it is not one. */
+export function legacyName(path: string): LegacyAction | undefined {
   const name = /^\/(?:quotes\/)?([^/]+)$/.exec(path)?.[1]
   return name === undefined ? undefined : PATHS.get(name.toLowerCase())
 }
 
 /** Answers a call to a legacy path. */
 export function answerLegacyPath(
-  world: World,
+  state: SandboxState,
   client: string,
-  deed: LegacyDeed,
+  action: LegacyAction,
   method: string,
   query: string,
   text: string,
 ): Reply {
-  const allow = deed === 'read' ? 'GET' : 'POST'
+  const allow = action === 'read' ? 'GET' : 'POST'
   if (method !== allow) throw new Refusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
   return inVersion1(
-    deed,
-    () => (deed === 'read' ? flatten(new URLSearchParams(query)) : readFlat(text)),
-    (flat) => act(world, client, deed, flat),
+    action,
+    () => (action === 'read' ? flatten(new URLSearchParams(query)) : readFlat(text)),
+    (flat) => act(state, client, action, flat),
   )
 }
 
-/** Answers a version-1 body that came to a version-2 path, in the shape of version 1. */
-export function answerBodyVersion1(world: World, client: string, deed: LegacyDeed, body: object, id?: string): Reply {
+/** Answers a version-1 body on a version-2 path, in the shape of version 1. */
+export function answerBodyVersion1(
+  state: SandboxState,
+  client: string,
+  action: LegacyAction,
+  body: object,
+  id?: string,
+): Reply {
   return inVersion1(
-    deed,
+    action,
     () => flatten(Object.entries(body)),
-    (flat) => act(world, client, deed, flat, id),
+    (flat) => act(state, client, action, flat, id),
   )
 }
 
-function act(world: World, client: string, deed: LegacyDeed, flat: Flat, id?: string): object {
-  switch (deed) {
+function act(state: SandboxState, client: string, action: LegacyAction, flat: Flat, id?: string): object {
+  switch (action) {
     case 'quote':
     case 'quote update':
-      return quote(world, client, deed, flat, id)
+      return quote(state, client, action, flat, id)
     case 'booking': {
-      const shipment = createShipment(world, client, shipmentRequest(flat))
-      remember(world, client, flat, shipment.id)
+      const shipment = createShipment(state, client, shipmentRequest(flat))
+      remember(state, client, flat, shipment.id)
       return { Message: `Shipment ${shipment.number} is booked`, TransportationBooked: 'Yes' }
     }
     case 'read': {
-      const shipment = findShipment(world, client, id ?? named(world, client, flat), 'id or number')
+      const shipment = findShipment(state, client, id ?? named(state, client, flat), 'id or number')
       const booked = shipment.status === 'canceled' ? 'No' : 'Yes'
       return { ...flatShipment(shipment), TransportationBooked: booked, Message: `Shipment ${shipment.number}` }
     }
     case 'update': {
-      const known = findShipment(world, client, id ?? named(world, client, flat), 'id or number')
-      updateShipment(world, client, known.id, shipmentRequest(flat, known))
+      const known = findShipment(state, client, id ?? named(state, client, flat), 'id or number')
+      updateShipment(state, client, known.id, shipmentRequest(flat, known))
       return { Message: `Shipment ${known.number} is updated`, TransportationBooked: 'Yes' }
     }
     case 'cancel': {
-      const { id: known } = findShipment(world, client, id ?? named(world, client, flat), 'id or number')
-      const { number } = cancelShipment(world, client, known)
+      const { id: known } = findShipment(state, client, id ?? named(state, client, flat), 'id or number')
+      const { number } = cancelShipment(state, client, known)
       return { Message: `Shipment ${number} is canceled`, TransportationBooked: 'No' }
     }
   }
 }
 
-function quote(world: World, client: string, deed: LegacyDeed, flat: Flat, id?: string): object {
-  const action = (flat.get('ActionName') ?? '').toLowerCase()
-  if (deed === 'quote' && /^(approve|accept)/.test(action)) {
-    const { price, shipment_id } = approveQuote(world, client, named(world, client, flat))
+function quote(state: SandboxState, client: string, action: LegacyAction, flat: Flat, id?: string): object {
+  const actionName = (flat.get('ActionName') ?? '').toLowerCase()
+  if (action === 'quote' && /^(approve|accept)/.test(actionName)) {
+    const quoteId = named(state, client, flat)
+    const { price } = approveQuote(state, client, quoteId)
     return {
-      ...priced(flat, price, shipment_id),
+      ...priced(flat, price, quoteId),
       Message: 'The quote is approved',
       TransportationBooked: 'Yes',
     }
   }
-  const update = deed === 'quote update' || action.startsWith('update')
+  const update = action === 'quote update' || actionName.startsWith('update')
   const { price, shipment_id } = update
-    ? updateQuote(world, client, id ?? named(world, client, flat), quoteRequest(flat))
-    : createQuote(world, client, quoteRequest(flat))
-  remember(world, client, flat, shipment_id)
+    ? updateQuote(state, client, id ?? named(state, client, flat), quoteRequest(flat))
+    : createQuote(state, client, quoteRequest(flat))
+  remember(state, client, flat, shipment_id)
   return priced(flat, price, shipment_id)
 }
 
@@ -104,23 +111,23 @@ function priced(flat: Flat, price: number, id: string): object {
   return { Cost: price.toFixed(2), ShipmentNumber: flat.get('ShipmentNumber') ?? id }
 }
 
-function remember(world: World, client: string, flat: Flat, id: string): void {
+function remember(state: SandboxState, client: string, flat: Flat, id: string): void {
   for (const field of ['ShipmentNumber', 'OrderRefNumber', 'ReferenceNumber']) {
     const name = flat.get(field)
-    if (name !== undefined) world.legacyNames.set(`${client}\n${name}`, id)
+    if (name !== undefined) state.legacyNames.set(`${client}\n${name}`, id)
   }
 }
 
-function named(world: World, client: string, flat: Flat): string {
+function named(state: SandboxState, client: string, flat: Flat): string {
   for (const field of NAMES) {
     const name = flat.get(field)
-    if (name !== undefined) return world.legacyNames.get(`${client}\n${name}`) ?? name
+    if (name !== undefined) return state.legacyNames.get(`${client}\n${name}`) ?? name
   }
   throw new Refusal('validation_failed', 'A ShipmentNumber or ReferenceNumber is required')
 }
 
 function readFlat(text: string): Flat {
-  // Trimming takes a byte order mark off, too.
+  // Trimming removes a byte order mark, too.
   const body = text.trim()
   if (!body.startsWith('{')) return flatten(new URLSearchParams(body))
   try {
@@ -130,7 +137,7 @@ function readFlat(text: string): Flat {
   }
 }
 
-function inVersion1(deed: LegacyDeed, read: () => Flat, act: (flat: Flat) => object): Reply {
+function inVersion1(action: LegacyAction, read: () => Flat, act: (flat: Flat) => object): Reply {
   let flat: Flat = new Map()
   try {
     flat = read()
@@ -138,7 +145,7 @@ function inVersion1(deed: LegacyDeed, read: () => Flat, act: (flat: Flat) => obj
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { status, headers, message: Message } = error
-    const body = deed.startsWith('quote')
+    const body = action.startsWith('quote')
       ? { Cost: '', ShipmentNumber: flat.get('ShipmentNumber') ?? '', Message }
       : { Message, TransportationBooked: 'No' }
     return { status, headers, body }

@@ -1,38 +1,38 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { serviceDate } from './service-date.ts'
-import type { Changed, EventName, ServiceEvent, Settings } from './world.ts'
+import type { Changed, EventName, SandboxSettings, ServiceEvent } from './state.ts'
 
-/** One try at delivering an event. */
+/** One attempt at delivering an event. */
 export interface WebhookDelivery {
   url: string
   event: ServiceEvent
   /** Counts from 1. */
   attempt: number
-  /** What the receiver answered; undefined if it did not. */
+  /** The receiver's status; undefined if it did not answer. */
   status: number | undefined
-  /** Whether that was a 2xx in time. */
+  /** The status is 2xx, and came in time. */
   delivered: boolean
   at: Date
 }
 
-/** The sender of webhooks. */
+/** Sends webhooks. */
 export interface Webhooks {
-  /** Every try so far. */
+  /** Every attempt so far. */
   deliveries: WebhookDelivery[]
   announce(event: EventName, shipmentId: string, data?: Record<string, Changed>): void
-  /** Resolves at the next try that matches, once it is over. */
+  /** Resolves after the next attempt that matches. */
   next(matches?: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery>
   close(): Promise<void>
 }
 
 const TIMEOUT_MS = 30_000
 
-/** Delivers each event by itself: a receiver that fails one of them does not hold up the others. */
-export function webhooks(settings: Settings, begin: () => () => void, closing: AbortSignal): Webhooks {
+/** Delivers each event on its own: a failing one does not delay the others. */
+export function webhooks(settings: SandboxSettings, begin: () => () => void, closing: AbortSignal): Webhooks {
   const deliveries: WebhookDelivery[] = []
   let waiting: { matches: (delivery: WebhookDelivery) => boolean; resolve: (delivery: WebhookDelivery) => void }[] = []
-  // The service opens connections of its own; none of them outlives the stand-in.
+  // The service has connections of its own; closing the stand-in closes them.
   const agent = new Agent()
 
   async function deliver(url: string, event: ServiceEvent): Promise<void> {

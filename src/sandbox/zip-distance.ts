@@ -1,5 +1,5 @@
-// Where each run of ZIP3 prefixes begins, and about where it lies: [first ZIP3, latitude, longitude]. One row per state,
-// more for the long ones. A stand-in needs plausible miles, not a survey.
+// The first prefix of each run of ZIP3 prefixes, and its approximate position: [first ZIP3, latitude, longitude]. One row
+// per state, more for large ones. A stand-in needs plausible miles, not exact ones.
 const REGIONS: readonly (readonly [zip3: number, latitude: number, longitude: number])[] = [
   [5, 40.8, -73.0],
   [6, 18.2, -66.4],
@@ -66,13 +66,13 @@ const REGIONS: readonly (readonly [zip3: number, latitude: number, longitude: nu
 
 const EARTH_RADIUS_MILES = 3958.8
 const ROAD_OVER_AIR = 1.18
-/** Metres in a mile. */
+/** Meters in a mile. */
 export const METERS_PER_MILE = 1609.344
-/** The distance taken where an end has no ZIP code, in miles. */
+/** The distance of a trip with an end without a ZIP code, in miles. */
 export const UNKNOWN_MILES = 500
 const SHORTEST_MILES = 5
 
-/** The road distance between two ZIP codes in miles, to one decimal; the same answer for the same pair, always. */
+/** Returns the road distance between two ZIP codes in miles, to one decimal; the same for the same pair, always. */
 export function milesBetween(from: string | undefined, to: string | undefined): number {
   const start = placeOf(from)
   const end = placeOf(to)
@@ -91,7 +91,7 @@ function placeOf(zip: string | undefined): Place | undefined {
   if (!digits) return undefined
   const region = REGIONS.findLast(([first]) => first <= Number(digits.slice(0, 3)))
   if (!region) return undefined
-  // Spreads the ZIP codes of one region over about a degree, so that a trip within a state has a length.
+  // Spreads the ZIP codes of one region over about a degree: a trip within a state needs a length.
   return {
     latitude: region[1] + Number(digits.slice(2, 4)) / 100 - 0.5,
     longitude: region[2] + Number(digits.slice(3)) / 100 - 0.5,

@@ -1,13 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import { repeatsCredential } from './secret-echo.ts'
+import { type Standing, trusted } from './standing.ts'
 import { createTokens } from './tokens.ts'
 import type { Upstream } from './upstream.ts'
 
 /** How the service is told who asks. */
 export type Scheme = 'basic' | 'oauth2' | 'auto'
 
-/** What an answer shows of how a credential was taken. */
+/** What a reply shows of how the service took a credential. */
 interface Taken {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -18,18 +19,20 @@ export interface Account {
   readonly origin: string
   readonly prefix: string
   readonly scheme: Scheme
-  /** Keeps the connections of one credential apart from those of another. */
-  readonly pool: string
+  /**
+   * Keeps the connections of one credential apart from those of another; undefined until the service has accepted the
+   * credential, and then each request uses a connection of its own.
+   */
+  readonly pool: () => string | undefined
+  readonly standing: Standing
   /** Makes an attempt with the right `Authorization`, and makes it anew where a refusal proves that another is right. */
   readonly authorized: <R extends Taken>(deadline: number, attempt: (authorization: string) => Promise<R>) => Promise<R>
   /** The right `Authorization` as far as is known, for a call that cannot be made twice. */
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the answer to such a call. */
   readonly learn: (authorization: string, answer: Taken) => void
-  /** Whether a text repeats the credential, so that nobody may see it. */
+  /** Returns whether a text repeats the credential, which nobody may see. */
   readonly isRepeatedIn: (text: string) => boolean
-  /** Basic whatever the scheme, for the token endpoint itself. */
-  readonly forTokens: Pick<Account, 'authorized' | 'authorization' | 'learn'>
 }
 
 export interface AccountOptions {
@@ -41,6 +44,8 @@ export interface AccountOptions {
   readonly pool: string
   readonly scheme: Scheme
   readonly timeoutMs: number
+  /** @default that of a credential which the operator gave to the gateway */
+  readonly standing?: Standing
 }
 
 /** How long it is remembered which scheme the service wants, before Basic is tried again. */
@@ -48,8 +53,9 @@ const PROBE_AGAIN_MS = 3_600_000
 
 /** Opens an account with the scheme that the operator chose. */
 export function openAccount(options: AccountOptions): Account {
-  const { origin, prefix, basic, pool, scheme } = options
-  const tokens = createTokens(options)
+  const { origin, prefix, basic, scheme, standing = trusted } = options
+  const pool = () => (standing.isProven() ? options.pool : undefined)
+  const tokens = createTokens({ ...options, pool, standing })
   /** Until when `auto` takes tokens to be what the service wants. */
   let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
   const usesTokens = () => performance.now() < bearerUntil
@@ -106,6 +112,7 @@ export function openAccount(options: AccountOptions): Account {
     prefix,
     scheme,
     pool,
+    standing,
     learn,
     isRepeatedIn: repeatsCredential(basic),
     authorization: async (deadline) => {
@@ -124,11 +131,6 @@ export function openAccount(options: AccountOptions): Account {
       const answer = await attempt(basic)
       learn(basic, answer)
       return wantsTokens(answer) ? withToken(deadline, attempt) : answer
-    },
-    forTokens: {
-      authorization: async () => basic,
-      authorized: (_deadline, attempt) => attempt(basic),
-      learn: () => {},
     },
   }
 }

@@ -1,14 +1,18 @@
 import { GatewayError } from '../errors.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 
-/** Keeps calls away from a service that keeps failing, and lets one through now and then to see whether it is back. */
-export type Circuit = (attempt: () => Promise<UpstreamReply>) => Promise<UpstreamReply>
+/**
+ * Keeps calls away from a service that keeps failing, and lets one through now and then to see whether it is back. A call
+ * that does not count neither opens the circuit nor closes it.
+ */
+export type Circuit = (attempt: () => Promise<UpstreamReply>, counts?: boolean) => Promise<UpstreamReply>
 
 const WINDOW_MS = 10_000
 /** So few calls in a window prove nothing. */
 const LEAST_CALLS = 20
 const FAILED_SHARE = 0.5
 const OPEN_MS = 5_000
+const LEAST_WAIT_MS = 1_000
 
 const FAILURES = new Set([502, 503, 504])
 
@@ -20,11 +24,11 @@ export function createCircuit(): Circuit {
   /** When an open circuit lets a probe through; undefined while it is closed. */
   let probeAt: number | undefined
 
-  /** Whether the call is the probe of an open circuit; throws where it may not be made. */
-  const admit = () => {
+  /** Returns whether the call is the probe of an open circuit; throws if it may not be made. */
+  const admit = (counts: boolean) => {
     if (probeAt === undefined) return false
     const now = performance.now()
-    if (now < probeAt) throw open(probeAt - now)
+    if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
     // If the probe is never heard of again, another one is let through later.
     probeAt = now + OPEN_MS
     return true
@@ -47,15 +51,16 @@ export function createCircuit(): Circuit {
     if (calls >= LEAST_CALLS && failures / calls >= FAILED_SHARE) probeAt = now + OPEN_MS
   }
 
-  return async (attempt) => {
-    const isProbe = admit()
+  return async (attempt, counts = true) => {
+    const isProbe = admit(counts)
+    if (!counts) return attempt()
     try {
       const reply = await attempt()
       note(FAILURES.has(reply.status), isProbe)
       return reply
     } catch (error) {
-      // Too many calls of one credential say nothing of the service.
-      if (error instanceof NoReply && error.silence !== 'busy' && error.silence !== 'withdrawn') note(true, isProbe)
+      // What the gateway itself lacked says nothing of the service.
+      if (error instanceof NoReply && !error.isOurs) note(true, isProbe)
       throw error
     }
   }

@@ -25,13 +25,30 @@ export function replyText(body: Buffer): string {
   return decodeUnlabelled(body).replace(/^\ufeff/, '')
 }
 
-/** The service's own words in the body of a refusal, if any can be found; HTML is not quoted. */
-export function serviceMessage(body: Buffer): string | undefined {
+/**
+ * Returns the service's own message in the body of a refusal, if there is one; HTML is not quoted. `nameFields` puts the
+ * caller's fields in the place of version 2's.
+ */
+export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
   const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : wordsIn(text, 0)
-  const line = oneLine([...new Set(words)].join('; '))
+  const line = oneLine(nameFields(withoutRepeats(words).join('; ')))
   if (line === '') return undefined
   return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1).replace(HALF, '')}…` : line
+}
+
+/** Leaves out what another text says already: many services list the fields of a message once more. */
+function withoutRepeats(texts: readonly string[]): readonly string[] {
+  const plain = texts.map((text) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim(),
+  )
+  return texts.filter((_, i) => {
+    const own = ` ${plain[i]} `
+    return !plain.some((other, at) => at !== i && ` ${other} `.includes(own) && (other !== plain[i] || at < i))
+  })
 }
 
 /** The first half of a character that takes two units. */

@@ -12,14 +12,11 @@ export interface UpstreamRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  /** Keeps the connections of one credential apart from those of another. */
-  readonly pool: string
   /**
-   * Uses a connection of its own: a pooled one that the service is just closing fails requests that were never read,
-   * and nobody can tell.
-   * @default false
+   * Keeps the connections of one credential apart from those of another; undefined: a connection of its own. The service
+   * may be closing a pooled connection at this moment, and then nobody can tell whether it read the request.
    */
-  readonly alone?: boolean
+  readonly pool: string | undefined
   /** When the call has to be over, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
@@ -40,7 +37,7 @@ export interface UpstreamReply {
 export type Silence =
   /** The request provably never left: no connection was made. */
   | 'unsent'
-  /** Nor did this one: all connections of its credential were taken, by calls that the service had not answered yet. */
+  /** Nor did this one, because the gateway itself lacked a connection: all were taken, or there was no socket or thread. */
   | 'busy'
   /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
   | 'withdrawn'
@@ -51,24 +48,60 @@ export type Silence =
   /** It left, and the reply is larger than anything the service has to say. */
   | 'too-large'
 
+export interface NoReplyOptions extends ErrorOptions {
+  /**
+   * Whether the gateway itself lacked something, which says nothing of the service.
+   * @default `busy` and `withdrawn` alone
+   */
+  readonly isOurs?: boolean
+}
+
 /** There is no whole reply. */
 export class NoReply extends Error {
   override readonly name = 'NoReply'
   readonly silence: Silence
+  readonly isOurs: boolean
 
-  constructor(silence: Silence, options?: ErrorOptions) {
+  constructor(
+    silence: Silence,
+    { isOurs = silence === 'busy' || silence === 'withdrawn', ...options }: NoReplyOptions = {},
+  ) {
     super(`no reply of the service: ${silence}`, options)
     this.silence = silence
+    this.isOurs = isOurs
   }
 }
 
 /** The connections of a credential at an address, and what watches over waiting for one. */
 export interface Line {
-  readonly dispatcher: Dispatcher
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   readonly deadlines: Deadlines
-  /** Whether all connections that there may be are in use. */
+  /** Returns whether a call waits because the gateway has no connection to give. */
   readonly isBusy: () => boolean
 }
+
+/** Sockets, ports, memory: the gateway or its machine has no more of them. */
+const OUR_LACKS = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN', 'EADDRNOTAVAIL'])
+/** The resolver that the gateway asks did not answer. */
+const OUR_RESOLVER = new Set(['EAI_AGAIN', 'EAI_MEMORY', 'EAI_SYSTEM'])
+
+/** The error of a call for which no connection could be made. */
+export function notConnected(cause: unknown): NoReply {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  return OUR_LACKS.has(code)
+    ? new NoReply('busy', { cause })
+    : new NoReply('unsent', { cause, isOurs: OUR_RESOLVER.has(code) })
+}
+
+/** A deadline that is noticed so much later was missed because the gateway itself stood still. */
+const STANDSTILL_MS = 1_000
+
+/** The error of a call that found no connection in time. */
+export function noConnectionInTime({ isBusy }: Line, deadline: number): NoReply {
+  return new NoReply(isBusy() || stoodStill(deadline) ? 'busy' : 'unsent')
+}
+
+const stoodStill = (deadline: number) => performance.now() - deadline > STANDSTILL_MS
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -92,9 +125,6 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
     line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, line, resolve, reject))
   })
 }
-
-/** Why a request found no connection in time. */
-export const unsent = ({ isBusy }: Line): Silence => (isBusy() ? 'busy' : 'unsent')
 
 /** What undici tells of a request, up to the whole reply or to why there is none. */
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
@@ -126,14 +156,16 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   }
 
   late(): void {
-    this.#fail(this.#controller ? 'late' : unsent(this.#line))
+    const sent = this.#controller !== undefined
+    const late = { isOurs: stoodStill(this.deadline) }
+    this.#fail(sent ? new NoReply('late', late) : noConnectionInTime(this.#line, this.deadline))
   }
 
   /** Called when a connection stands and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) controller.abort(new NoReply('unsent'))
-    else if (this.#mayWrite?.() === false) this.#fail('withdrawn')
+    else if (this.#mayWrite?.() === false) this.#fail(new NoReply('withdrawn'))
   }
 
   /** An informational status is not the answer (RFC 9110, 15.2). */
@@ -144,7 +176,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size > REPLY_LIMIT_BYTES) this.#fail('too-large')
+    if (this.#size > REPLY_LIMIT_BYTES) this.#fail(new NoReply('too-large'))
     else this.#chunks.push(chunk)
   }
 
@@ -158,12 +190,11 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(this.#controller ? 'lost' : 'unsent', error)
+    this.#fail(this.#controller ? new NoReply('lost', { cause: error }) : notConnected(error))
   }
 
-  #fail(silence: Silence, cause?: unknown): void {
+  #fail(error: NoReply): void {
     if (!this.#ends()) return
-    const error = new NoReply(silence, { cause })
     this.#reject(error)
     this.#controller?.abort(error)
   }

@@ -1,4 +1,4 @@
-import { CHALLENGE, GatewayError } from '../errors.ts'
+import { CHALLENGE, GatewayError, gatewayError } from '../errors.ts'
 import { serviceMessage } from './error-message.ts'
 import type { NoReply, UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
@@ -15,15 +15,11 @@ export function noReplyError(error: NoReply): GatewayError {
     case 'busy':
       return new GatewayError(
         'overloaded',
-        'All connections to the service are taken by other calls; nothing was sent. Try again in a second.',
+        'The gateway has no free connection to the service; nothing was sent. Try again in a second.',
         { cause: error, headers: { 'Retry-After': '1' } },
       )
     case 'withdrawn':
-      return new GatewayError(
-        'interrupted',
-        'The gateway was interrupted before it sent this call; nothing was sent. Send the call again.',
-        { cause: error, headers: { 'Retry-After': '1' } },
-      )
+      return gatewayError('interrupted', {}, { cause: error, headers: { 'Retry-After': '1' } })
     case 'late':
       return new GatewayError('service-silent', 'The service did not answer in time. Try again later.', {
         cause: error,
@@ -45,9 +41,9 @@ export function noReplyError(error: NoReply): GatewayError {
   }
 }
 
-/** The error of a reply that is no success: the service's own words, where it has any. */
-export function refusal({ status, headers, body }: UpstreamReply): GatewayError {
-  const words = serviceMessage(body)
+/** The error of a reply that is no success, with the service's own message, if it has one, in the caller's fields. */
+export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
+  const words = serviceMessage(body, nameFields)
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }
   if (status === 503) {
@@ -74,6 +70,11 @@ export function refusal({ status, headers, body }: UpstreamReply): GatewayError 
   return new GatewayError('service-failed', said(`The service failed with status ${status}; try again later`, words), {
     serviceStatus: status,
   })
+}
+
+/** The error of a call with a credential that the service has just refused to another call. */
+export function credentialRefused(): GatewayError {
+  return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
 }
 
 const RETRY_AFTER_SECONDS = 5

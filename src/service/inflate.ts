@@ -1,10 +1,17 @@
 import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate as inflateZlib } from 'node:zlib'
+import { brotliDecompress, gunzip, inflateRaw, inflate as inflateZlib, type ZlibOptions } from 'node:zlib'
+import { hasZlibHeader } from '../body/bytes.ts'
 
-const INFLATERS = new Map([
+type Inflater = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
+
+const zlib: Inflater = promisify(inflateZlib)
+const raw: Inflater = promisify(inflateRaw)
+
+const INFLATERS = new Map<string, Inflater>([
   ['gzip', promisify(gunzip)],
   ['x-gzip', promisify(gunzip)],
-  ['deflate', promisify(inflateZlib)],
+  // RFC 9110 means zlib by "deflate", but some servers leave its wrapper out.
+  ['deflate', (bytes, limits) => (hasZlibHeader(bytes) ? zlib : raw)(bytes, limits)],
   ['br', promisify(brotliDecompress)],
 ])
 

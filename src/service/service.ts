@@ -59,7 +59,11 @@ export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
 /** What has been found out about an address. */
 interface Acquaintance {
   readonly retry: Retry
+  /** For credentials that the service has not accepted: their retries take nothing from the budget of the others. */
+  readonly retryUnproven: Retry
   readonly circuit: Circuit
+  /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
+  acceptedAt: number
   readonly quotes: Spelling<QuoteMethod>
   readonly shipments: Spelling<ShipmentPath>
 }
@@ -76,7 +80,9 @@ export function createService(config: Config, upstream: Upstream): Service {
     if (found) return found
     const made: Acquaintance = {
       retry: createRetry(),
+      retryUnproven: createRetry(),
       circuit: createCircuit(),
+      acceptedAt: Number.NEGATIVE_INFINITY,
       quotes: quoteMethod === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(quoteMethod),
       shipments: shipmentPath === 'auto' ? autoSpelling('/v2/shipments', '/v2/shipment') : fixedSpelling(shipmentPath),
     }
@@ -86,8 +92,9 @@ export function createService(config: Config, upstream: Upstream): Service {
 
   const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
     const { account, requestId, deadline, alone, mayWrite } = sending
-    const { origin, prefix, pool, authorized } = account
-    const { retry, circuit } = acquaintance(account)
+    const { origin, prefix, authorized, standing } = account
+    const about = acquaintance(account)
+    const pool = alone ? undefined : account.pool()
     const attempt = (authorization: string) =>
       upstream.call({
         method,
@@ -97,11 +104,21 @@ export function createService(config: Config, upstream: Upstream): Service {
         body,
         pool,
         deadline,
-        alone: alone ?? false,
         mayWrite,
       })
-    const once = () => circuit(() => authorized(deadline, attempt))
-    const reply = await (isRepeatable(method, path) ? retry(once, deadline) : once())
+    const isProven = standing.isProven()
+    // Calls that may well be refused say little of the service, unless there are no others.
+    const counts = isProven || performance.now() - about.acceptedAt > ACCEPTED_LATELY_MS
+    const once = () => about.circuit(() => authorized(deadline, attempt), counts)
+    const again = isProven
+      ? about.retry
+      : (attempt: typeof once) =>
+          about.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
+    const reply = await (isRepeatable(method, path) ? again(once, deadline) : once())
+    if (accepts(method, path, reply.status)) {
+      about.acceptedAt = performance.now()
+      standing.accepted()
+    } else if (reply.status === UNAUTHORIZED) standing.refused()
     // A refusal may quote what it refuses, and the credential may be one that the caller has never seen.
     const tells = !isSuccess(reply.status) && account.isRepeatedIn(reply.body.toString('latin1'))
     return tells ? { ...reply, body: Buffer.alloc(0) } : reply
@@ -122,6 +139,20 @@ export function createService(config: Config, upstream: Upstream): Service {
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
     },
   }
+}
+
+/** For so long after an accepted call, calls of unproven credentials do not count for the circuit. */
+const ACCEPTED_LATELY_MS = 60_000
+/** A call of an unproven credential is not tried again after this: it may hold one of few connections. */
+const UNPROVEN_RETRIES_MS = 2_000
+const UNAUTHORIZED = 401
+/** To a read of a shipment these are answers: the service looked for it, and so it accepted the credential. */
+const LOOKED_FOR = new Set([404, 410])
+const READ_OF_SHIPMENT = /^\/v2\/shipments?\/[^/]+$/
+
+/** Returns whether a reply shows that the service accepts the credential. */
+export function accepts(method: string, path: string, status: number): boolean {
+  return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }
 
 const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
-import { type Line, NoReply, unsent } from './exchange.ts'
+import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
 
 /** A reply of the service that is handed on while it arrives. */
 export interface StreamedReply {
@@ -89,7 +89,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
 
   /** There was no connection in time. */
   late(): void {
-    this.#fail(new NoReply(unsent(this.#line)))
+    this.#fail(noConnectionInTime(this.#line, this.deadline))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -123,7 +123,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(error)
+    this.#fail(this.#controller ? error : notConnected(error))
   }
 
   toReader(): Promise<void> {

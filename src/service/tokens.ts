@@ -1,8 +1,10 @@
-import { CHALLENGE, GatewayError } from '../errors.ts'
+import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
+import { serviceWords } from '../messages.ts'
 import { serviceMessage } from './error-message.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
 import { repeatsCredential } from './secret-echo.ts'
+import type { Standing } from './standing.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Where tokens come from, and for which credential. */
@@ -12,8 +14,10 @@ export interface TokenSource {
   readonly prefix: string
   /** `Basic …`, exchanged for a token. */
   readonly basic: string
-  readonly pool: string
+  readonly pool: () => string | undefined
   readonly timeoutMs: number
+  /** Told whether the token endpoint accepts the credential. */
+  readonly standing: Pick<Standing, 'accepted' | 'refused'>
 }
 
 /** The token of one credential: cached until shortly before it expires, fetched once however many calls wait. */
@@ -95,16 +99,18 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
         'content-type': 'application/x-www-form-urlencoded',
       },
       body: 'grant_type=client_credentials',
-      pool: source.pool,
+      pool: source.pool(),
       deadline,
     })
   }
   const reply = await retry(ask, deadline).catch((error: unknown) => {
     throw error instanceof NoReply ? silent(error) : error
   })
+  if (REFUSALS.has(reply.status)) source.standing.refused()
   if (reply.status < 200 || reply.status > 299) throw notGiven(reply, source.basic)
   const { access_token: text, expires_in: life } = bodyOf(reply)
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) throw unreadable()
+  source.standing.accepted()
   const seconds = Number(life ?? DEFAULT_LIFE_S)
   const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
@@ -121,46 +127,38 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
   }
 }
 
-const unreadable = () =>
-  new GatewayError('login-failed', 'The service gave no token that can be read. Try again later.', { status: 502 })
+const unreadable = () => gatewayError('login-failed/unreadable', {}, { status: 502 })
 
 /** RFC 6749, 5.2: 400 and 401 are about the credential; everything else about the endpoint. */
+const REFUSALS = new Set([400, 401, 403])
+
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
   const found = status < 500 ? serviceMessage(body) : undefined
-  const words = found === undefined || repeatsCredential(basic)(found) ? undefined : found
-  const said = words === undefined ? '' : ` The service says: ${words}`
-  if (status === 400 || status === 401 || status === 403) {
-    return new GatewayError(
+  const words = serviceWords(found === undefined || repeatsCredential(basic)(found) ? undefined : found)
+  if (REFUSALS.has(status)) {
+    return gatewayError(
       'login-refused',
-      `The service gives no token for the credential; check the Client ID and the Client Secret.${said}`,
+      { words },
       { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
     )
   }
-  return new GatewayError('login-failed', `The service gives no token now; try again later.${said}`, {
-    status: status === 503 || status === 429 ? 503 : 502,
-    serviceStatus: status,
-    headers: { 'Retry-After': timeAsked(headers) ?? '5' },
-  })
+  return gatewayError(
+    'login-failed',
+    { words },
+    {
+      status: status === 503 || status === 429 ? 503 : 502,
+      serviceStatus: status,
+      headers: { 'Retry-After': timeAsked(headers) ?? '5' },
+    },
+  )
 }
 
 /** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */
 function silent(cause: NoReply): GatewayError {
-  return cause.silence === 'late'
-    ? late(cause)
-    : new GatewayError(
-        'login-failed',
-        'The service cannot be reached for a token; nothing was sent. Try again later.',
-        {
-          cause,
-        },
-      )
+  return cause.silence === 'late' ? late(cause) : gatewayError('login-failed/unreachable', {}, { cause })
 }
 
-const late = (cause?: NoReply) =>
-  new GatewayError('login-failed', 'The service gave no token in time; nothing was sent. Try again later.', {
-    status: 504,
-    cause,
-  })
+const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })
 
 /** Waits for a fetch that others wait for too, but no longer than this call has. */
 async function before<T>(deadline: number, work: Promise<T>): Promise<T> {

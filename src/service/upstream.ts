@@ -4,12 +4,13 @@ import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import { createDeadlines } from './deadlines.ts'
 import { exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
+import { createNames } from './lookup.ts'
 
 /** The connections to the service. */
 export interface Upstream {
   readonly call: (request: UpstreamRequest) => Promise<UpstreamReply>
-  /** The way to the service for calls that stream. */
-  readonly line: (origin: string, name: string) => Line
+  /** The connections of a pool, for calls that stream; without a pool, one connection for one call. */
+  readonly line: (origin: string, pool: string | undefined) => Line
   readonly close: () => Promise<void>
 }
 
@@ -43,6 +44,10 @@ interface AgeingPool {
 
 const POOLS_KEPT = 1000
 const CONNECTION_AGE_MS = 60_000
+/** The address of a name is asked for again after this share of the life of a connection. */
+const FRESH_SHARE = 1 / 12
+/** And used until the answer is there, but no longer than this share. */
+const USABLE_SHARE = 1 / 2
 
 /** Opens the way to the service; no connection is made before the first call. */
 export function createUpstream({
@@ -52,9 +57,14 @@ export function createUpstream({
   connectionAgeMs = CONNECTION_AGE_MS,
   lookup,
 }: UpstreamOptions): Upstream {
+  const names = createNames({
+    freshMs: connectionAgeMs * FRESH_SHARE,
+    usableMs: connectionAgeMs * USABLE_SHARE,
+    lookup,
+  })
   // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
   const options: Client.Options = {
-    connect: { timeout: timeoutMs, ...tls, ...(lookup && { lookup }) },
+    connect: { timeout: timeoutMs, ...tls, lookup: names.lookup },
     headersTimeout: 0,
     bodyTimeout: 0,
     // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
@@ -77,23 +87,27 @@ export function createUpstream({
     pools.set(id, { pool: made, usedUntil: now + connectionAgeMs })
     return made
   }
-  const alone = async (request: UpstreamRequest): Promise<UpstreamReply> => {
-    const client = new Client(request.origin, options)
-    try {
-      return await exchange({ dispatcher: client, deadlines, isBusy: () => false }, request)
-    } finally {
-      client.destroy().catch(() => undefined)
+  const ownLine = (origin: string): Line => {
+    const dispatch: Line['dispatcher']['dispatch'] = (request, handler) => {
+      const client = new Client(origin, options)
+      const isReady = client.dispatch(request, handler)
+      // Takes no more requests, and closes when this one is over.
+      client.close().catch(() => undefined)
+      return isReady
     }
+    return { dispatcher: { dispatch }, deadlines, isBusy: () => names.isPending(new URL(origin).hostname) }
   }
 
-  const line = (origin: string, name: string): Line => {
+  const line = (origin: string, name: string | undefined): Line => {
+    if (name === undefined) return ownLine(origin)
     const dispatcher = pool(origin, name)
-    return { dispatcher, deadlines, isBusy: () => dispatcher.stats.connected >= connections }
+    const isBusy = () => dispatcher.stats.connected >= connections || names.isPending(new URL(origin).hostname)
+    return { dispatcher, deadlines, isBusy }
   }
 
   return {
     line,
-    call: (request) => (request.alone ? alone(request) : exchange(line(request.origin, request.pool), request)),
+    call: (request) => exchange(line(request.origin, request.pool), request),
     close: async () => {
       // Whoever still waits for an answer here has hung up, and bookings have connections of their own.
       await Promise.all([...pools.values()].map(({ pool: made }) => made.destroy()))

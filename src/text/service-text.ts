@@ -29,8 +29,8 @@ export function shownText(text: string, limit: number): string {
   const line = text
     .slice(0, limit * SEARCH_FACTOR)
     .toWellFormed()
-    .replace(CONTROL, ' ')
     .replace(DIRECTION, '')
+    .replace(CONTROL, ' ')
     .trim()
   return line.length <= limit ? line : `${line.slice(0, limit - 1).replace(HALF, '')}…`
 }

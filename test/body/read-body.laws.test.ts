@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { describe, test } from 'vitest'
 import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { expectLaw } from '../laws.ts'
+import { runs } from '../size.ts'
 
 /** Of each law; together they run seven times as often. */
-const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 1_500)
+const RUNS = runs(400, 1_500)
 /** Far more than they take; it is for those who ask for a million. */
 const TIMEOUT_MS = Math.max(30_000, RUNS * 5)
 
@@ -58,7 +60,7 @@ describe('laws of reading', { timeout: TIMEOUT_MS }, () => {
       const sent = fields.map(({ name, value }) => [name.trim(), value] as const)
       return sameEntries(readBody(Buffer.from(text), label).entries, sent)
     })
-    fc.assert(law, { numRuns: RUNS })
+    expectLaw(law, RUNS)
   })
 
   test('a form reads back field for field, in order, duplicates included', () => {
@@ -69,7 +71,7 @@ describe('laws of reading', { timeout: TIMEOUT_MS }, () => {
       const sent = pairs.map(([name, value]) => [name.trim(), value.trim() || null] as const)
       return sameEntries(readBody(Buffer.from(text), label).entries, sent) && sameEntries(readQuery(text).entries, sent)
     })
-    fc.assert(law, { numRuns: RUNS })
+    expectLaw(law, RUNS)
   })
 
   test('any Windows-1252 byte that is not UTF-8 reads the same raw and escaped, in JSON and in a form', () => {
@@ -81,7 +83,7 @@ describe('laws of reading', { timeout: TIMEOUT_MS }, () => {
       })
       return new Set(read).size === 1 && !String(read[0]).includes('\ufffd')
     })
-    fc.assert(law, { numRuns: RUNS })
+    expectLaw(law, RUNS)
   })
 
   test('arbitrary bytes under an arbitrary label end in fields or in a refusal', () => {
@@ -120,7 +122,7 @@ describe('laws of reading', { timeout: TIMEOUT_MS }, () => {
       onlyGatewayErrors(() => readBody(body, contentType))
       onlyGatewayErrors(() => readQuery(body.toString('latin1')))
     })
-    fc.assert(law, { numRuns: 3 * RUNS })
+    expectLaw(law, 3 * RUNS)
   })
 
   test('JSON with a character changed is read as JSON.parse reads it, or refused', () => {
@@ -135,6 +137,6 @@ describe('laws of reading', { timeout: TIMEOUT_MS }, () => {
         if (names.symmetricDifference(parsed).size > 0) throw new Error('other names')
       })
     })
-    fc.assert(law, { numRuns: RUNS })
+    expectLaw(law, RUNS)
   })
 })

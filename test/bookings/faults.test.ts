@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Fault, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import type { ClaimState } from '../../src/store/store.ts'
-import { openHouse } from '../gateway.ts'
+import { OWN, openHouse } from '../gateway.ts'
 import { freePort } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from './desk.ts'
 
@@ -15,7 +15,7 @@ import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from
  */
 
 /** For faults that are told by the clock alone. */
-const SHORT_MS = 800
+const SHORT_MS = 500
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 const PAGE = '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>'
 
@@ -74,6 +74,7 @@ const standIn: readonly StandIn[] = [
   ['announces more than it sends', on('wrong-length'), unknown(1)],
   ['announces less than it sends', { kind: 'wrong-length', by: -10, on: ON_CREATION }, unknown(1)],
   ['compresses the reply', on('gzip'), booked],
+  ['deflates the reply without its wrapper', on('raw-deflate'), booked],
   ['sends a bomb', { kind: 'gzip', megabytes: 64, on: ON_CREATION }, unknown(1)],
   ['sends a reply without end', { kind: 'huge', megabytes: 16, on: ON_CREATION }, unknown(1)],
   ['says 100 Continue twice', on('continue-twice'), unknown(1)],
@@ -186,7 +187,10 @@ for (const [what, reply, expected, short] of raw) {
       })
     })
     onTestFinished(() => sandbox.close())
-    const house = await openHouse({ serviceUrl: url, env: short ? { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : {} })
+    const house = await openHouse({
+      serviceUrl: url,
+      env: short ? { ...OWN, UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : OWN,
+    })
     await expectEnd({ ...house, sandbox }, { ...expected, made: 0 })
     expect(requests).toHaveLength(1)
     expect(creations({ sandbox })).toBe(0)
@@ -197,7 +201,7 @@ test('the service refuses before it has read the booking', async () => {
   const url = await listenRaw((socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'))
   })
-  const house = await openHouse({ serviceUrl: url })
+  const house = await openHouse({ serviceUrl: url, env: OWN })
   const answer = await book(house)
   expect(answer.status).toBe(413)
   expect((await claimOf(house)).state).toBe('refused')
@@ -217,7 +221,7 @@ const unsent: readonly (readonly [what: string, address: () => Promise<string>])
 ]
 
 test.each(unsent)('a service %s', async (_, address) => {
-  const house = await openHouse({ serviceUrl: await address(), env: { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } })
+  const house = await openHouse({ serviceUrl: await address(), env: { ...OWN, UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } })
   for (let tries = 0; tries < 2; tries += 1) {
     const { status, json } = await book(house)
     expect({ status, ...json }).toEqual({

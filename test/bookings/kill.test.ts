@@ -7,13 +7,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
-import { openHouse } from '../gateway.ts'
+import { OWN, openHouse } from '../gateway.ts'
+import { size } from '../size.ts'
 import { book, expectBooked, REFERENCE } from './desk.ts'
 import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
 
 const LONG_MS = 300_000
 /** `bench/kill-bookings.ts` does the same five hundred times. */
-const KILLS = process.env['TRANSLOAD_TESTS'] === 'all' ? 40 : 7
+const KILLS = size(5, 40)
 /** The first mostly will do; some come before anybody has called. */
 const CONTROL_KILLS = 40
 
@@ -67,7 +68,7 @@ test('the claim can be read from the disk before the first byte of the booking c
   })
   // A server that listens on a port has an address with a port.
   const serviceUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
-  const house = await openHouse({ store: await openStore(path), serviceUrl })
+  const house = await openHouse({ store: await openStore(path), serviceUrl, env: OWN })
   expectBooked(await book(house))
   expect(seen).toEqual(['POST', [{ state: 'sending', reference: REFERENCE }]])
 })

@@ -11,6 +11,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { newInstance } from '../../src/store/instance.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
+import { COMPILED_ONCE } from '../command.ts'
 import { openHouse } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { newClaim } from '../store/samples.ts'
@@ -24,6 +25,7 @@ const LONG_MS = 60_000
 /** A gateway in a process of its own; the test ends it. */
 async function startProcess(storeUrl: string, sandbox: Sandbox): Promise<{ url: string; child: ChildProcess }> {
   const env = {
+    ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
     HOST: '127.0.0.1',
     PORT: '0',

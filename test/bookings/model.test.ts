@@ -13,6 +13,7 @@ import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { type House, openHouse, post } from '../gateway.ts'
+import { runs } from '../size.ts'
 import {
   book,
   creations,
@@ -31,7 +32,6 @@ import {
  * every answer foretold; then all at once, with what must hold however they interleave.
  */
 
-const ALL = process.env['TRANSLOAD_TESTS'] === 'all'
 const LONG_MS = 180_000
 const KEYS = 3
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
@@ -190,7 +190,7 @@ describe('one call after the other', () => {
           expect(shipments(first, reference)).toHaveLength(entry.live)
         }
       }),
-      { numRuns: ALL ? 400 : 40 },
+      { numRuns: runs(25, 400) },
     )
   })
 })
@@ -300,7 +300,7 @@ describe('all at once', () => {
         }
         first.sandbox.requests.splice(0, first.sandbox.requests.length, ...first.sandbox.requests.filter(isCreation))
       }),
-      { numRuns: ALL ? 200 : 15 },
+      { numRuns: runs(12, 200) },
     )
     expect(counted.unknown).toBeGreaterThan(0)
     expect(counted.booked).toBeGreaterThan(0)

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type Fault, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
-import { basic, CLIENT, get, openHouse, post } from '../gateway.ts'
+import { basic, CLIENT, get, OWN, openHouse, post } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
 import { freePort } from '../store/postgres-server.ts'
 import {
@@ -295,7 +295,7 @@ describe('an unknown key', () => {
 
 test('a service that cannot be reached leaves the key free, and the next call sends', async () => {
   const port = await freePort()
-  const house = await openHouse({ serviceUrl: `http://127.0.0.1:${port}` })
+  const house = await openHouse({ serviceUrl: `http://127.0.0.1:${port}`, env: OWN })
   const unreachable = await book(house)
   expect(unreachable.status).toBe(502)
   expect(unreachable.json).toEqual({ Message: expect.stringContaining('nothing was sent'), TransportationBooked: 'No' })
@@ -370,6 +370,7 @@ describe('a replay', () => {
     const house = await openHouse({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
     const id = expectBooked(await book(house, {}, withSecret('old')))
     house.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
+    await get(house, '/getShipment.php?ReferenceNumber=none', withSecret('new'))
     const received = house.sandbox.requests.length
     expect(expectBooked(await book(house, {}, withSecret('new')), true)).toBe(id)
     const asked = house.sandbox.requests.slice(received).map(({ method, path }) => `${method} ${path}`)

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { openHouse } from '../gateway.ts'
+import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, isCreation, REFERENCE, shipments } from './desk.ts'
 
-const ALL = process.env['TRANSLOAD_TESTS'] === 'all'
-const REFERENCES = ALL ? 2_000 : 120
+const REFERENCES = size(60, 2_000)
 const CALLERS = 6
 /** References that are wanted at the same time. */
 const ABREAST = 8

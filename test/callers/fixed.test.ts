@@ -1,17 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, CLIENT, openHouse, post } from '../gateway.ts'
+import { basic, CLIENT, get, openHouse, post } from '../gateway.ts'
 
 const FIXED = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }
 
 describe('a gateway with one credential for everybody', () => {
-  test.each(['basic', 'oauth2', 'auto'])('asks for a token with Basic where V2_TOKEN is %s', async (V2_TOKEN) => {
+  test.each(['basic', 'oauth2', 'auto'])('gives nobody a token where V2_TOKEN is %s', async (V2_TOKEN) => {
     const house = await openHouse({ env: { ...FIXED, V2_TOKEN }, sandbox: { auth: 'both' } })
-    const form = { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('nobody', 'wrong') }
-    const token = await post(house, '/oauth2/token', 'grant_type=client_credentials', form)
-    expect(token.status).toBe(200)
-    expect(token.json).toMatchObject({ access_token: expect.any(String) })
-    expect(house.sandbox.requests.map(({ headers }) => headers['authorization'])).toEqual([basic()])
+    for (const authorization of ['', basic(), basic('nobody', 'wrong'), 'Bearer abc']) {
+      const refused = await post(house, '/oauth2/token', 'grant_type=client_credentials', { authorization })
+      expect([refused.status, refused.json.Message]).toEqual([403, expect.stringMatching(/gives no tokens/)])
+    }
+    expect(house.sandbox.requests).toEqual([])
+  })
+
+  test("sends its own credential under /v2/ as well, never a caller's token", async () => {
+    const house = await openHouse({ env: FIXED })
+    expect((await get(house, '/v2/shipments/none', { authorization: 'Bearer junk' })).status).toBe(404)
+    expect(house.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual([basic()])
   })
 
   test.each([

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { hashSecret, matchesHash } from '../../src/callers/secret-hash.ts'
 import { parseSecretHash } from '../../src/config/secret-hash-form.ts'
@@ -143,6 +145,88 @@ test('an id that nobody has is refused like one that somebody has: as slowly, in
   expect([unknown.status, unknown.text]).toEqual([known.status, known.text])
   const answers = await atOnce(40, (i) => quote(edge, guess(`at once ${i}`, 'no other')))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 10, 429: 30 })
+}, 20_000)
+
+const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
+const from = (address: string) => ({ 'x-forwarded-for': address })
+
+test('ids that are made up are no free guesses', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')], { env: PROXY })
+  const guesses = await atOnce(40, (i) => quote(edge, { ...guess(i, `id-${i}`), ...from('198.51.100.1') }))
+  expect(counted(guesses.map(({ status }) => status))).toEqual({ 401: 20, 429: 20 })
+  expect((await quote(edge, { ...guess('known'), ...from('198.51.100.1') })).status).toBe(429)
+  expect((await quote(edge, { ...guess('known'), ...from('2001:db8::1') })).status).toBe(401)
+  // One network of IPv6 is one source, whatever address of it is used.
+  for (let i = 0; i < 19; i += 1) await quote(edge, { ...guess(i, `other-${i}`), ...from(`2001:db8::${i}`) })
+  expect((await quote(edge, { ...guess('last', 'id'), ...from('2001:db8::99') })).status).toBe(429)
+  expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
+})
+
+test('who is to be verified waits for no more than a turn of each other source, and who is verified for nobody', async () => {
+  const hash = await hashSecret('acme-legacy-secret')
+  const edge = await openEdge(
+    (place) => [
+      tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
+      tenant(place, 'beta'),
+    ],
+    { env: PROXY },
+  )
+  expect((await quote(edge, as('beta'))).status).toBe(200)
+  let refused = 0
+  const strangers = atOnce(30, async (i) => {
+    const { status } = await quote(edge, { ...guess(i, `id-${i}`), ...from(`198.51.100.${i % 3}`) })
+    refused += 1
+    return status
+  })
+  while (refused === 0) expect((await quote(edge, as('beta'))).status).toBe(200)
+  expect(refused).toBeLessThan(10)
+  const before = refused
+  expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
+  // In the order in which they came, it would have been the last.
+  expect(refused - before).toBeLessThan(12)
+  expect(counted(await strangers)).toEqual({ 401: 30 })
+}, 30_000)
+
+test('who hangs up while waiting costs no hash', async () => {
+  const hash = await hashSecret('acme-legacy-secret')
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
+  ])
+  const slow = await costOf(() => matchesHash('wrong', hash))
+  const { hostname, port } = new URL(edge.url)
+  const cost = await costOf(async () => {
+    const strangers = await atOnce(15, async (i) => {
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      const { authorization } = guess(i, `id-${i}`)
+      socket.write(`POST /getShippingQuote.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`)
+      socket.write('Content-Length: 2\r\n\r\n{}')
+      return socket
+    })
+    // By the time that the first one is answered, the others wait.
+    await Promise.race(strangers.map((socket) => once(socket, 'data')))
+    for (const socket of strangers) socket.resetAndDestroy()
+    const gone = () => edge.lines().filter(({ error }) => error === 'caller-gone').length
+    while (gone() < 10) await quote(edge, { authorization: '' })
+    expect((await quote(edge, as('acme'))).status).toBe(200)
+  })
+  expect(cost).toBeLessThan(8 * slow)
+}, 20_000)
+
+test('where ids have two secrets, an id that nobody has costs two hashes as well', async () => {
+  const [old, fresh] = await Promise.all([hashSecret('old'), hashSecret('new')])
+  const edge = await openEdge((place) => [
+    tenant(place, 'acme', {
+      credentials: [old, fresh].map((secret_hash) => ({ id: 'acme-legacy', secret_hash })),
+    }),
+  ])
+  const slow = await costOf(() => matchesHash('wrong', old))
+  const cost = await costOf(async () => {
+    for (let i = 0; i < 4; i += 1) expect((await quote(edge, guess(i, 'nobody'))).status).toBe(401)
+  })
+  expect(cost).toBeGreaterThan(6 * slow)
+  // Nor is anybody let in by another's secret.
+  expect((await quote(edge, { authorization: basic('nobody', 'old') })).status).toBe(401)
 }, 20_000)
 
 test('what was wrong may be right after a rotation, and what was right is wrong', async () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { get, openHouse, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
+import { runs } from '../size.ts'
 import { as, atOnce, atService, book, booking, type Edge, openEdge, quote, read, tenant } from './edge.ts'
 
 const NAMES = ['acme', 'beta', 'gamma'] as const
@@ -97,7 +98,7 @@ test('tenants that use the same numbers never meet', async () => {
         for (const one of booked) expect(made).toContain(one)
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runs(8, 40) },
   )
   expect(met.successes).toBeGreaterThan(met.operations / 5)
 }, 30_000)

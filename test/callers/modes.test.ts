@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { basic, get, openHouse, post } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
-import { as, atService, book, booking, cheapHash, counted, exchanges, openEdge, quote, read, tenant } from './edge.ts'
+import { as, atService, book, booking, cheapHash, counted, openEdge, quote, read, tenant } from './edge.ts'
 
 const FROM_10 = { 'x-forwarded-for': '10.1.2.3' }
 const NOBODY = { authorization: '' }
@@ -80,41 +80,53 @@ test.each([
   expect(edge.sandbox.requests).toEqual([])
 })
 
-test('passed-through calls of nobody are refused too, and a token of the caller goes through as it is', async () => {
+test('a wrong credential is called wrong, and a missing one missing', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
-  expect((await get(edge, '/v2/shipments/x', { authorization: basic('acme-legacy', 'wrong') })).status).toBe(401)
-  expect((await get(edge, '/v2/shipments/x', NOBODY)).status).toBe(401)
-  expect((await post(edge, '/oauth2/token', 'grant_type=client_credentials', NOBODY)).status).toBe(401)
-  expect(edge.sandbox.requests).toEqual([])
-  expect((await get(edge, '/v2/shipments/x', { authorization: 'Bearer own' })).status).toBe(401)
-  expect(edge.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer own'])
+  const house = await openHouse()
+  const words = async (to: typeof house, authorization: string) => {
+    const { json, headers } = await quote(to, { authorization })
+    expect(headers.get('www-authenticate')).toMatch(/^Basic /)
+    return json.Message
+  }
+  for (const credential of [basic('acme-legacy', 'wrong'), basic('nobody', 'wrong')]) {
+    expect(await words(edge, credential)).toMatch(/Client ID or the Client Secret is wrong/)
+    expect(await words(house, credential)).toMatch(/service does not accept the credential/)
+  }
+  for (const to of [edge, house]) {
+    expect(await words(to, '')).toMatch(/^No credential was sent\. Send the Client ID/)
+    for (const unread of ['Bearer abc', 'Digest username="x"', 'Basic !!!', basic('', 'secret')]) {
+      expect(await words(to, unread)).toMatch(/holds no Basic credential\. Send the Client ID/)
+    }
+  }
 })
 
-test.each(['basic', 'oauth2', 'auto'])(
-  "a half-migrated tenant gets a token through the gateway with the service's credential, and uses it (%s)",
-  async (token) => {
-    const edge = await openEdge((place) => [tenant(place, 'acme', { v2: { token } })])
-    // With `oauth2`, the gateway has a token of its own by now; the token endpoint takes Basic all the same.
-    expect((await quote(edge, as('acme'))).status).toBe(200)
-    const form = { 'content-type': 'application/x-www-form-urlencoded' }
-    const given = await post(edge, '/oauth2/token', 'grant_type=client_credentials', { ...as('acme'), ...form })
-    expect(given.status).toBe(200)
-    expect(exchanges(edge).at(-1)?.headers.authorization).toBe(atService('acme'))
-    const authorization = `Bearer ${given.json.access_token}`
-    const made = await post(
-      edge,
-      '/v2/quote',
-      { pickup: '10314', delivery: '33166', vehicle_type: 'car' },
-      { authorization },
-    )
-    expect(made.status).toBe(200)
-    expect(edge.sandbox.requests.at(-1)?.headers.authorization).toBe(authorization)
-    // Its other calls bring the old credential, and go on working.
-    expect((await get(edge, '/v2/shipments/none', as('acme'))).status).toBe(404)
-    expect(edge.lines().at(-1)).toMatchObject({ path: '/service', tenant: 'acme', status: 404 })
-    expect((await quote(edge, as('acme'))).status).toBe(200)
-  },
-)
+test('passed-through calls of nobody are refused too, and so is a token', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')])
+  for (const authorization of [basic('acme-legacy', 'wrong'), '', 'Bearer own']) {
+    expect((await get(edge, '/v2/shipments/x', { authorization })).status).toBe(401)
+  }
+  expect(edge.sandbox.requests).toEqual([])
+})
+
+test("a token of a caller that is known by its network is not sent on: the tenant's credential is", async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme', { networks: ['127.0.0.0/8'] })])
+  const token = { authorization: 'Bearer own' }
+  expect((await get(edge, '/v2/shipments/x', token)).status).toBe(404)
+  expect((await quote(edge, token)).status).toBe(200)
+  expect(edge.sandbox.requests.map(({ headers }) => headers.authorization)).toEqual([
+    atService('acme'),
+    atService('acme'),
+  ])
+})
+
+test.each(['basic', 'oauth2', 'auto'])("no tenant is given a token of the service's credential (%s)", async (token) => {
+  const edge = await openEdge((place) => [tenant(place, 'acme', { v2: { token } })])
+  for (const headers of [as('acme'), NOBODY, { authorization: basic('nobody', 'x') }]) {
+    const refused = await post(edge, '/oauth2/token', 'grant_type=client_credentials', headers)
+    expect([refused.status, refused.json.Message]).toEqual([403, expect.stringMatching(/gives no tokens/)])
+  }
+  expect(edge.sandbox.requests).toEqual([])
+})
 
 test('a caller without a credential is known by its network, the narrowest first', async () => {
   const edge = await openEdge(

@@ -100,7 +100,7 @@ describe('the body decides, not its label', () => {
     ['a page', '<html><a href="?x=1">x</a></html>'],
     ['XML', '<?xml version="1.0"?><booking/>'],
     ['words', 'please book a truck'],
-    ['multipart', '--x\r\nContent-Disposition: form-data; name="ReferenceNumber"\r\n\r\n1\r\n--x--\r\n'],
+    ['half of a multipart body', '--x\r\nContent-Disposition: form-data; name="ReferenceNumber"\r\n\r\n1\r\n'],
   ])('%s is 400, in one line that says what to send', async (_, body) => {
     const { status, json } = await refused(body)
     expect(status).toBe(400)

@@ -20,7 +20,7 @@ function check(env: Readonly<Record<string, string>>) {
 
 const WELL = { code: 0, out: '', err: '' }
 
-test('healthcheck asks whoever the environment says: the admin listener, else the public one, over TLS too', async () => {
+test('healthcheck asks the admin listener, else the public one, over TLS too', async () => {
   const house = await openHouse({ env: { MAX_CONNECTIONS: '1' } })
   const secure = await openHouse({ env: TLS })
   const taken = await openLine(house)
@@ -35,13 +35,13 @@ test('healthcheck asks whoever the environment says: the admin listener, else th
   expect(await check({ ...TLS, PORT: portOf(secure.url), ADMIN_PORT: '0' })).toEqual(WELL)
 })
 
-test('healthcheck is well while a new certificate is refused and the old one goes on', async () => {
+test('healthcheck succeeds while a new certificate is refused and the old one is in use', async () => {
   const { adminUrl } = await openHouse()
   const unfit = { ...TLS, TLS_KEY_FILE: join(CERTIFICATES, 'client.key') }
   expect(await check({ ...unfit, ADMIN_PORT: portOf(adminUrl) })).toEqual(WELL)
 })
 
-test('healthcheck tells by its exit code that nobody answers, or not as a gateway does', async () => {
+test('healthcheck ends with 1 where nothing answers, or not as a gateway does', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   onTestFinished(() => void silent.close())

@@ -22,7 +22,7 @@ const BOOKING = {
 }
 
 describe('transload translate', () => {
-  test('explains a request from standard input in words', async () => {
+  test('explains a request from standard input as text', async () => {
     const { code, out, err } = await translate(['shipment.create'], JSON.stringify(BOOKING))
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const lines = out.split('\n').map((line) => line.trim().replace(/ {2,}/g, '  '))
@@ -54,7 +54,7 @@ describe('transload translate', () => {
     })
   })
 
-  test('says as JSON just what a dry run answers', async () => {
+  test('prints as JSON what a dry run answers', async () => {
     const house = await openHouse()
     const { json } = await post(house, '/dry-run/createShipment.php', bookingExample)
     const { out } = await translate(['--json', 'shipment.create'], JSON.stringify(bookingExample), {
@@ -64,7 +64,7 @@ describe('transload translate', () => {
     expect(house.sandbox.requests).toEqual([])
   })
 
-  test('ends with 1 and tells every problem', async () => {
+  test('ends with 1 and prints every problem', async () => {
     const body = { ...BOOKING, PickupZip: 'TBD', Year: '1885' }
     const { code, out } = await translate(['shipment.create'], JSON.stringify(body))
     expect(code).toBe(1)
@@ -74,7 +74,7 @@ describe('transload translate', () => {
     expect(JSON.parse(asJson.out)).toMatchObject({ ok: false, problems: [{ code: 'required' }] })
   })
 
-  test('goes by the operator’s settings', async () => {
+  test('uses the operator’s settings', async () => {
     const env = { DEFAULT_TRANSPORT_TYPE: 'enclosed', V2_SHIPMENT_PATH: '/v2/shipment' }
     const { out } = await translate(['shipment.create', '--json'], JSON.stringify(BOOKING), env)
     expect(JSON.parse(out).request).toMatchObject({

@@ -63,13 +63,13 @@ const WRONG: Record<string, string> = {
 }
 
 describe('errors', () => {
-  test('are told all at once, each with its name', () => {
+  test('are reported all at once, each with its variable', () => {
     const errors = errorsIn(WRONG)
     const names = Object.keys(WRONG).map((name) => (name === 'V2_CLIENT_ID' ? 'V2_CLIENT_SECRET' : name))
     expect(errors.map((error) => error.split(' ')[0]).sort()).toEqual(names.sort())
   })
 
-  test.each(Object.entries(WRONG))('%s=%s is one', (name, value) => {
+  test.each(Object.entries(WRONG))('%s=%s is an error', (name, value) => {
     const errors = errorsIn({ ...URL_ALONE, [name]: value })
     expect(errors).toHaveLength(1)
     expect(errors[0]).toMatch(/^[A-Z0-9_]+ (must|is required|names)/)
@@ -87,12 +87,12 @@ describe('errors', () => {
     expect(errors[0]).not.toContain('pass-word')
   })
 
-  test('the service has to be named', () => {
+  test('the address of the service is required', () => {
     expect(errorsIn({})).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
     expect(errorsIn({ V2_BASE_URL: '  ' })).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
   })
 
-  test('half a credential is one, whichever half', () => {
+  test('half a credential is an error, whichever half', () => {
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_SECRET: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_ID /)])
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_SECRET /)])
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
@@ -103,7 +103,7 @@ describe('errors', () => {
     ['unknown keys', '{"vehicle_types": {}, "colours": {}}'],
     ['a list', '[]'],
     ['numbers for types', '{"vehicle_types": {"BOX": 1}}'],
-  ])('LOOKUPS_FILE with %s is one', async (_, content) => {
+  ])('LOOKUPS_FILE with %s is an error', async (_, content) => {
     const LOOKUPS_FILE = await fileWith(content)
     expect(errorsIn({ ...URL_ALONE, LOOKUPS_FILE })).toEqual([
       expect.stringMatching(/^LOOKUPS_FILE names \S+, (which|in which) /),
@@ -116,7 +116,7 @@ describe('errors in files of certificates', () => {
     (name) => join(ROOT, 'test/http/certificates', name),
   )
 
-  test.each(['TLS', 'V2'])('certificate and key of %s_… are PEM and fit each other', (whose) => {
+  test.each(['TLS', 'V2'])('certificate and key of %s_… must be PEM and match', (whose) => {
     const [certName, keyName] = [`${whose}_CERT_FILE`, `${whose}_KEY_FILE`]
     const told = (cert: string | undefined, key: string | undefined) =>
       errorsIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
@@ -140,7 +140,7 @@ describe('errors in files of certificates', () => {
     ])
   })
 
-  test('a key with a passphrase is one, and is not quoted', async () => {
+  test('a key with a passphrase is an error that does not quote it', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'pass-word' } as const
     const TLS_KEY_FILE = await fileWith(String(privateKey.export(options)))
@@ -149,7 +149,7 @@ describe('errors in files of certificates', () => {
     expect(others).toEqual([])
   })
 
-  test('a short key is one, but for callers that know no better', () => {
+  test('a short key is an error unless an old TLS is allowed', () => {
     const [cert, key] = ['short.pem', 'short.key'].map((name) => join(ROOT, 'test/http/certificates', name))
     const told = (TLS_MIN_VERSION: string) =>
       errorsIn({ ...URL_ALONE, TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_MIN_VERSION })
@@ -157,7 +157,7 @@ describe('errors in files of certificates', () => {
     expect(told('1.2')).toEqual([expect.stringMatching(/^TLS_CERT_FILE names .* too small$/)])
   })
 
-  test('V2_CA_FILE holds certificates, each of them whole', async () => {
+  test('V2_CA_FILE must hold complete certificates only', async () => {
     const good = await readFile(SERVER ?? '', 'utf8')
     const halves = [
       '',
@@ -175,7 +175,7 @@ describe('errors in files of certificates', () => {
     expect(errorsIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([])
   })
 
-  test('are told together with all others', async () => {
+  test('are reported together with all others', async () => {
     const wrong = { TLS_CERT_FILE: SERVER, TLS_KEY_FILE: CLIENT_KEY, V2_CA_FILE: 'package.json', LOG_LEVEL: 'loud' }
     const names = errorsIn(wrong).map((error) => error.split(' ')[0])
     expect(names.sort()).toEqual(['LOG_LEVEL', 'TLS_KEY_FILE', 'V2_BASE_URL', 'V2_CA_FILE'])
@@ -194,7 +194,7 @@ describe('PORT and ADMIN_PORT', () => {
     ['::1', '0::1'],
     ['localhost', 'LOCALHOST'],
     ['0.0.0.0', 'gateway.example'],
-  ])('are two where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
+  ])('must differ where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
     expect(told({ HOST, ADMIN_HOST })).toEqual(['PORT and ADMIN_PORT are both 9000; choose different ports'])
   })
 
@@ -203,11 +203,11 @@ describe('PORT and ADMIN_PORT', () => {
     ['0.0.0.0', '::1'],
     ['::1', '127.0.0.1'],
     ['10.0.0.1', 'localhost'],
-  ])('may be one where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
+  ])('may be equal where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
     expect(told({ HOST, ADMIN_HOST })).toEqual([])
   })
 
-  test('may both be 0, and count with their defaults', () => {
+  test('may both be 0, and are compared with their defaults', () => {
     expect(told({ PORT: '0', ADMIN_PORT: '0' })).toEqual([])
     expect(errorsIn({ ...URL_ALONE, PORT: '9901' })).toEqual([
       expect.stringMatching(/^PORT and ADMIN_PORT are both \d+;/),
@@ -218,8 +218,8 @@ describe('PORT and ADMIN_PORT', () => {
   })
 })
 
-describe('what is understood', () => {
-  test('nothing but the address of the service is needed', () => {
+describe('valid values', () => {
+  test('only the address of the service is required', () => {
     expect(readConfig(URL_ALONE)).toMatchObject({
       V2_BASE_URL: { origin: 'https://service.example', prefix: '' },
       V2_QUOTE_METHOD: 'auto',
@@ -245,7 +245,7 @@ describe('what is understood', () => {
     })
   })
 
-  test('the configuration is frozen, and an empty variable is none', () => {
+  test('the configuration is frozen, and an empty variable counts as unset', () => {
     const config = readConfig({ ...URL_ALONE, PORT: '', LOG_LEVEL: ' ', V2_CLIENT_ID: '', SUNSET: '' })
     // As JSON, for two functions are never equal.
     expect(JSON.stringify(config)).toBe(JSON.stringify(readConfig(URL_ALONE)))
@@ -263,7 +263,7 @@ describe('what is understood', () => {
     expect(readConfig({ ...URL_ALONE, QUOTE_MEMORY }).QUOTE_MEMORY).toBe(milliseconds)
   })
 
-  test.each(['', '5', '1.5h', '-1s', '1 s', '1w', 'PT5S', 's', '5S'])('no duration: "%s"', (text) => {
+  test.each(['', '5', '1.5h', '-1s', '1 s', '1w', 'PT5S', 's', '5S'])('not a duration: "%s"', (text) => {
     const errors = errorsIn({ ...URL_ALONE, QUOTE_MEMORY: text })
     expect(errors).toHaveLength(text === '' ? 0 : 1)
   })
@@ -295,7 +295,7 @@ describe('what is understood', () => {
     expect(readConfig({ ...URL_ALONE, STORE_URL }).STORE_URL).toBe(STORE_URL)
   })
 
-  test.each(['.', 'src', 'sqlite:./src', 'file:///tmp', ' sqlite:src '])('no store, but a folder: %s', (STORE_URL) => {
+  test.each(['.', 'src', 'sqlite:./src', 'file:///tmp', ' sqlite:src '])('a folder is not a store: %s', (STORE_URL) => {
     expect(errorsIn({ ...URL_ALONE, STORE_URL })).toEqual(['STORE_URL names a folder; it must name a file'])
   })
 
@@ -340,7 +340,7 @@ describe('what is understood', () => {
       '2026-12-31T25:00Z',
     ],
     ...['2026-12-31 or so', '2026-12-31T12:00', '31.12.2026', '2026-1-1', '20261231'],
-  ])('no date: %s', (SUNSET) => {
+  ])('not a date: %s', (SUNSET) => {
     expect(errorsIn({ ...URL_ALONE, SUNSET })).toEqual(['SUNSET must be an ISO 8601 date such as 2026-12-31'])
   })
 
@@ -418,7 +418,7 @@ describe('the program', () => {
     [['check', 'tenants.json'], /^transload: check takes no arguments\n$/],
     [['healthcheck', 'http://127.0.0.1'], /^transload: healthcheck takes no arguments\n$/],
     [['demo', '--port=1'], /^transload: .*--port.*\n$/],
-  ])('ends with 64 over a word that means nothing: %j', async (words, said) => {
+  ])('ends with 64 over an argument that the command does not take: %j', async (words, said) => {
     const { code, out, err } = await transload(words, WRONG)
     expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringMatching(said) })
   })

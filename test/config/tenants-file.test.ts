@@ -47,7 +47,7 @@ function errorsIn(content: unknown, env: NodeJS.ProcessEnv = ENV): readonly stri
   }
 }
 
-test('the whole of a tenant, and the least of one, are good', () => {
+test('a tenant with all keys and one with only the required ones are valid', () => {
   expect(errorsIn({ tenants: [WHOLE, LEAST] })).toEqual([])
 })
 
@@ -136,7 +136,7 @@ test('a file that is not there is an error', () => {
   expect(() => readTenants('/nowhere/tenants.json', ACTIONS, {})).toThrow(ConfigErrors)
 })
 
-test('a parser that quotes what it stumbles over is not quoted', () => {
+test('an error of the JSON parser does not quote the file', () => {
   const content = '{"tenants":[{"name":"acme","v2":{"client_secret": CANARY-SECRET-1}}]}'
   expect(errorsIn(content).join('\n')).not.toContain('CANARY')
   expect(errorsIn(content.replace('CANARY', '"CANARY" ')).join('\n')).toMatch(/ is not JSON \(line 1 column \d+\)$/)
@@ -144,7 +144,7 @@ test('a parser that quotes what it stumbles over is not quoted', () => {
 
 const TWO_SHARED = { tenants: [WHOLE, { ...WHOLE, name: 'acme-2' }, { ...LEAST, name: 'acme-2' }] }
 
-test('what two tenants share is an error', () => {
+test('a name, credential or network of two tenants is an error', () => {
   expect(errorsIn(TWO_SHARED)).toEqual([
     'acme-2: two tenants have this name',
     'two credentials have the same hash; hash each secret by itself',
@@ -187,7 +187,7 @@ test.each(['serve', 'check'])('%s reports every error and ends with 78', async (
   expect(out + err).not.toContain('CANARY')
 })
 
-test('the schema file says what the gateway says of a file', () => {
+test('the schema file refuses what the gateway refuses', () => {
   const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
   const { items } = file.properties.tenants
   expect(items.anyOf).toEqual([{ required: ['credentials'] }, { required: ['networks'] }])
@@ -203,7 +203,7 @@ test('the schema file says what the gateway says of a file', () => {
   }
 })
 
-test('transload tenants hash makes a hash of what comes on standard input, and of nothing else', async () => {
+test('transload tenants hash hashes standard input and takes no arguments', async () => {
   const place = folder()
   const [made, windows, argued, empty] = await Promise.all([
     transload(['tenants', 'hash'], place, {}, 's3cret\n'),
@@ -226,7 +226,7 @@ test('transload tenants hash makes a hash of what comes on standard input, and o
   expect(await status('t1', 'other')).toBe(401)
 })
 
-test('transload tenants check and list tell of the file, and never a secret', async () => {
+test('transload tenants check and list describe the file without its secrets', async () => {
   const place = folder()
   const path = join(place, 'tenants.json')
   writeTenants(

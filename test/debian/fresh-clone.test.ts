@@ -46,7 +46,7 @@ test("a fresh clone comes up with the README's two commands", { timeout: INSTALL
   expect(out).not.toMatch(/\bwarn|deprecated|vulnerabilit/i)
 
   // All of them are running elsewhere at this moment; that they start from here, and end well, is shown by one file.
-  const tests = await run('bash', ['-c', `${TEST} -- test/http/flow.test.ts`], {
+  const tests = await run('bash', ['-c', `${TEST} -- test/calls/flow.test.ts`], {
     cwd: clone,
     env: cleanEnv({ NO_COLOR: '1' }),
   })

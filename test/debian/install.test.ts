@@ -15,5 +15,5 @@ test('npm installs the package elsewhere, with what it depends on, and it runs',
   await output('npm', ['init', '--yes'], here)
   await output('npm', ['install', '--no-audit', '--no-fund', await pack(folder)], here)
   const env = { ...here.env, V2_BASE_URL: 'http://127.0.0.1:1' }
-  expect(await output('npx', ['transload', 'check'], { ...here, env })).toMatch(/^The configuration is good: /)
+  expect(await output('npx', ['transload', 'check'], { ...here, env })).toMatch(/^The configuration is valid: /)
 })

@@ -1,7 +1,6 @@
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -27,7 +26,11 @@ async function openTls(env: Readonly<Record<string, string>> = {}) {
     copyFileSync(join(CERTIFICATES, `${name}.pem`), files.TLS_CERT_FILE)
   }
   put('server')
-  return { house: await openHouse({ env: { ...files, ...env } }), put, files }
+  return {
+    house: await openHouse({ env: { ...files, ...env }, timeouts: { certificateMs: 100, headersMs: 2_000 } }),
+    put,
+    files,
+  }
 }
 
 const shaken = (house: House, options: ConnectionOptions = {}) =>
@@ -56,15 +59,6 @@ async function ask(house: House, options?: ConnectionOptions) {
   return seen
 }
 
-/** Resolves with the first log line that has this in its message. */
-async function logged(house: House, message: RegExp): Promise<Record<string, unknown>> {
-  for (;;) {
-    const line = house.lines().find(({ msg }) => message.test(String(msg)))
-    if (line) return line
-    await pause(20)
-  }
-}
-
 describe('TLS', () => {
   const only = (version: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3') => ({
     minVersion: version,
@@ -86,7 +80,7 @@ describe('TLS', () => {
     for (const version of ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'] as const) {
       expect(await ask(house, only(version))).toMatchObject({ status: 200, protocol: version })
     }
-    expect(await logged(house, /TLS 1\.0/)).toMatchObject({ level: 'warn' })
+    expect(await house.logged(/TLS 1\.0/)).toMatchObject({ level: 'warn' })
   })
 
   test('is as new as TLS_MIN_VERSION says', async () => {
@@ -99,10 +93,10 @@ describe('TLS', () => {
     const { house, put, files } = await openTls()
     const old = await openLine(house, await shaken(house))
     writeFileSync(files.TLS_CERT_FILE, 'no certificate')
-    expect(await logged(house, /new certificate is refused/)).toMatchObject({ level: 'error' })
+    expect(await house.logged(/new certificate is refused/)).toMatchObject({ level: 'error' })
     expect((await ask(house)).subject).toBe('first.example')
     put('renewed')
-    await logged(house, /read again/)
+    await house.logged(/read again/)
     expect((await ask(house)).subject).toBe('second.example')
     // Who was there before is not sent away.
     old.write(ASK)
@@ -124,7 +118,7 @@ describe('TLS', () => {
 
 describe('SOURCE_CONNECTIONS', () => {
   test('is the most that one address may hold; who leaves makes room', async () => {
-    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '3' } })
+    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '3' }, proven: false })
     const lines = await Promise.all([1, 2, 3].map(() => openLine(house)))
     for (const line of lines) {
       line.write(ASK)
@@ -153,7 +147,7 @@ describe('SOURCE_CONNECTIONS', () => {
 })
 
 test('MAX_CONNECTIONS is the most that there are', async () => {
-  const house = await openHouse({ env: { MAX_CONNECTIONS: '2', TRUST_PROXY: '127.0.0.0/8' } })
+  const house = await openHouse({ env: { MAX_CONNECTIONS: '2', TRUST_PROXY: '127.0.0.0/8' }, proven: false })
   const lines = await Promise.all([1, 2].map(() => openLine(house)))
   for (const line of lines) {
     line.write(ASK)
@@ -234,7 +228,7 @@ describe('a source', () => {
   })
 
   test('of IPv6 has its share of the connections', async () => {
-    const house = await openHouse({ env: { HOST: LOOPBACK, SOURCE_CONNECTIONS: '1' } })
+    const house = await openHouse({ env: { HOST: LOOPBACK, SOURCE_CONNECTIONS: '1' }, proven: false })
     const first = await openLine(house)
     first.write(ASK)
     expect(await first.replies(1)).toHaveLength(1)

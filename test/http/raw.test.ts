@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { basic, openHouse } from '../gateway.ts'
+import { basic, get, openHouse } from '../gateway.ts'
 import { notJson, openLine } from './line.ts'
 
 const KEPT = 'kept'
@@ -329,6 +329,9 @@ test.each(Object.entries(GROUPS))(
   '%s: each is answered as it should be, and nothing else is sent on',
   async (group, cases) => {
     const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
+    // Otherwise the first body that streams would ask whether the service accepts the credential.
+    await get(house, '/v2/shipments/none')
+    house.sandbox.requests.length = 0
     const seen: string[] = []
     for (const [what, bytes, statuses, connection] of cases) {
       const before = house.sandbox.requests.length

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { NO_SHIPMENT } from '../../src/service/standing.ts'
 
 /** A service that answers exactly what a test wants it to, bytes and all. */
 export interface OwnService {
@@ -9,12 +10,23 @@ export interface OwnService {
   readonly requests: readonly IncomingMessage[]
 }
 
+export interface OwnServiceOptions {
+  /**
+   * Whether every credential is accepted before its first call, without a word to the handler.
+   * @default true
+   */
+  readonly acceptsAll?: boolean
+}
+
 /** Opens such a service on a port of its own for one test. */
 export async function openService(
   handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
+  { acceptsAll = true }: OwnServiceOptions = {},
 ): Promise<OwnService> {
   const requests: IncomingMessage[] = []
   const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, outgoing) => {
+    // By this the gateway asks whether a credential is accepted; it is no call of a test's own.
+    if (acceptsAll && incoming.url?.endsWith(NO_SHIPMENT)) return void outgoing.writeHead(404).end()
     requests.push(incoming)
     handle(incoming, outgoing)
   })

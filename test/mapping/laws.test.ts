@@ -12,12 +12,14 @@ import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
 import type { KnownFacts } from '../../src/mapping/request.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
+import { shownText } from '../../src/text/service-text.ts'
 import type { House } from '../gateway.ts'
 import { CLIENT, openHouse, post } from '../gateway.ts'
+import { runs } from '../size.ts'
 
-const RUNS = 400
+const RUNS = runs(80, 400)
 /** Each run makes several calls over HTTP. */
-const HTTP_RUNS = 60
+const HTTP_RUNS = runs(15, 60)
 
 const catalog = await loadMappings()
 const actions = [...catalog.actions.values()]
@@ -193,7 +195,9 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
   })
 })
 
-const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((raw) => raw.trim() || 'x')
+const text = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
+  .map((raw) => shownText(raw, 100).trim() || 'x')
 const digits = fc.stringMatching(/^[2-9][0-9]{9}$/)
 const zip = fc.integer({ min: 1, max: 99_999 })
 const state = fc.constantFrom(...knownStates)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { estimate } from '../../src/sandbox/pricing.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { milesBetween, UNKNOWN_MILES } from '../../src/sandbox/zip-distance.ts'
-import { call, refusedFields, TRIP } from './client.ts'
+import { booking, call, refusedFields, sandboxFor, TRIP } from './client.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const NOBODY = '00000000-0000-4000-8000-000000000000'
@@ -62,6 +62,22 @@ describe('quotes', () => {
       vehicles: [{ type: 'car' }],
     })
     expect((await call(sandbox, 'PUT', path, TRIP)).status).toBe(409)
+  })
+
+  test('approval approves the quote and books nothing, in the other kind of service', async () => {
+    await using other = await sandboxFor({ approvalBooks: false })
+    const { json } = await call(other, 'POST', '/v2/quote', TRIP)
+    const id = String(json['shipment_id'])
+    const path = `/v2/quote/${id}`
+    const first = await call(other, 'POST', `${path}/approve`, {})
+    const second = await call(other, 'POST', `${path}/approve`, {})
+    expect(first).toMatchObject({ status: 200, json: { quote_id: id, price: json['price'], status: 'approved' } })
+    expect(second.json).toEqual(first.json)
+    expect(other.shipments.size).toBe(0)
+    expect((await call(other, 'GET', `/v2/shipments/${id}`)).status).toBe(404)
+    expect((await call(other, 'PUT', path, TRIP)).status).toBe(409)
+    const booked = await call(other, 'POST', '/v2/shipments', booking({ quote_id: id }))
+    expect(booked).toMatchObject({ status: 201, json: { price: json['price'] } })
   })
 
   test('unknown ids are 404', async () => {

@@ -64,7 +64,7 @@ test.each([
 })
 
 test('a booking is repeated with a token, for a 401 proves that nothing was done', async () => {
-  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  const house = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
   expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
   expect(schemes(house)).toEqual(['Basic', 'Bearer'])
   expect(house.sandbox.shipments.size).toBe(1)

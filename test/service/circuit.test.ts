@@ -1,5 +1,6 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { type Circuit, createCircuit } from '../../src/service/circuit.ts'
+import { NoReply } from '../../src/service/exchange.ts'
 
 const WINDOW_MS = 10_000
 /** So many calls, half of which fail, open it. */
@@ -45,5 +46,33 @@ test('what went well in the window before makes up for nothing', async () => {
   await answer(200, 100 * LEAST_CALLS)
   vi.advanceTimersByTime(WINDOW_MS + 1)
   await answer(502, LEAST_CALLS)
+  expect(await isOpen()).toBe(true)
+})
+
+test('calls that do not count neither open the circuit nor close it', async () => {
+  for (let i = 0; i < 5 * LEAST_CALLS; i += 1) {
+    await circuit(async () => ({ status: 502, headers: {}, body: Buffer.alloc(0) }), false)
+  }
+  expect(await isOpen()).toBe(false)
+  // The look before was a call, too.
+  await answer(502, LEAST_CALLS - 1)
+  expect(await isOpen()).toBe(true)
+  vi.advanceTimersByTime(WINDOW_MS)
+  const well = async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) })
+  await expect(circuit(well, false)).rejects.toMatchObject({ code: 'circuit-open' })
+  await circuit(well)
+  await circuit(well, false)
+  expect(await isOpen()).toBe(false)
+})
+
+test('what the gateway itself lacked does not open the circuit', async () => {
+  const lacks = [new NoReply('busy'), new NoReply('unsent', { isOurs: true }), new NoReply('late', { isOurs: true })]
+  for (let i = 0; i < LEAST_CALLS; i += 1) {
+    for (const lack of lacks) await expect(circuit(() => Promise.reject(lack))).rejects.toBe(lack)
+  }
+  expect(await isOpen()).toBe(false)
+  for (let i = 0; i < LEAST_CALLS; i += 1) {
+    await expect(circuit(() => Promise.reject(new NoReply('unsent')))).rejects.toThrow()
+  }
   expect(await isOpen()).toBe(true)
 })

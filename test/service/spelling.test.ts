@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, type House, openHouse, post } from '../gateway.ts'
+import { get, type House, OWN, openHouse, post } from '../gateway.ts'
 
 const UNKNOWN_ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const QUERY = '/v2/quote?pickup=10314&delivery=33166&vehicle_type=truck_ext&transport_type=open'
@@ -120,7 +120,7 @@ describe('V2_SHIPMENT_PATH', () => {
       expect((await post(house, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
       expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
       const one = `${spelling}/${id}`
-      expect(sent(house)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`])
+      expect(sent(house)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`, `GET ${one}`])
     },
   )
 
@@ -185,7 +185,7 @@ describe('a 404 to a request that names an id', () => {
 })
 
 test.each([401, 403, 429, 500, 503])('an answer %i confirms no spelling', async (status) => {
-  const house = await openHouse({ sandbox: { shipmentPath: 'singular' } })
+  const house = await openHouse({ env: OWN, sandbox: { shipmentPath: 'singular' } })
   house.sandbox.fail({ kind: 'status', status, times: 'always', on: { path: '/v2/shipments*' } })
   expect((await readId(house, UNKNOWN_ID)).status).not.toBe(404)
   house.sandbox.clearFaults()

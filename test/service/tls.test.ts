@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { get, type House, openHouse, post } from '../gateway.ts'
+import { get, type House, OWN, openHouse, post } from '../gateway.ts'
 
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 const TRUSTED = { V2_CA_FILE: file('authority.pem') }
@@ -75,7 +75,7 @@ test.each([
   const service = await openTlsService()
   const store = createMemoryStore()
   const serviceUrl = service.url.replace('localhost', hostname)
-  const wary = await openHouse({ env, serviceUrl, store })
+  const wary = await openHouse({ env: { ...OWN, ...env }, serviceUrl, store })
   expect((await quote(wary)).status).toBe(502)
   expect((await get(wary, '/v2/x')).status).toBe(502)
   const refused = await book(wary)
@@ -84,7 +84,7 @@ test.each([
   expect(service.calls).toEqual([])
 
   // The claim is free: once the certificate is right, the booking is made.
-  const mended = await openHouse({ env: TRUSTED, serviceUrl: service.url, store })
+  const mended = await openHouse({ env: { ...OWN, ...TRUSTED }, serviceUrl: service.url, store })
   expect((await book(mended)).json.TransportationBooked).toBe('Yes')
   expect(service.calls.map(({ path }) => path)).toEqual(['/v2/shipments'])
 })

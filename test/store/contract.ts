@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Claim, type Store, StoreDown } from '../../src/store/store.ts'
+import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, SAMPLE_TIME, scanned, thing } from './samples.ts'
 
@@ -466,7 +467,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
           for (const one of await store.listClaims({ tenant })) expect(one.tenant).toBe(tenant)
         }
       }),
-      { numRuns: 30 },
+      { numRuns: runs(8, 30) },
     )
   })
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest'
+import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
 import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
@@ -16,8 +17,8 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
 })
 
 describe.each([
-  { engine: 'sqlite', runs: 40, delayed: false },
-  { engine: 'postgres', runs: 25, delayed: true },
+  { engine: 'sqlite', runs: runs(8, 40), delayed: false },
+  { engine: 'postgres', runs: runs(6, 25), delayed: true },
 ] as const)('$engine against the model', ({ engine, ...options }) => {
   storeModel(() => places[engine](), options)
 })

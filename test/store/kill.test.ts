@@ -7,9 +7,10 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { openReads } from '../../src/store/sqlite/reads.ts'
+import { size } from '../size.ts'
 import { newClaim } from './samples.ts'
 
-const ROUNDS = 100
+const ROUNDS = size(10, 100)
 /** Rounds that go on at once, each on its own database. */
 const LANES = 2
 /** The kill comes after so many acknowledged writes at most. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
+import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, thing } from './samples.ts'
 import { listen } from './states.ts'
@@ -52,7 +53,7 @@ test.each(['stop', 'crash'] as const)('a server that is down after a %s loses no
   const states = [listen(), listen()]
   const stores = await Promise.all(states.map(({ onState }) => openPostgresStore({ url, onState })))
   const loads = stores.map(writeOn)
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < size(1, 3); round += 1) {
     const down = states.map((state) => state.next(false))
     await server[way]()
     await Promise.all(down)

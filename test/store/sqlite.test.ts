@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_WAL_PAGES } from '../../src/store/sqlite/checkpoints.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown, StoreTooNew } from '../../src/store/store.ts'
+import { size } from '../size.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 import { listen } from './states.ts'
 
@@ -30,7 +31,7 @@ function integrity(): unknown {
 describe('the cache', () => {
   test('answers with what another process wrote, at once', async () => {
     const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
-    for (let at = 1; at <= 200; at += 1) {
+    for (let at = 1; at <= size(50, 200); at += 1) {
       const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
       await writer.put({ links: [link({ id: `${at}`, at })], thing: thing({ own: `${at}` }) })
       // Twice, so that the second answer may come from the cache.
@@ -43,10 +44,11 @@ describe('the cache', () => {
   })
 
   test('never goes back to what was true before, whoever writes meanwhile', async () => {
+    const WRITES = size(150, 600)
     const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
     const latest = [0, 0]
     let writing = true
-    const ages = Array.from({ length: 600 }, (_, index) => index + 1)
+    const ages = Array.from({ length: WRITES }, (_, index) => index + 1)
     const writers = [one, other].map(async (store, which) => {
       for (const at of ages) await store.put({ links: [link({ name: `N-${which}`, id: `${at}`, at })] })
     })
@@ -66,7 +68,7 @@ describe('the cache', () => {
       writing = false
     })
     await Promise.all(readers)
-    for (const store of [one, other]) expect((await store.links('acme', 'N-1'))[0]?.at).toBe(600)
+    for (const store of [one, other]) expect((await store.links('acme', 'N-1'))[0]?.at).toBe(WRITES)
     await Promise.all([one.close(), other.close()])
   })
 })
@@ -200,7 +202,7 @@ describe('the log', () => {
   test('is emptied while others write, and never gets as long as a commit would empty it', async () => {
     const store = await openSqliteStore({ path })
     let longest = 0
-    for (let turn = 0; turn < 40; turn += 1) {
+    for (let turn = 0; turn < size(8, 40); turn += 1) {
       await write(store, 500)
       longest = Math.max(longest, log())
     }

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { parseJson } from '../../src/text/json.ts'
 import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../../src/text/service-text.ts'
+import { type Answered, get, type House, openHouse, post } from '../gateway.ts'
 
 const RUNS = 2_000
 
@@ -117,5 +120,51 @@ describe('an id of the service', () => {
       expect(headerText(id)).not.toBe('')
     })
     fc.assert(law, { numRuns: RUNS })
+  })
+})
+
+describe('a service of strange strings', () => {
+  const REFERENCE = bookingExample.ReferenceNumber
+
+  /** No byte of an answer, of its headers or of the log that a terminal or a parser would obey. */
+  function expectPlain({ json, headers }: Answered, gateway: House): void {
+    for (const text of Object.values<string>(json)) {
+      expect(text).not.toMatch(UNSHOWN)
+      expect(text.isWellFormed()).toBe(true)
+    }
+    for (const [, value] of headers) expect(value).toMatch(/^[\x20-\x7e]*$/)
+    expect(JSON.stringify(gateway.lines())).not.toMatch(/\\u00(?:[01]|7f|[89])|\\r|\\u202[89e]/i)
+  }
+
+  test('is quoted, booked, read, updated and canceled at like any other', async () => {
+    const house = await openHouse()
+    house.sandbox.fail({ kind: 'strange-strings', times: 'always' })
+    const quote = await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1' })
+    expect(quote).toMatchObject({ status: 200, json: { ShipmentNumber: 'Q-1' } })
+
+    const booked = await post(house, '/createShipment.php', bookingExample)
+    expect(booked.json).toEqual({
+      Message: 'Transportation booked: shipment number TL-100001 [31m �.',
+      TransportationBooked: 'Yes',
+    })
+    expect(booked.headers.get('transload-shipment-number')).toBe('TL-100001%20[31m%20%EF%BF%BD')
+
+    const read = await get(house, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
+    expect(read).toMatchObject({ status: 200, json: { TransportationBooked: 'Yes', Make: 'Ford [31m �' } })
+    const updated = await post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
+    const canceled = await post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
+    expect([updated.status, canceled.status]).toEqual([200, 200])
+    for (const answer of [quote, booked, read, updated, canceled]) expectPlain(answer, house)
+  })
+
+  test('that nest deep is unreadable, and nothing is written on that ground', async () => {
+    const house = await openHouse()
+    await post(house, '/createShipment.php', bookingExample)
+    house.sandbox.fail({ kind: 'deep', levels: 20_000, times: 'always', on: { method: 'GET' } })
+    const before = house.sandbox.requests.length
+    const updated = await post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
+    expect([updated.status, updated.json.TransportationBooked]).toEqual([502, 'No'])
+    expect(house.sandbox.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
+    expect((await get(house, `/getShipment.php?ReferenceNumber=${REFERENCE}`)).status).toBe(502)
   })
 })

@@ -2,9 +2,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { get, post } from '../gateway.ts'
+import { size } from '../size.ts'
 import { approve, type GatewayProcess, quote, serve, testFolder } from './program.ts'
 
-const ROUNDS = process.env['TRANSLOAD_TESTS'] === 'all' ? 100 : 8
+const ROUNDS = size(4, 100)
 /** Rounds that go on at once, each on its own store. */
 const LANES = 2
 const CALLERS = 6

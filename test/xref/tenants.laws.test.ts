@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { runs } from '../size.ts'
 import { approve, quote } from './program.ts'
 
 const CLIENTS = ['acme', 'zenith'] as const
@@ -78,6 +79,6 @@ test('a name stands for what its own client made, whatever the other calls the s
         }
       }
     }),
-    { numRuns: 15 },
+    { numRuns: runs(4, 15) },
   )
 })

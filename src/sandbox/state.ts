@@ -1,6 +1,6 @@
 import type { Customer, Delivery, Pickup, VehicleInput } from './shipment-body.ts'
 
-/** A photo of a vehicle, taken on the way. */
+/** A photo of a vehicle. */
 export interface Photo {
   id: string
   type: string
@@ -10,14 +10,14 @@ export interface Photo {
   created_dttm: string
 }
 
-/** A paper that belongs to a shipment. */
+/** A document of a shipment. */
 export interface Document {
   id: string
   type: string
   url: string
 }
 
-/** A vehicle as the service answers it. */
+/** A vehicle in the service's replies. */
 export type Vehicle = Omit<VehicleInput, 'id' | 'weight' | 'height' | 'width' | 'length' | 'photos'> & {
   id: string
   weight: number
@@ -30,7 +30,7 @@ export type Vehicle = Omit<VehicleInput, 'id' | 'weight' | 'height' | 'width' | 
 /** The states of a shipment. */
 export type Status = 'new' | 'posted' | 'assigned' | 'picked_up' | 'delivered' | 'hold' | 'canceled'
 
-/** A shipment as the service answers it. */
+/** A shipment in the service's replies. */
 export interface Shipment {
   id: string
   number: string
@@ -48,7 +48,7 @@ export interface Shipment {
   external_id?: string
 }
 
-/** A quote as the service keeps it. */
+/** A stored quote. */
 export interface Quote {
   shipment_id: string
   price: number
@@ -72,7 +72,7 @@ export type EventName =
   | 'shipment.rate_approved'
   | 'shipment.bol_available'
 
-/** What became of one field. */
+/** The change of one field. */
 export interface Changed {
   old_value: unknown
   new_value: unknown
@@ -87,54 +87,56 @@ export interface ServiceEvent {
   data?: Record<string, Changed>
 }
 
-/** What can be changed while the stand-in runs. */
-export interface Settings {
+/** The settings of the stand-in; they can change while it runs. */
+export interface SandboxSettings {
   /** Client id to secret, or `any` for every id with every secret. @default { demo: 'demo-secret' } */
   credentials: Readonly<Record<string, string>> | 'any'
-  /** Which credentials /v2 takes; `basic` has no token endpoint yet. @default 'both' */
+  /** The credentials that /v2 accepts; `basic` has no token endpoint. @default 'both' */
   auth: 'basic' | 'bearer' | 'both'
-  /** Seconds in `expires_in`; null leaves it out, and tokens last. @default 3600 */
+  /** Seconds in `expires_in`; null leaves it out, and tokens do not expire. @default 3600 */
   tokenExpiresIn: number | null
-  /** Which spelling of the shipment paths exists. @default 'both' */
+  /** The spellings of the shipment paths that exist. @default 'both' */
   shipmentPath: 'plural' | 'singular' | 'both'
-  /** Which way of getting a quote exists. @default 'both' */
+  /** The methods of getting a quote that exist. @default 'both' */
   quoteMethod: 'POST' | 'GET' | 'both'
-  /** Whether shipments carry an `ETag` and updates obey `If-Match`. @default false */
+  /** Shipments carry an `ETag`, and updates obey `If-Match`. @default false */
   etag: boolean
-  /** The answer to cancelling what is already cancelled. @default 409 */
+  /** The answer to cancelling a shipment that is canceled already. @default 409 */
   repeatedCancel: 200 | 404 | 409
-  /** Where events go; none are sent without it. */
+  /** An approval makes the quote a shipment of the same id; else the quote is approved and nothing is booked. @default true */
+  approvalBooks: boolean
+  /** The receiver of events; none are sent without it. */
   webhookUrl: string | undefined
-  /** How often a webhook is tried in all, how long apart, how long each may take. @default 6, 60 s, 30 s */
+  /** The attempts for each webhook, the delay between them, and the time-out of each. @default 6, 60 s, 30 s */
   webhookRetry: { attempts: number; delayMs: number; timeoutMs?: number }
-  /** The service's clock. @default the real one */
+  /** The service's clock. @default the system's */
   clock: () => Date
 }
 
-/** Whose a shipment is, and how often it has changed. */
+/** The owner and the version of a shipment. */
 export interface Ledger {
   client: string
   version: number
 }
 
-/** Everything that the service knows, and what it needs from outside. */
-export interface World {
-  settings: Settings
+/** The data of the service, its settings, and the sender of its events. */
+export interface SandboxState {
+  settings: SandboxSettings
   shipments: Map<string, Shipment>
   quotes: Map<string, Quote>
-  /** By shipment id. A shipment that a test puts in without an entry here belongs to everybody. */
+  /** By shipment id. A shipment without an entry, which a test has put in, belongs to every client. */
   ledger: Map<string, Ledger>
-  /** Shipment number to id. */
+  /** Shipment number → id. */
   numbers: Map<string, string>
-  /** What a version-1 caller calls a quote or a shipment, under its client, to the id. */
+  /** Client and the version-1 name of a quote or a shipment → id. */
   legacyNames: Map<string, string>
-  /** Access tokens that are good, with whose they are and until when (milliseconds). */
+  /** Valid access tokens, with their client and when they expire (milliseconds). */
   tokens: Map<string, { client: string; until: number }>
   announce(event: EventName, shipmentId: string, data?: Record<string, Changed>): void
 }
 
-/** An empty service. */
-export function emptyWorld(settings: Settings, announce: World['announce']): World {
+/** Returns the state of a service without data. */
+export function emptyState(settings: SandboxSettings, announce: SandboxState['announce']): SandboxState {
   return {
     settings,
     shipments: new Map(),
@@ -147,9 +149,9 @@ export function emptyWorld(settings: Settings, announce: World['announce']): Wor
   }
 }
 
-/** Forgets everything but the settings. */
-export function emptyOut(world: World): void {
-  for (const map of [world.shipments, world.quotes, world.ledger, world.numbers, world.legacyNames, world.tokens]) {
+/** Deletes all data; the settings stay. */
+export function emptyOut(state: SandboxState): void {
+  for (const map of [state.shipments, state.quotes, state.ledger, state.numbers, state.legacyNames, state.tokens]) {
     map.clear()
   }
 }

@@ -1,0 +1,59 @@
+import { LRUCache } from 'lru-cache'
+import type { Standing } from '../service/standing.ts'
+
+/** A credential that the service has accepted in this process, and what belongs to it. */
+export interface Accepted<T> {
+  readonly value: T
+  readonly standing: Standing
+}
+
+/** The credentials that the service has accepted, by the header that brings them. */
+export interface AcceptedCredentials<T> {
+  readonly find: (header: string) => Accepted<T> | undefined
+  /**
+   * Makes the standing of a header that is not accepted yet. Once the service accepts it, it is found; a refusal takes it
+   * out again. `decided` hears of both.
+   */
+  readonly open: (header: string, value: (standing: Standing) => T, decided?: Decided) => Accepted<T>
+}
+
+/** Hears what the service said of a header. */
+export type Decided = (header: string, isAccepted: boolean) => void
+
+/** So long after it last accepted a credential, the service is asked again. */
+const PROVEN_MS = 15 * 60_000
+const KEPT = 10_000
+const KEPT_BYTES = 32 * 1024 * 1024
+/** An account with its token, and three spellings of the credential. */
+const ACCOUNT_BYTES = 2_048
+const SPELLINGS = 3
+
+/** Makes the memory of accepted credentials; what the service has not accepted takes no place in it. */
+export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
+  const kept = new LRUCache<string, Accepted<T>>({
+    max: KEPT,
+    maxSize: KEPT_BYTES,
+    sizeCalculation: (_entry, { length }) => ACCOUNT_BYTES + SPELLINGS * length,
+  })
+  return {
+    find: (header) => kept.get(header),
+    open: (header, value, decided = () => undefined) => {
+      let provenUntil = Number.NEGATIVE_INFINITY
+      const standing: Standing = {
+        isProven: () => performance.now() < provenUntil,
+        accepted: () => {
+          provenUntil = performance.now() + PROVEN_MS
+          if (kept.peek(header) !== entry) kept.set(header, entry)
+          decided(header, true)
+        },
+        refused: () => {
+          provenUntil = Number.NEGATIVE_INFINITY
+          if (kept.peek(header) === entry) kept.delete(header)
+          decided(header, false)
+        },
+      }
+      const entry: Accepted<T> = { value: value(standing), standing }
+      return entry
+    },
+  }
+}

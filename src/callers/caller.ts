@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http'
+import type { Config } from '../config/config.ts'
+import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
+import type { Settings } from '../mapping/settings.ts'
+import { type Account, type AccountOptions, openAccount } from '../service/account.ts'
+import type { Upstream } from '../service/upstream.ts'
+import { type Limits, unlimited } from './limits.ts'
+import type { Prove } from './prove.ts'
+
+/** A caller, and its account at the service. */
+export interface Caller {
+  /** Separates cross-references, limits and connections. */
+  readonly tenant: string
+  /** The caller's own credential, where only the service can verify it; undefined where the gateway has done so. */
+  readonly credential: string | undefined
+  readonly account: Account
+  readonly profile: Profile
+}
+
+/** The settings of one tenant that may differ from those of the others. */
+export interface Profile {
+  readonly settings: Settings
+  readonly errorStatus: Config['ERROR_STATUS']
+  /** More `ActionName`s: name → action. */
+  readonly synonyms: Readonly<Record<string, string>>
+  readonly limits: Limits
+}
+
+/** Where and with which credential a passed-through call goes. */
+export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
+  /** Undefined: a connection of its own. */
+  readonly pool: string | undefined
+  /** Undefined where the call names no client. */
+  readonly tenant?: string | undefined
+  /** Undefined sends none. */
+  readonly authorization: ((deadline: number) => Promise<string>) | undefined
+  /** Undefined where the call's own credential is all there is. */
+  readonly authorized?: Account['authorized']
+  readonly learn?: Account['learn']
+  readonly limits: Limits
+}
+
+/** How callers are told apart, and whose credential goes to the service. */
+export interface Credentials {
+  readonly mode: 'client' | 'fixed' | 'tenants'
+  /**
+   * Returns the caller of a legacy call; throws if there is none. The call has to enter the limits of the caller's profile
+   * next: it may hold one of few places until it leaves them.
+   */
+  readonly identify: (incoming: IncomingMessage) => Caller | Promise<Caller>
+  /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
+  readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
+  /** The same for a call that passes through; `streams` says that its body has not been read yet. */
+  readonly passage: (incoming: IncomingMessage, streams: boolean) => Promise<Passage>
+}
+
+export interface CredentialsDeps {
+  readonly config: Config
+  readonly settings: Settings
+  readonly upstream: Upstream
+  readonly prove: Prove
+  /** Where a call comes from, as far as proxies may be believed. */
+  readonly addressOf: (incoming: IncomingMessage) => string
+}
+
+/** The profile of callers that have none of their own. */
+export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
+  return { settings, errorStatus: config.ERROR_STATUS, synonyms: {}, limits: unlimited }
+}
+
+/** Opens an account at an address of the service. */
+export function accountAt(
+  { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
+  address: Config['V2_BASE_URL'],
+  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'standing'>,
+): Account {
+  return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
+}
+
+/** Refuses a call for a token of the gateway's own credential. */
+export function refuseTokens({ url = '' }: IncomingMessage): void {
+  if (asksForToken(url)) throw gatewayError('token-not-given', {})
+}
+
+/** The passage of a call on an account that the operator gave to the gateway. */
+export function passageOf({ tenant, account, profile }: Caller): Passage {
+  return { tenant, ...account, pool: account.pool(), limits: profile.limits }
+}
+
+/** Returns whether a target is the token endpoint; the router has decoded the path already. */
+export function asksForToken(url: string): boolean {
+  return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
+}
+
+/** The error of a call without a credential that can be read. */
+export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {
+  const name = authorization ? 'credential-missing/unreadable' : 'credential-missing'
+  return gatewayError(name, {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
+}
+
+/** The error of a call with a credential that is wrong: an unknown id and a wrong secret look the same. */
+export function wrongCredential(): GatewayError {
+  return gatewayError('credential-wrong', {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
+}
+
+/** Returns whether a call brings a token of its own. */
+export function isBearer(authorization: string | undefined): authorization is string {
+  return /^bearer /i.test(authorization ?? '')
+}

@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http'
+import { type BasicPair, basicOf, basicPair } from '../service/basic.ts'
+import { credentialRefused } from '../service/failures.ts'
+import { createAcceptedCredentials } from './accepted.ts'
+import {
+  accountAt,
+  type Caller,
+  type Credentials,
+  type CredentialsDeps,
+  commonProfile,
+  missingCredential,
+} from './caller.ts'
+import { createNewcomers, enteredLimits } from './newcomers.ts'
+import { createPassages } from './passages.ts'
+
+/** The caller's own credential goes to the service, which verifies it (docs/decisions/0016). */
+export function clientCredentials(deps: CredentialsDeps): Credentials {
+  const { config } = deps
+  const profile = commonProfile(deps)
+  const callers = createAcceptedCredentials<Caller>()
+  const newcomers = createNewcomers<Caller>(deps)
+  const decided = (header: string, isAccepted: boolean) =>
+    newcomers.decide(header, isAccepted ? undefined : credentialRefused())
+
+  function open(header: string, { id, secret }: BasicPair): Caller {
+    const make = (standing: Caller['account']['standing']): Caller => ({
+      tenant: id,
+      credential: basicOf(id, secret),
+      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: config.V2_TOKEN, standing }),
+      profile,
+    })
+    return callers.open(header, make, decided).value
+  }
+
+  async function arrive(incoming: IncomingMessage, header: string, known: Caller | undefined): Promise<Caller> {
+    const pair = basicPair(header)
+    if (!pair) throw missingCredential(incoming)
+    const { shared, leave } = await newcomers.arrive(incoming, header, () => known ?? open(header, pair))
+    return { ...shared, profile: { ...profile, limits: enteredLimits(leave) } }
+  }
+
+  return {
+    mode: 'client',
+    identify: (incoming) => {
+      const { authorization } = incoming.headers
+      if (!authorization) throw missingCredential(incoming)
+      const known = callers.find(authorization)
+      return known?.standing.isProven() ? known.value : arrive(incoming, authorization, known?.value)
+    },
+    verified: async () => undefined,
+    passage: createPassages(deps),
+  }
+}

@@ -1,0 +1,167 @@
+import { gatewayError } from '../errors.ts'
+
+/** A place in the queue. */
+export interface Turn {
+  /** Resolves when the work may begin; rejects when it may not. */
+  readonly ready: Promise<void>
+  /** Gives the turn back, or ends the wait for it. */
+  readonly end: () => void
+  /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. The work takes no turn. */
+  readonly settle: (error?: Error) => void
+}
+
+/** Lets a few do something at once, and gives each source its turn, however many of another source wait. */
+export interface FairQueue {
+  readonly enter: (source: string) => Turn
+}
+
+export interface FairQueueOptions {
+  readonly atOnce: number
+  /** Of one source. */
+  readonly atOnceOfSource: number
+  /** How many calls the gateway has under way at most; only a share of them may wait here. */
+  readonly calls: number
+}
+
+const WAITING_SHARE = 1 / 2
+const WAITING_SHARE_OF_SOURCE = 1 / 4
+const WAIT_MS = 10_000
+
+interface Entry {
+  readonly resolve: () => void
+  readonly reject: (error: Error) => void
+  readonly timer: NodeJS.Timeout
+}
+
+interface Source {
+  running: number
+  readonly waiting: Entry[]
+}
+
+/** Makes a queue that no source can fill: where it is full, the newcomer displaces the last of the longest line. */
+export function createFairQueue(options: FairQueueOptions): FairQueue {
+  const mostWaiting = Math.ceil(options.calls * WAITING_SHARE)
+  const mostWaitingOfSource = Math.ceil(options.calls * WAITING_SHARE_OF_SOURCE)
+  /** In the order of their turns. */
+  const sources = new Map<string, Source>()
+  let running = 0
+  let waiting = 0
+
+  function start(name: string, source: Source): void {
+    running += 1
+    source.running += 1
+    goLast(name, source)
+  }
+
+  function goLast(name: string, source: Source): void {
+    sources.delete(name)
+    sources.set(name, source)
+  }
+
+  function stop(name: string, source: Source): void {
+    running -= 1
+    source.running -= 1
+    // Others may have come since it began.
+    goLast(name, source)
+    forget(name, source)
+    startNext()
+  }
+
+  function startNext(): void {
+    while (running < options.atOnce && waiting > 0) {
+      const next = sources.entries().find(([, one]) => one.waiting.length > 0 && one.running < options.atOnceOfSource)
+      if (!next) return
+      const [name, source] = next
+      const entry = source.waiting[0]
+      if (!entry) return
+      takeOut(source, entry)
+      start(name, source)
+      entry.resolve()
+    }
+  }
+
+  function takeOut(source: Source, entry: Entry): void {
+    source.waiting.splice(source.waiting.indexOf(entry), 1)
+    clearTimeout(entry.timer)
+    waiting -= 1
+  }
+
+  function forget(name: string, source: Source): void {
+    if (source.running === 0 && source.waiting.length === 0 && sources.get(name) === source) sources.delete(name)
+  }
+
+  function displace(by: Source): void {
+    let longest = ''
+    let length = by.waiting.length
+    for (const [name, { waiting: line }] of sources) if (line.length > length) [longest, length] = [name, line.length]
+    const source = sources.get(longest)
+    const last = source?.waiting.at(-1)
+    if (!source || !last) throw overloaded()
+    takeOut(source, last)
+    forget(longest, source)
+    last.reject(overloaded())
+  }
+
+  /** Throws where there is no room. */
+  function makeRoom(source: Source): void {
+    if (source.waiting.length >= mostWaitingOfSource) throw tooMany()
+    if (waiting >= mostWaiting) displace(source)
+  }
+
+  return {
+    enter: (name) => {
+      const source = sources.get(name) ?? { running: 0, waiting: [] }
+      sources.set(name, source)
+      if (running < options.atOnce && source.running < options.atOnceOfSource && source.waiting.length === 0) {
+        start(name, source)
+        return { ready: Promise.resolve(), end: once(() => stop(name, source)), settle: () => undefined }
+      }
+      try {
+        makeRoom(source)
+      } catch (error) {
+        forget(name, source)
+        return { ready: Promise.reject(error), end: () => undefined, settle: () => undefined }
+      }
+      return waitingTurn(name, source)
+    },
+  }
+
+  function waitingTurn(name: string, source: Source): Turn {
+    const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+    let began = false
+    const timer = setTimeout(() => settle(overloaded()), WAIT_MS)
+    const begin = () => {
+      began = true
+      resolve()
+    }
+    const entry = { resolve: begin, reject, timer }
+    source.waiting.push(entry)
+    waiting += 1
+    const settle = (error?: Error) => {
+      if (!source.waiting.includes(entry)) return
+      takeOut(source, entry)
+      forget(name, source)
+      if (error) reject(error)
+      else resolve()
+    }
+    const end = once(() => {
+      if (began) stop(name, source)
+      else settle()
+    })
+    return { ready, end, settle }
+  }
+}
+
+function once(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    work()
+  }
+}
+
+const LATER = { headers: { 'Retry-After': '5' } } as const
+
+const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
+const tooMany = () => gatewayError('too-many-calls/credentials', {}, LATER)

@@ -1,0 +1,27 @@
+import { basicOf } from '../service/basic.ts'
+import {
+  accountAt,
+  type Caller,
+  type Credentials,
+  type CredentialsDeps,
+  commonProfile,
+  passageOf,
+  refuseTokens,
+} from './caller.ts'
+
+/** One credential goes to the service, whatever the caller sent: the gateway stands beside one application. */
+export function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
+  const basic = basicOf(id, secret)
+  const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+  const account = accountAt(deps, address, { basic, pool: basic, scheme })
+  const caller: Caller = { tenant: id, credential: undefined, account, profile: commonProfile(deps) }
+  return {
+    mode: 'fixed',
+    identify: () => caller,
+    verified: async () => caller,
+    passage: async (incoming) => {
+      refuseTokens(incoming)
+      return passageOf(caller)
+    },
+  }
+}

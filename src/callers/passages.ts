@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Account } from '../service/account.ts'
+import { basicPair } from '../service/basic.ts'
+import { accepts } from '../service/service.ts'
+import type { Standing } from '../service/standing.ts'
+import { createAcceptedCredentials } from './accepted.ts'
+import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type Passage } from './caller.ts'
+import { type Limits, unlimited } from './limits.ts'
+import { createNewcomers, enteredLimits } from './newcomers.ts'
+
+/** What one `Authorization` header may pass through with. */
+interface Passenger {
+  readonly tenant: string | undefined
+  readonly account: Account
+}
+
+/** Passes calls through with the credential that they bring, of whatever kind. */
+export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
+  const { config, prove } = deps
+  const passengers = createAcceptedCredentials<Passenger>()
+  const newcomers = createNewcomers<Passenger>(deps)
+  const decided = (header: string, isAccepted: boolean) => {
+    // A refusal is handed on as it is, so that each call gets its own.
+    if (isAccepted) newcomers.decide(header, undefined)
+  }
+  const open = (header: string) => {
+    const make = (standing: Standing): Passenger => ({
+      tenant: basicPair(header)?.id,
+      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: 'basic', standing }),
+    })
+    return passengers.open(header, make, decided).value
+  }
+
+  return async (incoming, streams) => {
+    const header = incoming.headers.authorization
+    if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
+    const known = passengers.find(header)
+    if (known?.standing.isProven()) return passage(incoming, header, known.value, unlimited)
+    const { shared, leave } = await newcomers.arrive(incoming, header, () => known?.value ?? open(header))
+    if (!streams) return passage(incoming, header, shared, enteredLimits(leave), leave)
+    // A body that is still on its way could keep the turn for as long as its sender likes.
+    const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
+    try {
+      await prove({ account: shared.account, deadline, requestId: randomUUID() })
+    } finally {
+      leave()
+    }
+    return passage(incoming, header, shared, unlimited)
+  }
+}
+
+/** Calls without a credential share their connections. */
+const NO_CREDENTIAL = { pool: '', authorization: undefined, limits: unlimited } as const
+
+function passage(
+  { method = '', url = '' }: IncomingMessage,
+  header: string,
+  { tenant, account }: Passenger,
+  limits: Limits,
+  answered: () => void = () => undefined,
+): Passage {
+  const { origin, prefix, standing } = account
+  return {
+    origin,
+    prefix,
+    pool: account.pool(),
+    tenant,
+    authorization: async () => header,
+    learn: (_authorization, { status }) => {
+      // Handing the reply on takes as long as its reader does.
+      answered()
+      if (showsAcceptance(method, url, status)) standing.accepted()
+      else if (status === UNAUTHORIZED) standing.refused()
+    },
+    limits,
+  }
+}
+
+const UNAUTHORIZED = 401
+/** The service gives these to nobody without a credential; other paths under `/v2/` may be open to everybody. */
+const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
+
+function showsAcceptance(method: string, url: string, status: number): boolean {
+  const [path = ''] = url.split('?', 1)
+  return (NEEDS_CREDENTIAL.test(path) || asksForToken(path)) && method !== 'OPTIONS' && accepts(method, path, status)
+}

@@ -1,0 +1,55 @@
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Account } from '../service/account.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { refusal } from '../service/failures.ts'
+import { timeAsked } from '../service/retries.ts'
+import type { Sending, Service } from '../service/service.ts'
+import { NO_SHIPMENT } from '../service/standing.ts'
+
+/**
+ * Asks the service whether it accepts a credential, with a read that can do no harm; throws if it does not, or does not
+ * say. Undefined where that is known already.
+ */
+export type Prove = (sending: Pick<Sending, 'account' | 'deadline' | 'requestId'>) => Promise<void> | undefined
+
+/** Makes the proof of credentials; calls of one credential at a time share one. */
+export function createProve(service: Pick<Service, 'send'>): Prove {
+  const underWay = new WeakMap<Account, Promise<void>>()
+  const ask = async (sending: Parameters<Prove>[0]): Promise<void> => {
+    const { account } = sending
+    const request = { method: 'GET', path: `/v2/shipments/${NO_SHIPMENT}`, namesAnId: true } as const
+    let reply: UpstreamReply
+    try {
+      reply = await service.send(request, sending)
+    } catch (error) {
+      // A token that was given is proof enough.
+      if (account.standing.isProven()) return
+      throw error instanceof NoReply && error.silence !== 'unsent' && error.silence !== 'busy' ? notSaid(error) : error
+    }
+    if (account.standing.isProven()) return
+    throw reply.status === 401 || reply.status === 403 ? refusal(reply) : undecided(reply)
+  }
+  return (sending) => {
+    const { account } = sending
+    if (account.standing.isProven()) return undefined
+    const known = underWay.get(account)
+    if (known) return known
+    const asked = ask(sending).finally(() => underWay.delete(account))
+    underWay.set(account, asked)
+    return asked
+  }
+}
+
+const RETRY_AFTER_SECONDS = '5'
+
+function notSaid(cause: unknown): GatewayError {
+  return gatewayError('service-unavailable/proof', {}, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } })
+}
+
+function undecided(reply: UpstreamReply): GatewayError {
+  // Asked too often, the service says so in its own words.
+  if (reply.status === 429) return refusal(reply)
+  const later = timeAsked(reply.headers) ?? RETRY_AFTER_SECONDS
+  const details = { serviceStatus: reply.status, headers: { 'Retry-After': later } }
+  return gatewayError('service-unavailable/proof', {}, details)
+}

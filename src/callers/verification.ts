@@ -1,0 +1,132 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { availableParallelism } from 'node:os'
+import { LRUCache } from 'lru-cache'
+import { gatewayError } from '../errors.ts'
+import { type BasicPair, basicOf } from '../service/basic.ts'
+import type { Caller, CredentialsDeps } from './caller.ts'
+import { turnOf } from './caller-gone.ts'
+import { createFairQueue, type Turn } from './fair-queue.ts'
+import { matchesHash } from './secret-hash.ts'
+import { sourceOf } from './source-address.ts'
+
+/** A hash that the secret of an id may match, and the caller that it then belongs to; undefined: of nobody. */
+export interface Candidate {
+  readonly hash: string
+  readonly caller: Caller | undefined
+}
+
+/** The credentials of a tenants file. */
+export interface Candidates {
+  /** Never empty: an unknown id has candidates too, and so takes as long to refuse. */
+  readonly of: (id: string) => readonly Candidate[]
+}
+
+/** Verifies credentials by slow hashes, once each. */
+export interface Verification {
+  /** Returns the caller; undefined if the credential is wrong. Throws if it was not looked at. */
+  readonly verify: (pair: BasicPair, incoming: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
+  /** Forgets all that was wrong, and what was right of callers that are no more. */
+  readonly renew: (isCurrent: (caller: Caller) => boolean) => void
+}
+
+const VERIFIED_KEPT = 100_000
+/** So many wrong secrets for one id from one source in a while, and no other is looked at from there. */
+const GUESSES = 10
+/** And so many for all ids together: ids cost nothing to make up. */
+const GUESSES_OF_SOURCE = 20
+const GUESSES_WINDOW_MS = 60_000
+const GUESSES_KEPT = 10_000
+
+/** Of the four threads of libuv at least two stay free for names and files, and of the cores one for calls. */
+const HASHES_AT_ONCE = Math.max(1, Math.min(2, availableParallelism() - 1))
+
+/** Makes the verification of credentials against those that `current` returns. */
+export function createVerification(
+  { config: { MAX_IN_FLIGHT }, addressOf }: Pick<CredentialsDeps, 'config' | 'addressOf'>,
+  current: () => Candidates,
+): Verification {
+  // The key is this process's own: what is kept in memory is worth nothing elsewhere.
+  const key = randomBytes(32)
+  const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
+  const verified = new LRUCache<string, Caller>({ max: VERIFIED_KEPT })
+  // An old secret that is sent again and again uses up no guesses, nor anybody's time.
+  const refused = new LRUCache<string, true>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS })
+  const guesses = new LRUCache<string, number>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
+  const hashes = createFairQueue({
+    atOnce: HASHES_AT_ONCE,
+    atOnceOfSource: HASHES_AT_ONCE,
+    calls: MAX_IN_FLIGHT,
+  })
+  /** The turns of calls with one credential: one hash decides for all. */
+  const underWay = new Map<string, Set<Turn>>()
+
+  async function check(pair: BasicPair, id: string, incoming: IncomingMessage): Promise<Caller | undefined> {
+    const source = sourceOf(addressOf(incoming))
+    const guessers = [
+      [digest(`${source} ${pair.id}`), GUESSES],
+      [digest(source), GUESSES_OF_SOURCE],
+    ] as const
+    demandGuesses(guessers)
+    const turn = hashes.enter(source)
+    const turns = underWay.get(id) ?? new Set()
+    underWay.set(id, turns.add(turn))
+    try {
+      await turnOf(incoming, turn)
+      const known = verified.get(id)
+      if (known || refused.has(id)) return known
+      demandGuesses(guessers)
+      return await decide(pair, id, guessers)
+    } finally {
+      turn.end()
+      turns.delete(turn)
+      if (turns.size === 0 && underWay.get(id) === turns) underWay.delete(id)
+    }
+  }
+
+  type Guessers = readonly (readonly [guesser: string, most: number])[]
+
+  function demandGuesses(guessers: Guessers): void {
+    for (const [guesser, most] of guessers) if ((guesses.get(guesser) ?? 0) >= most) throw tooManyGuesses()
+  }
+
+  function count(guessers: Guessers, by: number): void {
+    for (const [guesser] of guessers) guesses.set(guesser, Math.max(0, (guesses.get(guesser) ?? 0) + by))
+  }
+
+  /** Counts a guess before it is known to be wrong: many at once are not free. */
+  async function decide(pair: BasicPair, id: string, guessers: Guessers): Promise<Caller | undefined> {
+    const asked = current()
+    count(guessers, 1)
+    const caller = await matching(pair.secret, asked.of(pair.id))
+    if (caller) count(guessers, -1)
+    // What a list says that has been replaced meanwhile is not worth remembering.
+    if (asked !== current()) return caller
+    if (caller) verified.set(id, caller)
+    else refused.set(id, true)
+    for (const turn of underWay.get(id) ?? []) turn.settle()
+    return caller
+  }
+
+  return {
+    verify: (pair, incoming) => {
+      const id = digest(basicOf(pair.id, pair.secret))
+      const known = verified.get(id)
+      if (known || refused.has(id)) return known
+      return check(pair, id, incoming)
+    },
+    renew: (isCurrent) => {
+      // Tenants that stay as they are need no slow hash again.
+      for (const [id, caller] of verified) if (!isCurrent(caller)) verified.delete(id)
+      refused.clear()
+      guesses.clear()
+    },
+  }
+}
+
+async function matching(secret: string, candidates: readonly Candidate[]): Promise<Caller | undefined> {
+  for (const { hash, caller } of candidates) if (await matchesHash(secret, hash)) return caller
+  return undefined
+}
+
+const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, { headers: { 'Retry-After': '60' } })

@@ -1,0 +1,162 @@
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Draft } from '../mapping/paths.ts'
+import type { UpstreamReply } from '../service/exchange.ts'
+import { readJson } from '../service/service.ts'
+import { isStructure, scalarText } from '../text/json.ts'
+import { serviceId } from '../text/service-text.ts'
+
+/*
+ * Decides whether a successful reply of the service is what was asked for. Every reply of a translated call passes
+ * through here before anything is written, recorded, freed or shown on its ground.
+ */
+
+/** A shipment as the service showed it. */
+export interface Shipment {
+  readonly id: string
+  /** The body of the reply: an object with this id that does not deny itself. */
+  readonly body: Readonly<Draft>
+}
+
+/** Tells if the service shows a shipment as canceled. */
+export const isCanceled = (shipment: Readonly<Draft>): boolean => shipment['status'] === 'canceled'
+
+/** Returns the shipment of a reply; throws unless it is the one with this id. */
+export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
+  const shipment = shipmentIn(reply)
+  if (!isSameId(shipment.id, id)) throw doubtful('it shows a shipment with another id')
+  return shipment
+}
+
+/** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
+export function shipmentNamed(reply: UpstreamReply, name: string): Shipment {
+  const shipment = shipmentIn(reply)
+  const names = ['id', 'number', 'external_id'].map((key) => idAt(shipment.body, key))
+  if (!names.some((one) => one !== undefined && isSameId(one, name))) throw doubtful('it shows another shipment')
+  return shipment
+}
+
+/** Returns the shipment that a booking made; throws if the reply does not show one, or shows a canceled one. */
+export function bookedShipment(reply: UpstreamReply): Shipment {
+  const shipment = shipmentIn(reply)
+  if (isCanceled(shipment.body)) throw doubtful('it shows a canceled shipment')
+  return shipment
+}
+
+/** Returns the body of a new quote. */
+export function newQuote(reply: UpstreamReply): Readonly<Draft> {
+  return successIn(readJson(reply))
+}
+
+/** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
+export function changeOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
+  const parsed = readJson(reply)
+  if (parsed === undefined) return undefined
+  const body = successIn(parsed, ADVICE_ON_CHANGE)
+  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', ADVICE_ON_CHANGE)
+  return body
+}
+
+/**
+ * Returns what a successful reply to a cancellation shows: the shipment as canceled or something that proves nothing,
+ * such as an empty body. Throws if it denies the cancellation. Only a read proves that the shipment is canceled.
+ */
+export function cancellationOf(reply: UpstreamReply, id: string, canceled: string): Readonly<Draft> | undefined {
+  const parsed = parsedOrNothing(reply)
+  if (!isObject(parsed)) return undefined
+  const body = successIn(parsed, ADVICE_ON_CANCELLATION)
+  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', ADVICE_ON_CANCELLATION)
+  const status = body['status']
+  if (isPresent(status) && status !== canceled) throw notCanceled()
+  return body
+}
+
+/**
+ * Throws unless a shipment that was read is whole enough to be sent back: the service may blank what an update leaves
+ * out, and makes a second vehicle of one that is sent without its id.
+ */
+export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry: number): void {
+  const { pickup, vehicles } = body
+  if (!isObject(pickup) || !Array.isArray(vehicles) || !vehicles.every(isObject)) {
+    throw doubtful('it does not show the whole shipment')
+  }
+  const vehicle = vehicles[entry]
+  if ('vehicles' in changes && vehicle && idAt(vehicle, 'id') === undefined) {
+    throw doubtful('it shows a vehicle without its id')
+  }
+}
+
+/** Returns the id at a key of a body of any shape, as text; undefined if there is none. */
+export function idAt(body: unknown, key: string): string | undefined {
+  return isObject(body) ? serviceId(body[key]) : undefined
+}
+
+/** The error of a cancellation after which the service shows the shipment with another status. */
+export function notCanceled(): GatewayError {
+  return doubtful('it does not show the shipment as canceled', ADVICE_ON_CANCELLATION)
+}
+
+const ADVICE_ON_CHANGE = 'It is not known if the change was made; send it again.'
+const ADVICE_ON_CANCELLATION = 'The shipment may not be canceled; cancel it again later.'
+
+/** The keys under which a reply to a change may name the thing. */
+const ID_KEYS = ['id', 'shipment_id', 'quote_id'] as const
+
+function shipmentIn(reply: UpstreamReply): Shipment {
+  const body = successIn(readJson(reply))
+  const id = idAt(body, 'id')
+  // A quote has a `shipment_id` and no `id`.
+  if (id === undefined) throw doubtful('it shows no shipment with an id')
+  return { id, body }
+}
+
+/** Returns a body that is an object and does not deny its success; throws for any other. */
+function successIn(body: unknown, advice?: string): Readonly<Draft> {
+  if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', advice)
+  if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', advice)
+  if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', advice)
+  return body
+}
+
+function namesAnother(body: Readonly<Draft>, keys: readonly string[], id: string): boolean {
+  return keys.some((key) => {
+    const value = body[key]
+    if (!isPresent(value)) return false
+    const other = serviceId(value)
+    return other === undefined || !isSameId(other, id)
+  })
+}
+
+/** The service may write the letters of an id in another case. */
+const isSameId = (one: string, other: string) => one.toLowerCase() === other.trim().toLowerCase()
+
+const isObject = (value: unknown): value is Readonly<Draft> => isStructure(value) && !Array.isArray(value)
+
+const isPresent = (value: unknown) =>
+  value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
+
+/** The forms of `false` in replies: `false`, `"false"`, `0`. */
+const NO = new Set(['false', '0', 'no'])
+
+function isNo(value: unknown): boolean {
+  if (value === undefined || value === true) return false
+  return NO.has(scalarText(value)?.trim().toLowerCase() ?? '')
+}
+
+/** Tells if a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */
+function isError(value: unknown): boolean {
+  if (value === undefined || value === null) return false
+  if (isStructure(value)) return Object.values(value).some(isError)
+  return isPresent(value) && !isNo(value)
+}
+
+function parsedOrNothing(reply: UpstreamReply): unknown {
+  try {
+    return readJson(reply)
+  } catch {
+    return undefined
+  }
+}
+
+function doubtful(why: string, advice = 'Try again later.'): GatewayError {
+  return gatewayError('reply-doubtful', { why, advice })
+}

@@ -1,0 +1,25 @@
+import type { ServerResponse } from 'node:http'
+import type { UnorderedList } from '../unordered-list.ts'
+import type { ListenerTimeouts } from './timeouts.ts'
+
+/**
+ * Destroys replies that are ready and that callers do not read in time. It checks all of them now and then, because a
+ * timer for each would cost every call, and nearly none ever fires.
+ */
+export function destroyUnreadReplies(
+  inFlight: UnorderedList<ServerResponse>,
+  { replyMs, checkMs }: ListenerTimeouts,
+): NodeJS.Timeout {
+  const readySince = new WeakMap<ServerResponse, number>()
+  return setInterval(() => {
+    const now = performance.now()
+    for (const outgoing of inFlight.items()) {
+      // Without a socket it waits behind another reply on its connection.
+      if (!outgoing.writableEnded || !outgoing.socket) continue
+      const since = readySince.get(outgoing) ?? now
+      readySince.set(outgoing, since)
+      // It was ready for up to one interval before the first check.
+      if (now - since > replyMs - checkMs) outgoing.destroy()
+    }
+  }, checkMs).unref()
+}

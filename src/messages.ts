@@ -1,0 +1,111 @@
+import type { ErrorCode } from './errors.ts'
+
+/**
+ * The messages of errors, by code; where a code has several, `/` and a word follow it. `{name}` is filled in by
+ * `gatewayError`, and `{words}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
+ */
+export const messages = {
+  'path-unreadable': 'Malformed path. Percent-encode it, use no control characters, and do not leave /v2/.',
+  'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
+  'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
+  'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
+  'body-unreadable/multipart': 'The body is not multipart/form-data: {fault}. Send a JSON object or name=value pairs.',
+  'body-unreadable/encoding': 'Unknown Content-Encoding. Send gzip, deflate or a plain body.',
+  'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
+  'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
+  'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
+  'caller-gone': 'The caller hung up; nothing was sent.',
+  'credential-missing':
+    'No credential was sent. Send the Client ID and the Client Secret as HTTP Basic authentication.',
+  'credential-missing/unreadable':
+    'The Authorization header holds no Basic credential. Send the Client ID and the Client Secret as HTTP Basic authentication.',
+  'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
+  'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
+  'token-not-given':
+    'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
+  'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
+  'path-unknown/admin': 'Nothing is served at this path.',
+  'path-unknown/action': 'Unknown action. The actions are {actions}.',
+  'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
+  'number-unknown': 'No {kind} is known by {names}. Check the number.',
+  'number-unknown/dots': 'An id of dots alone is not valid. Check the number.',
+  'method-wrong': 'This path accepts {methods}.',
+  'several-matches': 'The number names several shipments. Send the VinNo of one of them: {vins}.',
+  'several-matches/vin': 'The number names a shipment with another VinNo. Send its VinNo: {vins}.',
+  'booking-conflict':
+    'This reference is already booked with other details ({key}). Use /updateShipment.php to change the shipment.',
+  'booking-conflict/under-way': 'Another booking with this reference is under way ({key}). Use another reference.',
+  'booking-under-way': 'The same booking is under way ({key}). Try again in a few seconds.',
+  'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
+  'shipment-changed/under-way':
+    'Other updates of this shipment are under way; nothing was sent. Send the update again.',
+  'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
+  'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
+  'action-unknown': '{path} does not know the ActionName{sent}. Send one of these: {names}.',
+  'generations-mixed':
+    'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
+  'number-missing': 'The body has no id. Send the id of the {kind}.',
+  untranslatable: '{problems}',
+  'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
+  'too-many-calls/secrets':
+    'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
+  'too-many-calls/credentials':
+    'Too many credentials from this address are being checked; nothing was sent. Try again in a few seconds.',
+  'gateway-failed': 'The gateway failed. Give the X-Request-Id to its operator.',
+  'login-failed': 'The service gives no token now. Try again later.{words}',
+  'login-failed/unreadable': 'The service gave a token that cannot be read. Try again later.',
+  'login-failed/unreachable': 'The service cannot be reached for a token; nothing was sent. Try again later.',
+  'login-failed/silent': 'The service gave no token in time; nothing was sent. Try again later.',
+  'service-refused': 'The service refused the call.{words}',
+  'service-refused/401':
+    'The service does not accept the credential. Check the Client ID and the Client Secret.{words}',
+  'service-refused/403': 'The service does not permit this call with the credential that was sent.{words}',
+  'service-refused/404': 'The service does not know this number. Check it.{words}',
+  'service-refused/429': 'The service receives too many calls. Try again later.{words}',
+  'service-failed': 'The service failed with status {status}. Try again later.{words}',
+  'service-failed/redirect': 'The service answered with a redirect ({status}), which is not followed.',
+  'service-failed/lost': 'The connection to the service broke before it answered. Try again.',
+  'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
+  'service-unreadable/json': "The service's reply is not JSON. Try again later.",
+  'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
+  'service-unreadable/places': "The service's reply has no {places}. Try again later.",
+  'reply-doubtful': "The service's reply is not what was asked for: {why}. {advice}",
+  'service-unreadable/id': "The service's reply to the booking has no id.",
+  'service-unavailable': 'The service is not available. Try again later.{words}',
+  'service-unavailable/proof':
+    'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
+  'outcome-unknown':
+    'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the operator of the gateway, who can settle it.',
+  'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
+  overloaded: 'The gateway is overloaded. Try again in a second.',
+  'overloaded/connections':
+    'The gateway has no free connection to the service; nothing was sent. Try again in a second.',
+  'overloaded/credentials': 'Too many credentials are being checked; nothing was sent. Try again in a few seconds.',
+  draining: 'The gateway is shutting down. Try again in a few seconds.',
+  'draining/booking': 'The gateway is shutting down, and this booking was not sent. Send it again.',
+  interrupted: 'The gateway was interrupted before it sent the call; nothing was sent. Send the call again.',
+  'store-down': 'The gateway cannot reach its store. Try again in a few seconds.',
+  'service-silent': 'The service did not answer in time. Try again later.',
+} as const satisfies Partial<Readonly<Record<ErrorCode | `${ErrorCode}/${string}`, string>>>
+
+/** The name of a message. */
+export type MessageName = keyof typeof messages
+
+type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholders<Rest>
+  : never
+
+/** The values that fill in a message. */
+export type MessageValues<Name extends MessageName> = Readonly<
+  Record<Placeholders<(typeof messages)[Name]>, string | number>
+>
+
+/** Returns a message of the table with its values filled in. */
+export function messageText<Name extends MessageName>(name: Name, values: MessageValues<Name>): string {
+  const filling = new Map<string, string | number>(Object.entries(values))
+  return messages[name].replace(/\{(\w+)\}/g, (_, placeholder: string) => String(filling.get(placeholder) ?? ''))
+}
+
+/** Returns the service's own message for `{words}`; empty where its reply holds none. */
+export const serviceWords = (words: string | undefined): string =>
+  words === undefined ? '' : ` The service says: ${words}`

@@ -1,0 +1,15 @@
+/** What this process knows of whether the service accepts a credential. */
+export interface Standing {
+  /** Returns whether the service has accepted the credential lately. */
+  readonly isProven: () => boolean
+  /** Called when the service accepts the credential. */
+  readonly accepted: () => void
+  /** Called when the service refuses the credential. */
+  readonly refused: () => void
+}
+
+/** The standing of a credential that the operator gave to the gateway. */
+export const trusted: Standing = { isProven: () => true, accepted: () => {}, refused: () => {} }
+
+/** An id that no shipment has: a read of it changes nothing and shows nothing, but that the credential is accepted. */
+export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'

@@ -1,0 +1,207 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { type FieldValue, IS_FILE, readBody } from '../../src/body/read.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { openHouse, post } from '../gateway.ts'
+import { expectLaw } from '../laws.ts'
+
+const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 1_500)
+
+interface Part {
+  readonly name: string
+  readonly content: string | Buffer
+  /** More header lines. */
+  readonly headers?: readonly string[]
+  readonly filename?: string
+}
+
+/** A body as curl and browsers write it. */
+function multipart(
+  parts: readonly Part[],
+  boundary = '------------------------1c2b3a4d5e6f',
+  lineEnd = '\r\n',
+): Buffer {
+  const lines = parts.flatMap(({ name, content, headers = [], filename }) => {
+    const file = filename === undefined ? '' : `; filename="${filename}"`
+    const head = [`Content-Disposition: form-data; name="${name.replace(/["\\]/g, '\\$&')}"${file}`, ...headers, '']
+    return [`--${boundary}`, ...head, content]
+  })
+  const joined = [...lines, `--${boundary}--`, ''].map((line) => Buffer.from(line))
+  return Buffer.concat(joined.flatMap((line, i) => (i === 0 ? [line] : [Buffer.from(lineEnd), line])))
+}
+
+const labelled = (boundary: string) => `multipart/form-data; boundary=${boundary}`
+
+/** The fields of a body, or the message of its refusal. */
+function read(body: Buffer | string, contentType?: string): readonly (readonly [string, FieldValue])[] | string {
+  try {
+    return readBody(Buffer.from(body), contentType).entries
+  } catch (error) {
+    if (error instanceof GatewayError) return error.message
+    throw error
+  }
+}
+
+describe('multipart/form-data', () => {
+  const zip: Part = { name: 'PickupZip', content: '10314' }
+
+  test.each<[string, Buffer | string, string | undefined]>([
+    ['as curl writes it', multipart([zip]), labelled('------------------------1c2b3a4d5e6f')],
+    ['without a label', multipart([zip]), undefined],
+    ['labelled as something else', multipart([zip]), 'application/json'],
+    ['with another boundary in its label', multipart([zip]), labelled('other')],
+    ['with single line feeds', multipart([zip], 'b', '\n'), labelled('b')],
+    ['with a boundary of equals signs', multipart([zip], '===============123=='), undefined],
+    ['with a boundary of pattern characters', multipart([zip], '.*(+)?[\\'), undefined],
+    ['with a quoted boundary', `\r\n${multipart([zip], 'a b')}`, 'multipart/form-data; boundary="a b"'],
+    ['after a preamble', `for old mail readers\r\n${multipart([zip], 'b')}`, labelled('b')],
+    ['before an epilogue', `${multipart([zip], 'b')}--b\r\nmore`, labelled('b')],
+    ['with blanks behind its boundaries', multipart([zip], 'b').toString().replace('--b\r', '--b \t\r'), labelled('b')],
+    ['with headers of other cases', multipart([zip]).toString().replace('Content-D', 'CONTENT-d'), undefined],
+    ['with a name without quotes', multipart([zip]).toString().replace('"PickupZip"', 'PickupZip'), undefined],
+    ['with a folded header', multipart([zip]).toString().replace('; name', ';\r\n\tname'), undefined],
+    ['with a byte order mark', `\ufeff${multipart([zip])}`, undefined],
+    [
+      'with more headers',
+      multipart([{ ...zip, headers: ['Content-Type: text/plain', 'Content-Transfer-Encoding: 8bit'] }]),
+      undefined,
+    ],
+  ])('%s', (_what, body, contentType) => {
+    expect(read(body, contentType)).toEqual([['PickupZip', '10314']])
+  })
+
+  test('reads back field for field, whatever the values and the boundary are', () => {
+    const boundary = fc.stringMatching(/^[\w'()+,./:=?-]{1,70}$/)
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 20 }),
+      fc.array(fc.constantFrom('\r\n', '--', '\r\n--', 'b', ':', ';', '"', '\\', ' ', '=')).map((all) => all.join('')),
+    )
+    const name = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+      .filter((one) => !/[\r\n\u2028\u2029]/.test(one))
+    const law = fc.property(
+      boundary,
+      fc.array(fc.tuple(name, text), { minLength: 1, maxLength: 20 }),
+      (line, fields) => {
+        fc.pre(fields.every(([, value]) => !value.includes(`--${line}`)))
+        const body = multipart(
+          fields.map(([one, content]) => ({ name: one, content })),
+          line,
+        )
+        expect(read(body, labelled(line))).toEqual(fields.map(([one, value]) => [one.trim(), value.trim() || null]))
+      },
+    )
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('cut or changed anywhere it is read or refused, and never fails otherwise', () => {
+    const body = multipart([zip, { name: 'Year', content: '2023' }, { name: 'f', content: 'x', filename: 'a' }], 'b')
+    const law = fc.property(fc.nat(body.length), fc.uint8Array({ maxLength: 6 }), fc.nat(8), (at, bytes, skipped) => {
+      const changed = Buffer.concat([body.subarray(0, at), bytes, body.subarray(at + skipped)])
+      read(changed, labelled('b'))
+      read(changed)
+    })
+    expectLaw(law, RUNS)
+  })
+
+  test.each([
+    ['its end', (body: string) => body.replace('--b--', '')],
+    ['a name', (body: string) => body.replace('; name="PickupZip"', '')],
+    ['all headers', (body: string) => body.replace(/Content-Disposition.*\r\n/, '')],
+  ])('without %s it is refused', (_what, spoil) => {
+    expect(read(spoil(multipart([zip], 'b').toString()), labelled('b'))).toMatch(
+      /^The body is not multipart\/form-data: .*\. Send a JSON object or name=value pairs\.$/,
+    )
+  })
+
+  test('has at most 200 fields', () => {
+    const fields = (count: number) =>
+      multipart(Array.from({ length: count }, (_, i) => ({ name: `f${i}`, content: 'x' })))
+    expect(read(fields(200))).toHaveLength(200)
+    expect(read(fields(201))).toMatch(/more than 200 fields/)
+  })
+
+  test('of hostile bytes takes no longer than others', () => {
+    const size = 200_000
+    for (const hostile of [
+      '--b\r\n'.repeat(size / 5),
+      `--b\r\nContent-Disposition: form-data${';'.repeat(size)}`,
+      `--b\r\nContent-Disposition: form-data${'; a="'.repeat(size / 5)}`,
+      `--b\r\n${'Content-Type: x\r\n'.repeat(size / 17)}`,
+      `--b\r\nContent-${' '.repeat(size)}`,
+      `--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n${'\r\n--b'.repeat(size / 5)}x`,
+    ]) {
+      // A few milliseconds each; a quadratic search would end the test by its time-out.
+      expect(read(hostile, labelled('b'))).toMatch(/^The body /)
+    }
+  })
+})
+
+describe('the encoding of a part', () => {
+  const content = Buffer.from('Jos\xe9', 'latin1')
+  const jose = [['PickupName', 'José']]
+
+  test('is UTF-8, else Windows-1252, part by part', () => {
+    const body = multipart([
+      { name: 'PickupName', content: 'José' },
+      { name: 'DeliveryName', content },
+    ])
+    expect(read(body)).toEqual([...jose, ['DeliveryName', 'José']])
+  })
+
+  test.each<[string, Buffer, string | undefined]>([
+    [
+      'a charset of the part',
+      multipart([
+        {
+          name: 'PickupName',
+          content: Buffer.from('Jos\x8e', 'latin1'),
+          headers: ['Content-Type: text/plain; charset=macintosh'],
+        },
+      ]),
+      undefined,
+    ],
+    [
+      'the charset of the body',
+      multipart([{ name: 'PickupName', content: Buffer.from('Jos\x8e', 'latin1') }], 'b'),
+      `${labelled('b')}; charset=macintosh`,
+    ],
+  ])('is obeyed as %s', (_what, body, contentType) => {
+    expect(read(body, contentType)).toEqual(jose)
+  })
+
+  test('is obeyed as _charset_', () => {
+    const body = multipart([
+      { name: '_charset_', content: 'macintosh' },
+      { name: 'PickupName', content: Buffer.from('Jos\x8e', 'latin1') },
+    ])
+    expect(read(body)).toEqual([['_charset_', 'macintosh'], ...jose])
+  })
+})
+
+describe('a part that is a file', () => {
+  test('is no text, unless it is empty', () => {
+    const body = multipart([
+      { name: 'PickupZip', content: '10314', filename: 'zip.txt' },
+      { name: 'Photo', content: '', filename: '' },
+    ])
+    expect(read(body)).toEqual([
+      ['PickupZip', IS_FILE],
+      ['Photo', null],
+    ])
+  })
+
+  test('is a problem with its field, and none with an unknown one', async () => {
+    const house = await openHouse()
+    const parts = Object.entries(bookingExample).map(([name, content]) => ({ name, content }))
+    const photo = { name: 'Photo', content: Buffer.from([0xff, 0xd8, 0, 1]), filename: 'a.jpg' }
+    const send = async (all: readonly Part[]) =>
+      await post(house, '/createShipment.php', new Uint8Array(multipart(all, 'b')), { 'content-type': labelled('b') })
+    const refused = await send([...parts.filter(({ name }) => name !== 'VinNo'), { ...photo, name: 'VinNo' }])
+    expect(refused).toMatchObject({ status: 422, json: { Message: 'VinNo must be text, not a file.' } })
+    expect(house.sandbox.requests).toEqual([])
+    const booked = await send([...parts, photo])
+    expect(booked).toMatchObject({ status: 200, json: { TransportationBooked: 'Yes' } })
+  })
+})

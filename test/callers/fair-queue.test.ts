@@ -1,0 +1,135 @@
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { createFairQueue, type Turn } from '../../src/callers/fair-queue.ts'
+
+/** Of these, a half may wait, and a quarter from one source. */
+const CALLS = 16
+
+/** What became of those who entered, in order. */
+let told: string[]
+let running: Turn[]
+let queue: ReturnType<typeof createFairQueue>
+
+function open(atOnce: number, atOnceOfSource = atOnce) {
+  told = []
+  running = []
+  queue = createFairQueue({ atOnce, atOnceOfSource, calls: CALLS })
+}
+beforeEach(() => open(1))
+
+function enter(source: string, name = source): Turn {
+  const turn = queue.enter(source)
+  turn.ready.then(
+    () => {
+      told.push(name)
+      running.push(turn)
+    },
+    (error: { code: string }) => told.push(`${name}: ${error.code}`),
+  )
+  return turn
+}
+
+/** Lets every promise that can settle do so. */
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Ends one turn after the other until nobody has one. */
+async function finish(): Promise<readonly string[]> {
+  await settled()
+  for (let turn = running.shift(); turn; turn = running.shift()) {
+    turn.end()
+    await settled()
+  }
+  return told
+}
+
+test('the sources take turns, however many of one wait', async () => {
+  for (const source of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(source)
+  expect(await finish()).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a'])
+})
+
+test('so many run at once, and so many of one source', async () => {
+  open(3, 2)
+  for (const source of ['a', 'a', 'a', 'b', 'b']) enter(source)
+  await settled()
+  expect(told).toEqual(['a', 'a', 'b'])
+  running[2]?.end()
+  await settled()
+  expect(told).toEqual(['a', 'a', 'b', 'b'])
+  running[0]?.end()
+  await settled()
+  expect(told).toEqual(['a', 'a', 'b', 'b', 'a'])
+})
+
+test('so many of one source wait, and the next one is told so', async () => {
+  for (let i = 0; i < 6; i += 1) enter('a', `a${i}`)
+  await settled()
+  expect(told).toEqual(['a0', 'a5: too-many-calls'])
+})
+
+test('where it is full, the longest line loses its last', async () => {
+  enter('x')
+  for (const source of ['a', 'b']) for (let i = 0; i < 4; i += 1) enter(source, `${source}${i}`)
+  enter('c')
+  await settled()
+  expect(told).toEqual(['x', 'a3: overloaded'])
+  enter('d')
+  await settled()
+  expect(told).toEqual(['x', 'a3: overloaded', 'b3: overloaded'])
+  expect((await finish()).slice(3)).toEqual(['a0', 'b0', 'c', 'd', 'a1', 'b1', 'a2', 'b2'])
+})
+
+test('where everybody waits for the same, the newcomer is refused', async () => {
+  enter('x')
+  for (let i = 0; i < 8; i += 1) enter(`s${i}`)
+  enter('s0', 'second of s0')
+  await settled()
+  expect(told).toEqual(['x', 'second of s0: overloaded'])
+})
+
+test('those who leave give their place up, wherever they are', async () => {
+  const first = enter('a', 'a0')
+  const gone = enter('a', 'a1')
+  enter('a', 'a2')
+  gone.end()
+  gone.end()
+  first.end()
+  first.end()
+  await settled()
+  running.shift()
+  running.shift()
+  // A wait that its owner ends is over without a turn.
+  expect(told).toEqual(['a0', 'a1', 'a2'])
+  for (let i = 3; i < 7; i += 1) enter('a', `a${i}`)
+  await settled()
+  expect(told).toEqual(['a0', 'a1', 'a2'])
+})
+
+test('a wait that is settled takes no turn', async () => {
+  const first = enter('a', 'a0')
+  const accepted = enter('a', 'a1')
+  const refused = enter('b')
+  accepted.settle()
+  refused.settle(Object.assign(new Error('no'), { code: 'refused' }))
+  await settled()
+  expect(told).toEqual(['a0', 'a1', 'b: refused'])
+  accepted.end()
+  enter('c')
+  await settled()
+  // The first one still runs.
+  expect(told).toHaveLength(3)
+  first.end()
+  await settled()
+  expect(told.at(-1)).toBe('c')
+})
+
+test('nobody waits longer than ten seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  enter('a', 'a0')
+  enter('a', 'a1')
+  vi.advanceTimersByTime(9_999)
+  await settled()
+  expect(told).toEqual(['a0'])
+  vi.advanceTimersByTime(1)
+  await settled()
+  expect(told).toEqual(['a0', 'a1: overloaded'])
+})

@@ -1,0 +1,245 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { basic, get, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { atOnce, book, counted, quote } from './edge.ts'
+
+const OWNER = basic('owner', 'right')
+const owner = { authorization: OWNER }
+const stranger = (i: number | string) => ({ authorization: basic('owner', `wrong ${i}`) })
+const from = (address: string) => ({ 'x-forwarded-for': address })
+const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
+
+/** A service that does what the owner asks, and treats strangers as told. */
+async function openWary(treat: (outgoing: ServerResponse) => void, options: HouseOptions = {}) {
+  const sockets = new Set<Socket>()
+  const service = await openService(
+    (incoming, outgoing) => {
+      incoming.resume()
+      if (!incoming.headers.authorization?.endsWith(OWNER.slice('Basic '.length))) return treat(outgoing)
+      sockets.add(incoming.socket)
+      const id = crypto.randomUUID()
+      outgoing.writeHead(200, { 'content-type': 'application/json' })
+      return void outgoing.end(JSON.stringify({ id, number: 'TL-1', shipment_id: id, price: 1 }))
+    },
+    { acceptsAll: false },
+  )
+  const house = await openHouse({ serviceUrl: service.url, ...options })
+  return { house, service, sockets }
+}
+
+/** Treats strangers by keeping them waiting, and counts them. */
+function holding() {
+  const held: ServerResponse[] = []
+  const watchers = new Set<() => void>()
+  return {
+    treat: (outgoing: ServerResponse) => {
+      held.push(outgoing)
+      for (const watcher of watchers) watcher()
+    },
+    held,
+    arrived: (count: number) =>
+      new Promise<void>((resolve) => {
+        const look = () => void (held.length >= count && resolve())
+        watchers.add(look)
+        look()
+      }),
+    refuse: () => {
+      for (const outgoing of held.splice(0)) outgoing.writeHead(401).end()
+    },
+  }
+}
+
+const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
+
+test('strangers take few connections at once, and none that others wait for', async () => {
+  const { treat, held, arrived, refuse: refuseHeld } = holding()
+  const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
+  expect((await quote(house, owner)).status).toBe(200)
+  const strangers = atOnce(60, (i) => quote(house, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
+  await arrived(32)
+  // As many as the owner may have, for quotes and bookings, and one that the service has never seen from where nobody waits.
+  const answers = await atOnce(20, (i) => (i % 2 ? quote(house, owner) : book(house, `R-${i}`, owner)))
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 20 })
+  const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }
+  expect((await book(house, 'R-OTHER', other)).status).toBe(200)
+  expect(held).toHaveLength(32)
+  const timer = setInterval(refuseHeld, 10)
+  expect(counted((await strangers).map(({ status }) => status))).toEqual({ 401: 60 })
+  clearInterval(timer)
+})
+
+test('a thousand strangers do not make the owner connect anew', async () => {
+  const { house, sockets } = await openWary(refuse)
+  expect((await quote(house, owner)).status).toBe(200)
+  // The first call had a connection of its own.
+  expect((await quote(house, owner)).status).toBe(200)
+  expect(sockets.size).toBe(2)
+  for (let round = 0; round < 11; round += 1) {
+    const answers = await atOnce(100, (i) =>
+      i % 2 ? quote(house, stranger(`${round} ${i}`)) : get(house, '/v2/quote/x', stranger(`${round} ${i}`)),
+    )
+    expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+  }
+  expect((await quote(house, owner)).status).toBe(200)
+  expect(sockets.size).toBe(2)
+}, 20_000)
+
+test.each([
+  ['refused', refuse],
+  ['failed', (outgoing: ServerResponse) => void outgoing.writeHead(502).end()],
+  ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
+])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
+  const { house } = await openWary(treat)
+  expect((await quote(house, owner)).status).toBe(200)
+  const answers = await atOnce(60, (i) => quote(house, stranger(i)))
+  expect(answers.filter(({ json }) => /keeps failing/.test(json.Message))).toEqual([])
+  expect((await quote(house, owner)).status).toBe(200)
+})
+
+test("retries of strangers' calls are not taken from the owner's", async () => {
+  let ownerFails = false
+  const service = await openService(
+    (incoming, outgoing) => {
+      incoming.resume()
+      const isOwner = incoming.headers.authorization === OWNER
+      if (!isOwner || ownerFails) {
+        ownerFails = false
+        return void outgoing.writeHead(502).end()
+      }
+      return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
+    },
+    { acceptsAll: false },
+  )
+  const house = await openHouse({ serviceUrl: service.url })
+  expect((await quote(house, owner)).status).toBe(200)
+  await atOnce(40, (i) => quote(house, stranger(i)))
+  ownerFails = true
+  expect((await quote(house, owner)).status).toBe(200)
+})
+
+test('where no credential has been accepted, failures open the circuit, whoever calls', async () => {
+  const { house, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
+  await atOnce(30, (i) => quote(house, stranger(i)))
+  const before = service.requests.length
+  const refused = await quote(house, stranger('last'))
+  expect(refused.json.Message).toMatch(/keeps failing/)
+  expect(refused.headers.get('retry-after')).toMatch(/^[1-5]$/)
+  expect(service.requests).toHaveLength(before)
+})
+
+test('a new credential may come with as many calls at once as it likes', async () => {
+  const { house, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
+  const answers = await atOnce(200, () => quote(house, owner))
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
+  // Ten at first, each with its own, and ten that the others share.
+  expect(sockets.size).toBeLessThanOrEqual(20)
+})
+
+test('calls that wait with one wrong credential are refused together', async () => {
+  const { treat, arrived, refuse: refuseHeld } = holding()
+  const { house, service } = await openWary(treat)
+  const calls = atOnce(100, () => quote(house, stranger('same')))
+  await arrived(16)
+  const timer = setInterval(refuseHeld, 10)
+  const answers = await calls
+  clearInterval(timer)
+  expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+  for (const { headers, json } of answers) {
+    expect(headers.get('www-authenticate')).toMatch(/^Basic /)
+    expect(json.Message).toMatch(/does not accept the credential/)
+  }
+  expect(service.requests.length).toBeLessThan(100)
+})
+
+test('a few wait, and the others are told to come back', async () => {
+  const { treat, refuse: refuseHeld } = holding()
+  // Of sixteen calls at once, eight may wait, and four of one source.
+  const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16' } })
+  const told: Awaited<ReturnType<typeof quote>>[] = []
+  const calls = atOnce(8, async (i) => told.push(await quote(house, { ...stranger(i), ...from('198.51.100.1') })))
+  while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  expect(told.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual([
+    [429, '5'],
+    [429, '5'],
+  ])
+  const timer = setInterval(refuseHeld, 10)
+  await calls
+  clearInterval(timer)
+  expect(counted(told.map(({ status }) => status))).toEqual({ 401: 6, 429: 2 })
+})
+
+test('a caller that hangs up while it waits is not sent on', async () => {
+  const { treat, held, arrived, refuse: refuseHeld } = holding()
+  const { house } = await openWary(treat, { env: { UPSTREAM_CONNECTIONS: '1' } })
+  const first = quote(house, stranger('first'))
+  await arrived(1)
+  const { hostname, port } = new URL(house.url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  socket.write(`GET /v2/quote/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('passing').authorization}\r\n\r\n`)
+  socket.write(
+    `POST /getShippingQuote.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('gone').authorization}\r\nContent-Length: 2\r\n\r\n{}`,
+  )
+  // The one that passes through has a queue of its own.
+  await arrived(2)
+  socket.resetAndDestroy()
+  const gone = () => house.lines().filter(({ error }) => error === 'caller-gone').length
+  while (gone() < 1) await new Promise((resolve) => setImmediate(resolve))
+  refuseHeld()
+  expect((await first).status).toBe(401)
+  expect(held).toEqual([])
+})
+
+test('refused credentials of eight kilobytes each leave nothing behind', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc: () => void = runInNewContext('gc')
+  const house = await openHouse()
+  const long = 'x'.repeat(8_000)
+  const flood = async (round: string) => {
+    for (let i = 0; i < 10; i += 1) {
+      const answers = await atOnce(100, (j) => quote(house, stranger(`${round} ${i} ${j} ${long}`)))
+      expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+      house.sandbox.requests.length = 0
+    }
+  }
+  const heapMegabytes = () => {
+    gc()
+    return process.memoryUsage().heapUsed / 1024 ** 2
+  }
+  await flood('warm')
+  const before = heapMegabytes()
+  await flood('hot')
+  // Kept, they would take three times as much, or more.
+  expect(heapMegabytes() - before).toBeLessThan(5)
+  // Nor do they displace those that the service has accepted.
+  const known = { authorization: basic() }
+  expect((await book(house, 'R-1', known)).status).toBe(200)
+  expect(house.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
+}, 60_000)
+
+test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
+  const { house } = await openWary(refuse, { env: PROXY })
+  const secret = 'do-not-log-this'
+  await quote(house, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
+  await quote(house, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })
+  await get(house, '/v2/quote/x', { authorization: basic('beta', secret), ...from('198.51.100.9') })
+  await quote(house, { authorization: '', ...from('198.51.100.10') })
+  await quote(house, owner)
+  const lines = house.lines().filter(({ msg }) => msg === 'call')
+  expect(lines.map(({ source, client, status }) => [status, source, client])).toEqual([
+    [401, '198.51.100.7', 'acme\\u001b]0;owned\\u0007\\u000ax'],
+    [401, '198.51.100.8', 'ä'.repeat(128)],
+    [401, '198.51.100.9', 'beta'],
+    [401, '198.51.100.10', undefined],
+    [200, undefined, undefined],
+  ])
+  for (const line of lines) expect(JSON.stringify(line)).not.toContain(secret)
+  const quiet = await openHouse({ env: { ERROR_STATUS: 'ok' } })
+  expect((await post(quiet, '/createShipment.php', {}, { authorization: basic('demo', 'wrong') })).status).toBe(200)
+  expect(quiet.lines().at(-1)).toMatchObject({ status: 200, client: 'demo', source: '127.0.0.1' })
+})

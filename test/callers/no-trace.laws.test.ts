@@ -1,0 +1,186 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { type Answered, basic, type House, openHouse, post } from '../gateway.ts'
+import { bytesOf, openService } from '../http/service.ts'
+import { book, quote, read } from './edge.ts'
+
+/*
+ * A credential that the service has not accepted leaves no trace that another caller can see. The same calls of the owner
+ * are made with and without strangers between them, and the same calls of strangers with and without the owner: neither can
+ * tell the difference.
+ */
+
+const OWNER = basic()
+
+/** What the service says to a stranger, whatever it is asked. The stranger's secret chooses. */
+const VERDICTS: Readonly<Record<string, (outgoing: ServerResponse) => void>> = {
+  refused: (outgoing) => void outgoing.writeHead(401, { 'www-authenticate': 'Basic' }).end(),
+  forbidden: (outgoing) => void outgoing.writeHead(403).end('{"message":"not yours"}'),
+  failing: (outgoing) => void outgoing.writeHead(500).end(),
+  overloaded: (outgoing) => void outgoing.writeHead(503, { 'retry-after': '9' }).end(),
+  unreadable: (outgoing) => void outgoing.writeHead(302, { location: '/' }).end(),
+  broken: (outgoing) => void outgoing.destroy(),
+  halved: (outgoing) => {
+    outgoing.writeHead(200, { 'content-length': '10' }).write('{')
+    setImmediate(() => outgoing.destroy())
+  },
+}
+
+const WHAT = [
+  'quote',
+  'reprice',
+  'approve',
+  'book',
+  'book otherwise',
+  'book by a key',
+  'read',
+  'update',
+  'cancel',
+] as const
+const call = fc.record({ what: fc.constantFrom(...WHAT), name: fc.constantFrom<string>('N-1', 'N-2') })
+type Call = typeof call extends fc.Arbitrary<infer T> ? T : never
+
+const step = fc.record({
+  owner: fc.option(call, { nil: undefined }),
+  strangers: fc.array(
+    fc.record({
+      call,
+      /** Most have the owner's client id. */
+      id: fc.constantFrom('demo', 'demo', 'somebody'),
+      verdict: fc.constantFrom(...Object.keys(VERDICTS)),
+    }),
+    { maxLength: 3 },
+  ),
+  atOnce: fc.boolean(),
+})
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+function make(house: House, { what, name }: Call, authorization: string): Promise<Answered> {
+  const headers = { authorization }
+  const quoted = { ShipmentNumber: name }
+  switch (what) {
+    case 'quote':
+      return quote(house, headers, quoted)
+    case 'reprice':
+      return post(house, '/getShippingQuote.php', { ...quoted, ActionName: 'Update Rate' }, headers)
+    case 'approve':
+      return post(house, '/getShippingQuote.php', { ...quoted, ActionName: 'Accept Rate' }, headers)
+    case 'book':
+      return book(house, name, headers)
+    case 'book otherwise':
+      return book(house, name, headers, { PickupName: 'Sam' })
+    case 'book by a key':
+      return book(house, name, { ...headers, 'idempotency-key': name })
+    case 'read':
+      return read(house, name, headers)
+    case 'update':
+      return post(house, '/updateShipment.php', { ReferenceNumber: name, PickupName: 'Pat' }, headers)
+    case 'cancel':
+      return post(house, '/deleteShipment.php', { ReferenceNumber: name }, headers)
+    default:
+      return what satisfies never
+  }
+}
+
+/** A service that knows the owner alone, and treats each stranger as the stranger's secret says. */
+async function openDoubtfulService() {
+  const sandbox = await startSandbox({ credentials: { demo: 'demo-secret' } })
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { authorization = '', 'content-type': type = 'application/json' } = incoming.headers
+    const body = await bytesOf(incoming)
+    const [, verdict = ''] = Buffer.from(authorization.slice('Basic '.length), 'base64').toString().split(':')
+    if (authorization !== OWNER) return VERDICTS[verdict]?.(outgoing)
+    const { method = 'GET', url = '' } = incoming
+    const sent = { method, headers: { authorization, 'content-type': type }, ...(body.length > 0 && { body }) }
+    const reply = await fetch(sandbox.url + url, sent)
+    return void outgoing.writeHead(reply.status).end(await reply.text())
+  }
+  return {
+    service: await openService((incoming, outgoing) => void answer(incoming, outgoing), { acceptsAll: false }),
+    sandbox,
+  }
+}
+
+/** What a caller can see of an answer, with names instead of what is drawn by lot. */
+function createView() {
+  const names = new Map<string, string>()
+  const named = (lot: string) => {
+    if (!names.has(lot)) names.set(lot, `lot ${names.size}`)
+    return names.get(lot) ?? ''
+  }
+  const NOT_SEEN = new Set(['date', 'x-request-id', 'content-length', 'connection', 'keep-alive'])
+  return ({ status, headers, text }: Answered) => {
+    const seen = [...headers].filter(([name]) => !NOT_SEEN.has(name))
+    return `${status} ${JSON.stringify(seen)} ${text}`.replace(
+      /[0-9a-f]{8}(-[0-9a-f]{4,12}){4}|bk_[0-9a-f]{12}/g,
+      named,
+    )
+  }
+}
+
+interface Seen {
+  readonly owner: readonly string[]
+  readonly strangers: readonly string[]
+  /** The claims and names that are stored, without what is drawn by lot. */
+  readonly rows: readonly string[]
+}
+
+/** A gateway takes half a second to close; nobody waits for it here. */
+const closing: Promise<void>[] = []
+
+async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'): Promise<Seen> {
+  const { service, sandbox } = await openDoubtfulService()
+  const house = await openHouse({ serviceUrl: service.url })
+  const [viewOfOwner, viewOfStrangers] = [createView(), createView()]
+  const owner: string[] = []
+  const strangers: string[] = []
+  // The service is known to be well: until then, the failures of strangers are all that there is to go by.
+  expect((await make(house, { what: 'quote', name: 'FIRST' }, OWNER)).status).toBe(200)
+  for (const { owner: own, strangers: others, atOnce } of steps) {
+    const works = [
+      ...(who === 'owner' ? [] : others).map(({ call: one, id, verdict }) => async () => {
+        strangers.push(viewOfStrangers(await make(house, one, basic(id, verdict))))
+      }),
+      ...(own === undefined || who === 'strangers'
+        ? []
+        : [async () => void owner.push(viewOfOwner(await make(house, own, OWNER)))]),
+    ]
+    if (atOnce) await Promise.all(works.map((work) => work()))
+    else for (const work of works) await work()
+  }
+  const rows = (await house.store.listClaims({})).map(
+    ({ tenant, state, reference }) => `${tenant} ${state} ${reference}`,
+  )
+  for await (const links of house.store.scan({}))
+    rows.push(...links.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`))
+  closing.push(house.gateway.close(), sandbox.close())
+  // Which of several strangers was answered first is nobody's business.
+  return { owner, strangers: strangers.sort(), rows: rows.filter((row) => !/[0-9a-f]{8}-|TL-/.test(row)).sort() }
+}
+
+test('a refused credential leaves no trace that another caller can see', async () => {
+  const { rows: untouched } = await play([], 'owner')
+  let refused = 0
+  let booked = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 6 }), async (steps) => {
+      const [all, ownerAlone, strangersAlone] = await Promise.all([
+        play(steps, 'all'),
+        play(steps, 'owner'),
+        play(steps, 'strangers'),
+      ])
+      expect(all.owner).toEqual(ownerAlone.owner)
+      expect(all.rows).toEqual(ownerAlone.rows)
+      expect(all.strangers).toEqual(strangersAlone.strangers)
+      expect(strangersAlone.rows).toEqual(untouched)
+      refused += all.strangers.length
+      booked += all.owner.filter((answer) => answer.includes('"Yes"')).length
+    }),
+    { numRuns: 15 },
+  )
+  await Promise.all(closing)
+  expect(refused).toBeGreaterThan(50)
+  expect(booked).toBeGreaterThan(10)
+}, 120_000)

@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest'
+import type { Fault } from '../../src/sandbox/sandbox.ts'
+import { NO_SHIPMENT } from '../../src/service/standing.ts'
+import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'
+
+const OWNER = { authorization: basic() }
+const STRANGER = { authorization: basic('demo', 'a guess') }
+const PROOF = `/v2/shipments/${NO_SHIPMENT}`
+
+const paths = ({ sandbox }: House) => sandbox.requests.map(({ method, path }) => `${method} ${path}`)
+const openUnproven = () => openHouse({ proven: false })
+
+/** Every call that names something, or books. */
+const calls: Readonly<Record<string, (house: House, name: string, headers: typeof OWNER) => ReturnType<typeof post>>> =
+  {
+    book: (house, name, headers) => book(house, name, headers),
+    'book otherwise': (house, name, headers) => book(house, name, headers, { DeliveryName: 'Somebody Else' }),
+    'book what cannot be booked': (house, ReferenceNumber, headers) =>
+      post(house, '/createShipment.php', { ReferenceNumber, PickupZip: 'none' }, headers),
+    'book by a key': (house, name, headers) =>
+      post(house, '/createShipment.php', booking('R-KEY'), { ...headers, 'idempotency-key': name }),
+    read,
+    'update a quote': (house, ShipmentNumber, headers) =>
+      post(house, '/getShippingQuote.php', { ActionName: 'Update Rate', ShipmentNumber }, headers),
+    approve: (house, ShipmentNumber, headers) =>
+      post(house, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber }, headers),
+    update: (house, ReferenceNumber, headers) =>
+      post(house, '/updateShipment.php', { ReferenceNumber, PickupName: 'Sam' }, headers),
+    cancel: (house, ReferenceNumber, headers) => post(house, '/deleteShipment.php', { ReferenceNumber }, headers),
+  }
+
+/** An answer without what is its own: the id of the call, its time, and the number that it repeats. */
+function shape({ status, headers, text }: Awaited<ReturnType<typeof post>>, name: string) {
+  const own = new Set(['date', 'x-request-id', 'content-length'])
+  return { status, headers: [...headers].filter(([key]) => !own.has(key)), text: text.replaceAll(name, 'NAME') }
+}
+
+describe('a new credential', () => {
+  test('is asked about before it books, and not again', async () => {
+    const house = await openUnproven()
+    expect((await book(house, 'R-1', OWNER)).status).toBe(200)
+    expect((await book(house, 'R-2', OWNER)).status).toBe(200)
+    expect(paths(house)).toEqual([`GET ${PROOF}`, `GET ${PROOF.replace('shipments', 'shipment')}`, ...TWO_BOOKINGS])
+  })
+  const TWO_BOOKINGS = ['POST /v2/shipments', 'POST /v2/shipments']
+
+  test('that asks for a quote proves itself by that', async () => {
+    const house = await openUnproven()
+    expect((await quote(house, OWNER)).status).toBe(200)
+    expect((await book(house, 'R-1', OWNER)).status).toBe(200)
+    expect(paths(house)).toEqual(['POST /v2/quote', 'POST /v2/shipments'])
+  })
+
+  test.each([200, 204, 404, 410])('is accepted by an answer %i to that read', async (status) => {
+    const house = await openUnproven()
+    house.sandbox.fail({ kind: 'status', status, on: { path: PROOF } })
+    expect((await book(house, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+  })
+
+  test('is asked about once, however many of its calls come at once', async () => {
+    const house = await openHouse({
+      proven: false,
+      env: { V2_TOKEN: 'oauth2' },
+      sandbox: { auth: 'bearer', shipmentPath: 'plural' },
+    })
+    const answers = await atOnce(200, (i) => (i % 2 ? book(house, `R-${i}`, OWNER) : read(house, 'NONE', OWNER)))
+    expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 100, 404: 100 })
+    expect(exchanges(house)).toHaveLength(1)
+    expect(house.sandbox.requests.filter(({ path }) => path === PROOF).length).toBeLessThanOrEqual(1)
+  })
+
+  test('that is accepted is asked about again after a while, and when the service refuses it', async () => {
+    const { pass } = clocks()
+    const house = await openHouse({ proven: false, sandbox: { shipmentPath: 'plural' } })
+    const asked = async (reference: string) => {
+      const before = house.sandbox.requests.length
+      await book(house, reference, OWNER)
+      return house.sandbox.requests.slice(before).some(({ path }) => path === PROOF)
+    }
+    expect(await asked('R-1')).toBe(true)
+    pass(14 * 60_000)
+    expect(await asked('R-2')).toBe(false)
+    pass(14 * 60_000)
+    expect(await asked('R-3')).toBe(false)
+    pass(15 * 60_000)
+    expect(await asked('R-4')).toBe(true)
+    house.sandbox.fail({ kind: 'status', status: 401, on: { path: '/v2/quote' } })
+    expect((await quote(house, OWNER)).status).toBe(401)
+    expect(await asked('R-5')).toBe(true)
+  })
+
+  test('in another spelling of the same is asked about by itself', async () => {
+    const house = await openHouse()
+    await book(house, 'R-1', { authorization: basic().replace('Basic', 'BASIC') })
+    expect(paths(house)).toContain(`GET ${PROOF}`)
+  })
+
+  test('that another client could be read from is none', async () => {
+    const house = await openUnproven()
+    // The service may skip what is not of its alphabet, or the bits that no byte has.
+    const spellings = ['Basic ZGVt-bzpkZW1vLXNlY3JldA==', 'Basic ZGVtbzpkZW1vLXNlY3JldB==', 'Basic ZGVt_bzpkZW1v']
+    for (const authorization of spellings) expect((await quote(house, { authorization })).status).toBe(401)
+    expect(house.sandbox.requests).toEqual([])
+  })
+})
+
+describe('a refused credential', () => {
+  test.each(Object.keys(calls))('learns nothing of names: %s', async (what) => {
+    const house = await openHouse()
+    await quote(house, OWNER, { ShipmentNumber: 'QUOTED', OrderRefNumber: 'ORDERED' })
+    await book(house, 'BOOKED', OWNER)
+    await post(house, '/createShipment.php', booking('R-K'), { ...OWNER, 'idempotency-key': 'KEYED' })
+    const [id = ''] = house.sandbox.shipments.keys()
+    const call = calls[what] ?? expect.fail(what)
+    const unknown = shape(await call(house, 'UNKNOWN', STRANGER), 'UNKNOWN')
+    expect(unknown.status).toBe(401)
+    expect(unknown.text).toMatch(/does not accept the credential/)
+    const before = house.sandbox.requests.length
+    for (const name of ['QUOTED', 'ORDERED', 'BOOKED', 'KEYED', id, '..', 'no such name']) {
+      expect(shape(await call(house, name, STRANGER), name)).toEqual(unknown)
+    }
+    const asked = new Set(house.sandbox.requests.slice(before).map(({ method, path }) => `${method} ${path}`))
+    expect([...asked]).toEqual([`GET ${PROOF}`])
+  })
+
+  test('that is forbidden is told so, and books nothing', async () => {
+    const house = await openUnproven()
+    house.sandbox.fail({ kind: 'status', status: 403, on: { path: PROOF }, body: { message: 'not yours' } })
+    const answer = await book(house, 'R-1', OWNER)
+    expect([answer.status, answer.json.TransportationBooked]).toEqual([403, 'No'])
+    expect(answer.json.Message).toMatch(/not yours/)
+    expect(await house.store.listClaims({})).toEqual([])
+  })
+
+  test('leaves no row', async () => {
+    const house = await openHouse()
+    await atOnce(40, (i) => book(house, `R-${i % 3}`, STRANGER))
+    await atOnce(40, (i) => quote(house, STRANGER, { ShipmentNumber: `Q-${i}` }))
+    expect(await house.store.listClaims({})).toEqual([])
+    for await (const links of house.store.scan({})) expect(links).toEqual([])
+  })
+})
+
+describe('an answer that proves nothing', () => {
+  const doubts: readonly (readonly [what: string, fault: Fault, status: number])[] = [
+    ['500', { kind: 'status', status: 500 }, 503],
+    ['502', { kind: 'status', status: 502 }, 503],
+    ['503', { kind: 'status', status: 503, headers: { 'retry-after': '7' } }, 503],
+    ['429', { kind: 'status', status: 429, headers: { 'retry-after': '7' } }, 429],
+    ['400', { kind: 'status', status: 400 }, 503],
+    ['422', { kind: 'status', status: 422 }, 503],
+    ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://example.com/' } }, 503],
+    ['a lost connection', { kind: 'reset-after' }, 503],
+    ['half of a body', { kind: 'reset-mid-body' }, 503],
+    ['nothing in time', { kind: 'timeout' }, 503],
+    ['no end', { kind: 'huge', megabytes: 16 }, 503],
+  ]
+  test.each(doubts)('claims, finds and sends nothing: %s', async (_, fault, status) => {
+    const house = await openHouse({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '600' } })
+    house.sandbox.fail({ ...fault, times: 'always', on: { method: 'GET' } })
+    const answer = await book(house, 'R-1', OWNER)
+    expect([answer.status, answer.json.TransportationBooked]).toEqual([status, 'No'])
+    expect(answer.headers.get('retry-after')).toBe('headers' in fault && status !== 302 ? later(fault) : '5')
+    if (status === 503) expect(answer.json.Message).toMatch(/nothing was sent/)
+    // So few that they do not open the circuit, tries and all.
+    for (const what of ['read', 'cancel', 'approve']) {
+      expect((await calls[what]?.(house, 'R-1', OWNER))?.status).toBe(status)
+    }
+    expect(await house.store.listClaims({})).toEqual([])
+    expect(new Set(paths(house).map((path) => path.split(' ')[0]))).toEqual(new Set(['GET']))
+    house.sandbox.clearFaults()
+    expect((await book(house, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+  })
+  const later = (fault: Fault) => ('headers' in fault ? (fault.headers?.['retry-after'] ?? '5') : '5')
+
+  test('is told of by a stranger, and the owner books all the same, meanwhile and afterwards', async () => {
+    const house = await openHouse({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
+    house.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: PROOF } })
+    const asked = house.sandbox.next(({ path }) => path === PROOF)
+    const stranger = book(house, 'R-1', STRANGER)
+    await asked
+    expect((await book(house, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+    house.sandbox.fail({ kind: 'status', status: 500, times: 'always', on: { path: PROOF } })
+    expect((await book(house, 'R-2', STRANGER)).status).toBe(503)
+    expect((await book(house, 'R-2', OWNER)).json.TransportationBooked).toBe('Yes')
+    expect((await stranger).status).toBe(503)
+  })
+})
+
+describe('a stored booking', () => {
+  test('holds nothing of the credential that made it', async () => {
+    const house = await openHouse()
+    await book(house, 'R-1', OWNER)
+    expect((await house.store.listClaims({})).map(({ credential }) => credential)).toEqual([''])
+  })
+
+  test('of an older gateway is replayed to a credential that may read the shipment', async () => {
+    const first = await openHouse()
+    await book(first, 'R-1', OWNER)
+    const [claim] = await first.store.listClaims({})
+    const store = {
+      ...first.store,
+      claim: async (wanted: Parameters<typeof first.store.claim>[0]) => {
+        const { won, claim: found } = await first.store.claim(wanted)
+        return { won, claim: { ...found, credential: 'a slow hash of those days' } }
+      },
+    }
+    const second = await openHouse({ store, serviceUrl: first.sandbox.url })
+    const before = first.sandbox.requests.length
+    const replayed = await book(second, 'R-1', OWNER)
+    expect(replayed.headers.get('idempotent-replayed')).toBe('true')
+    expect(paths(first).slice(before).at(-1)).toBe(`GET /v2/shipments/${claim?.shipment}`)
+  })
+
+  test('is replayed in fixed mode without a question, by any process', async () => {
+    const env = { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
+    const first = await openHouse({ env })
+    await book(first, 'R-1', OWNER)
+    const second = await openHouse({ env, store: first.store, serviceUrl: first.sandbox.url })
+    const before = first.sandbox.requests.length
+    expect((await book(second, 'R-1', STRANGER)).headers.get('idempotent-replayed')).toBe('true')
+    expect(first.sandbox.requests).toHaveLength(before)
+  })
+})
+
+describe('a passed-through call', () => {
+  test('proves a credential for no legacy call, for its caller chooses the path', async () => {
+    const service = await openService((incoming, outgoing) => {
+      incoming.resume()
+      const isOpen = incoming.url === '/v2/quote/public'
+      outgoing.writeHead(isOpen ? 200 : 401).end('{}')
+    })
+    const house = await openHouse({ serviceUrl: service.url })
+    expect((await get(house, '/v2/quote/public', STRANGER)).status).toBe(200)
+    expect((await quote(house, STRANGER)).status).toBe(401)
+  })
+
+  test.each([
+    ['GET', '/v2/open', 3],
+    ['OPTIONS', '/v2/shipments/x', 3],
+    ['GET', '/v2/shipments/x', 2],
+    ['POST', '/oauth2/token', 2],
+  ])('has a connection of its own until an answer to a credential comes back: %s %s', async (method, path, count) => {
+    const service = await openService(
+      (incoming, outgoing) => void incoming.resume().on('end', () => outgoing.end('{}')),
+    )
+    const house = await openHouse({ serviceUrl: service.url })
+    for (let i = 0; i < 3; i += 1) {
+      const answer = await fetch(house.url + path, { method, headers: { authorization: 'Bearer abc' } })
+      expect(answer.status).toBe(200)
+      await answer.text()
+    }
+    expect(new Set(service.requests.map(({ socket }) => socket)).size).toBe(count)
+  })
+
+  test('of a new credential sends no stream before the credential is accepted', async () => {
+    const house = await openUnproven()
+    const big = 'x'.repeat(200_000)
+    const refused = await post(house, '/v2/documents', big, STRANGER)
+    expect([refused.status, refused.json.Message]).toEqual([401, expect.stringMatching(/does not accept/)])
+    expect(new Set(paths(house))).toEqual(new Set([`GET ${PROOF}`]))
+    expect((await post(house, '/v2/documents', big, OWNER)).status).toBe(404)
+    expect(paths(house).at(-1)).toBe('POST /v2/documents')
+  })
+})

@@ -1,0 +1,217 @@
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { listenFailure } from '../../src/commands/listen-failure.ts'
+import { nearest } from '../../src/commands/nearest.ts'
+import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
+
+/** The program in a folder of its own, which holds the files of the test. */
+function openFolder(files: Readonly<Record<string, string>> = {}) {
+  const folder = newFolder('failures')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
+  mkdirSync(join(folder, 'folder'))
+  const transload = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
+    run(process.execPath, [join(ROOT, 'src/main.ts'), ...args], {
+      cwd: folder,
+      env: cleanEnv({ V2_BASE_URL: 'https://service.example.com', STORE_URL: 'store.db', ...env }),
+    })
+  return { folder, transload }
+}
+
+/** A port that somebody else listens on. */
+async function takenPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return String(typeof address === 'object' && address?.port)
+}
+
+describe('serve that cannot listen ends with 1 and one line', () => {
+  const HOST = '127.0.0.1'
+
+  test('on a port in use, which it names by its setting', async () => {
+    const { transload } = openFolder()
+    const port = await takenPort()
+    const [open, admin, workers] = await Promise.all([
+      transload(['serve'], { HOST, PORT: port, ADMIN_PORT: '0' }),
+      transload(['serve'], { HOST, PORT: '0', ADMIN_PORT: port, STORE_URL: 'second.db' }),
+      transload(['serve'], { HOST, PORT: port, ADMIN_PORT: '0', WORKERS: '2', STORE_URL: 'third.db' }),
+    ])
+    const line = (setting: string) =>
+      `transload: port ${port} on 127.0.0.1 is in use; stop what listens there or change ${setting}\n`
+    expect({ code: open.code, err: open.err }).toEqual({ code: 1, err: line('PORT') })
+    expect({ code: admin.code, err: admin.err }).toEqual({ code: 1, err: line('ADMIN_PORT') })
+    expect(workers.code).toBe(1)
+    // Each worker reports it.
+    expect(new Set(workers.err.split('\n'))).toEqual(new Set([line('PORT').trimEnd(), '']))
+  })
+
+  test.each([
+    [
+      'an address of another machine',
+      { HOST: '192.0.2.1' },
+      'HOST is 192.0.2.1, which is not an address of this machine',
+    ],
+    [
+      'a name without an address',
+      { HOST: 'no host' },
+      'HOST is no host, a name without an address \\((ENOTFOUND|EAI_AGAIN)\\)',
+    ],
+    [
+      'another machine’s admin address',
+      { HOST, ADMIN_HOST: '192.0.2.1', ADMIN_PORT: '1' },
+      'ADMIN_HOST is 192.0.2.1, which',
+    ],
+  ])('on %s', async (_, env, line) => {
+    const { transload } = openFolder()
+    const { code, err } = await transload(['serve'], { PORT: '0', ADMIN_PORT: '0', ...env })
+    expect(code).toBe(1)
+    expect(err).toMatch(new RegExp(`^transload: ${line}[^\\n]*\\n$`))
+  })
+
+  test('and so does the demo', async () => {
+    const { transload } = openFolder()
+    const ended = await transload(['demo'], { HOST: '192.0.2.1', PORT: '0' })
+    expect(ended).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^transload: HOST is 192\.0\.2\.1, [^\n]+\n$/),
+    })
+  })
+
+  const LISTENERS = { HOST: '0.0.0.0', PORT: 80, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: 9901 }
+  const refused = (error: object) => Object.assign(new Error('refused'), { syscall: 'listen', ...error })
+  test.each([
+    [
+      { code: 'EACCES', address: '0.0.0.0', port: 80 },
+      'no permission to listen on port 80; change PORT to one above 1023',
+    ],
+    [{ code: 'EACCES', address: '127.0.0.1', port: 9901 }, 'no permission to listen on port 9901; change ADMIN_PORT'],
+    [{ code: 'EADDRINUSE', syscall: 'bind', address: null, port: 80 }, 'port 80 on 0.0.0.0 is in use'],
+    [
+      { code: 'EINVAL', address: '0.0.0.0', port: 80 },
+      'cannot listen on port 80 of 0.0.0.0 (EINVAL); see HOST and PORT',
+    ],
+  ])('where the system says %j', (error, line) => {
+    expect(String(listenFailure(refused(error), LISTENERS))).toContain(line)
+  })
+
+  test('and any other error stays as it is', () => {
+    const other = Object.assign(new Error('other'), { syscall: 'open', code: 'EACCES' })
+    expect(listenFailure(other, LISTENERS)).toBe(other)
+    expect(listenFailure('thrown', LISTENERS)).toBe('thrown')
+  })
+})
+
+describe('what cannot be read ends with its exit code and lines without a stack', () => {
+  const FILES = {
+    'list.csv': '[{"name":"A","id":"1"}]',
+    'rows.csv': ' \n{"name":"A","id":"1"}\n',
+    'table.ndjson': 'name,id\nA,1\n',
+    'pretty.ndjson': '{\n  "name": "A",\n  "id": "1"\n}\n',
+    'list.ndjson': '[{"name":"A","id":"1"}]',
+    'garbage.db': 'no database at all, and long enough to have a header that SQLite looks at',
+  }
+  const READABLE = /^transload: [^\n]+\n$/
+  const CONFIG = /^transload: 1 configuration error\n {2}[^\n]+\n$/
+  const IMPORT = ['xref', 'import']
+
+  test.each<[args: readonly string[], env: NodeJS.ProcessEnv, code: number, lines: RegExp, said: string]>([
+    [[...IMPORT, 'list.csv'], {}, 1, READABLE, 'list.csv holds JSON, not CSV; add --format ndjson'],
+    [[...IMPORT, 'rows.csv'], {}, 1, READABLE, 'rows.csv holds JSON, not CSV'],
+    [[...IMPORT, 'table.ndjson'], {}, 1, READABLE, 'table.ndjson does not begin with a JSON object'],
+    [[...IMPORT, 'pretty.ndjson'], {}, 1, READABLE, 'pretty.ndjson does not begin with a JSON object on one line'],
+    [[...IMPORT, 'list.ndjson'], {}, 1, READABLE, 'list.ndjson does not begin with a JSON object'],
+    [[...IMPORT, 'folder'], {}, 1, READABLE, 'cannot read folder'],
+    [['translate', 'quote.get', 'folder'], {}, 1, READABLE, 'cannot read folder'],
+    [['bookings', 'list'], { STORE_URL: 'folder' }, 78, CONFIG, 'STORE_URL names a folder'],
+    [['bookings', 'list'], { STORE_URL: 'garbage.db' }, 78, CONFIG, 'STORE_URL names a store that cannot be used'],
+    [['serve'], { STORE_URL: 'folder', PORT: '0' }, 78, CONFIG, 'STORE_URL names a folder'],
+    [['serve'], { STORE_URL: 'garbage.db', PORT: '0' }, 78, CONFIG, 'STORE_URL names a store that cannot be used'],
+    [['check'], { TENANTS_FILE: 'folder' }, 78, CONFIG, 'the tenants file folder cannot be read (EISDIR)'],
+    [['check'], { LOOKUPS_FILE: 'folder' }, 78, CONFIG, 'LOOKUPS_FILE names folder, which cannot be read (EISDIR)'],
+    [
+      ['check'],
+      { MAPPINGS_DIR: 'list.csv' },
+      78,
+      CONFIG,
+      'MAPPINGS_DIR names list.csv, which cannot be read as a folder',
+    ],
+    [['tenants', 'list', 'nowhere'], {}, 78, CONFIG, 'the tenants file nowhere cannot be read (ENOENT)'],
+  ])('%j %j', async (args, env, code, lines, said) => {
+    const { transload } = openFolder(FILES)
+    const ended = await transload(args, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'x', ...tenantless(env), ...env })
+    expect(ended.code).toBe(code)
+    expect(ended.err).toMatch(lines)
+    expect(ended.err).toContain(said)
+  })
+
+  /** Fixed mode and a tenants file exclude each other. */
+  const tenantless = (env: NodeJS.ProcessEnv) =>
+    env['TENANTS_FILE'] === undefined ? {} : { V2_CLIENT_ID: '', V2_CLIENT_SECRET: '' }
+})
+
+describe('what is typed wrong ends with 64 and a suggestion', () => {
+  test.each([
+    [['srve'], /^transload: unknown command srve; did you mean serve\?\n\nUsage: transload /],
+    [['boookings', 'list'], /^transload: unknown command boookings; did you mean bookings\?\n/],
+    [['--versoin'], /^transload: unknown option --versoin; did you mean --version\?\n/],
+    [['fly'], /^transload: unknown command fly\n/],
+    [['check', '--strict'], /^transload: unknown option --strict\n$/],
+    [
+      ['translate', 'quote.gte'],
+      /^transload: unknown action quote\.gte; did you mean quote\.get\?\n[\s\S]*\nActions: quote\.get, /,
+    ],
+    [['translate', 'quote.get', '--jsno'], /^transload: unknown option --jsno; did you mean --json\?\n/],
+    [['translate'], /^transload: translate needs an action\n/],
+    [['xref', 'improt', 'a.csv'], /^transload: unknown command improt; did you mean import\?\n/],
+    [['xref', 'import', 'a.csv', '--restrat'], /^transload: unknown option --restrat; did you mean --restart\?\n/],
+    [['xref', 'import', 'a.csv', '--resume'], /^transload: --resume does not apply to import\n/],
+    [['xref', 'export', '--resume'], /^transload: --resume needs a FILE\n/],
+    [['tenants', 'lst'], /^transload: unknown command lst; did you mean list\?\n/],
+    [['auth', 'reherse'], /^transload: unknown command reherse; did you mean rehearse\?\n/],
+    [
+      ['bookings', 'settle', 'bk_0', '--shipmentid', 'x'],
+      /^transload: unknown option --shipmentid; did you mean --shipment-id\?\n/,
+    ],
+  ])('%j', async (args, line) => {
+    const { transload } = openFolder()
+    const { code, out, err } = await transload(args)
+    expect({ code, out }).toEqual({ code: 64, out: '' })
+    expect(err).toMatch(line)
+  })
+
+  test.each([
+    ['lsit', 'list'],
+    ['LIST', 'list'],
+    ['shwo', 'show'],
+    ['a', undefined],
+    ['', undefined],
+    ['delete', undefined],
+  ])('for %j it is %s', (typed, meant) => {
+    expect(nearest(typed, ['list', 'show', 'settle', 'reopen'])).toBe(meant)
+  })
+})
+
+test('--version and --help', async () => {
+  const { transload } = openFolder()
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  expect(await transload(['--version'])).toEqual({ code: 0, out: `transload ${version}\n`, err: '' })
+  const help = await transload(['--help'])
+  expect(help).toMatchObject({ code: 0, err: '' })
+  expect(help.out).toMatch(/^Usage: transload \[command\]\n[\s\S]*--version/)
+})
+
+test('a fault of the program itself is one line, and NODE_DEBUG shows where it is', async () => {
+  const fault = 'JSON.parse = () => { throw new Error("broken\\u001b[31m\\nhere") }'
+  const { transload } = openFolder({ 'fault.mjs': fault })
+  const env = { NODE_OPTIONS: '--import ./fault.mjs' }
+  const line = 'transload: internal error: broken\\u001b[31m\\u000ahere (NODE_DEBUG=transload shows more)\n'
+  expect(await transload(['--version'], env)).toEqual({ code: 1, out: '', err: line })
+  const debugged = await transload(['--version'], { ...env, NODE_DEBUG: 'transload' })
+  expect(debugged.err).toMatch(/ at .*cli\.ts/)
+})

@@ -1,0 +1,27 @@
+/*
+ * Harnesses that take long run a sample in `npm test`, and whole in `npm run test:all` and `.ci/run`.
+ */
+
+/** True where harnesses run whole. */
+export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'all'
+
+/** Returns the size of a harness: its rounds, its rows, its callers. */
+export const size = (sample: number, whole: number): number => (WHOLE ? whole : sample)
+
+/** Returns how often a property is tried; `TRANSLOAD_RUNS=1000000` tries it for a night. */
+export const runs = (sample: number, whole: number): number =>
+  Number(process.env['TRANSLOAD_RUNS'] ?? size(sample, whole))
+
+/** Chooses the cases of a sample. @default 0 */
+const SEED = Number(process.env['TRANSLOAD_SEED'] ?? 0)
+/** Knuth's multiplier: neighboring numbers get hashes that are far apart. */
+const MULTIPLIER = 2_654_435_761
+const HALF_BITS = 16
+
+/** Returns whether a case belongs to a sample of one in so many; all do where harnesses run whole. */
+export const inSample = (index: number, oneIn: number): boolean =>
+  WHOLE || (Math.imul(index + SEED, MULTIPLIER) >>> HALF_BITS) % oneIn === 0
+
+/** Returns all cases, or a sample of one in so many. */
+export const sample = <T>(cases: Iterable<T>, oneIn: number): readonly T[] =>
+  [...cases].filter((_, index) => inSample(index, oneIn))

@@ -1,0 +1,94 @@
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fromCell, toCell } from '../../src/xref/csv-cell.ts'
+
+const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+const FORMULA = /^[=+\-@\t]/
+
+/** Texts of what terminals and spreadsheets obey, of what CSV and its escapes are made of, and of anything else. */
+const text = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom('=', '+', '-', '@', '\t', "'", '"', '""', ',', ';', '\\', '\\u', '\\u001b', '\\u003b', 'u0009'),
+      fc.constantFrom(
+        '\n',
+        '\r\n',
+        '\u001b[31m',
+        '\u001b]0;x\u0007',
+        '\u009b',
+        '\u007f',
+        '\u2028',
+        '\u202e',
+        ' ',
+        '\u00a0',
+      ),
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }),
+    ),
+    { maxLength: 8 },
+  )
+  .map((parts) => parts.join('').toWellFormed())
+
+/** The cells of a line as any reader of CSV sees them. */
+const cellsOf = (line: string): readonly string[] => parse(line, { trim: true })[0] ?? []
+
+const RUNS = { numRuns: 5_000 }
+
+describe('a cell', () => {
+  test('is read back as it was, by our reader', () => {
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 2, maxLength: 4 }), (values) => {
+        expect(cellsOf(values.map(toCell).join(',')).map(fromCell)).toEqual(values)
+      }),
+      RUNS,
+    )
+  })
+
+  test('has nothing that a terminal obeys, and is one line', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        expect(toCell(value)).not.toMatch(OBEYED)
+      }),
+      RUNS,
+    )
+  })
+
+  test('is no formula to a spreadsheet, whether commas or semicolons separate its cells', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        const line = `acme,${toCell(value)},id-1`
+        for (const cell of cellsOf(line)) expect(cell).not.toMatch(FORMULA)
+        // Programs differ in what they make of quotes inside a cell.
+        for (const cell of line.split(';')) expect(cell.replace(/^["\s]+/, '')).not.toMatch(FORMULA)
+      }),
+      RUNS,
+    )
+  })
+
+  test.each([
+    ['REF-1', 'REF-1'],
+    ['=HYPERLINK("https://example.com","x")', `"'=HYPERLINK(""https://example.com"",""x"")"`],
+    ['-5', "'-5"],
+    ["'tis", "''tis"],
+    ["it's", "it's"],
+    ['a\nb', 'a\\u000ab'],
+    [' a', '\\u0020a'],
+    ['\\u000a', '\\u005cu000a'],
+    ['C:\\users', 'C:\\users'],
+    ['a;b', 'a;b'],
+    ['a;=1', 'a\\u003b=1'],
+  ])('%j is written %j', (value, cell) => {
+    expect(toCell(value)).toBe(cell)
+  })
+
+  test.each([
+    // What other programs write means what it says.
+    ["'tis", "'tis"],
+    ['\\u0041', '\\u0041'],
+    ['C:\\u', 'C:\\u'],
+    ["'=1", '=1'],
+    ['\\u001b', '\u001b'],
+  ])('%j is read as %j', (cell, value) => {
+    expect(fromCell(cell)).toBe(value)
+  })
+})
