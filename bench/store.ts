@@ -82,7 +82,7 @@ function quoteAt(index: number): Parameters<Store['put']>[0] {
 function claimAt(index: number): NewClaim {
   const key = `K-${index}`
   const handle = `bk_${index.toString(16).padStart(12, '0')}`
-  const rest = { body: 'h'.repeat(43), instance: 'bench', credential: 'c'.repeat(43), reference: key, vin: '' }
+  const rest = { body: 'h'.repeat(43), instance: 'bench', reference: key, vin: '' }
   return { tenant: 'tenant-1', key, handle, ...rest }
 }
 

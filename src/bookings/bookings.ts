@@ -124,8 +124,6 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       handle: `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`,
       body,
       instance,
-      // Nothing of a credential is stored (docs/decisions/0016).
-      credential: '',
       reference,
       vin,
       expiresInMs: byBody ? dedupeWindowMs : undefined,
@@ -210,7 +208,7 @@ function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }
 
-/** Returns a claim without the hashes of the credential and of the body. */
+/** Returns a claim without the hash of the body. */
 export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {
   return {
     key: handle,

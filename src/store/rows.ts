@@ -41,7 +41,6 @@ export function claimOf(row: DatabaseRow): Claim {
     version: Number(row['version']),
     body: String(row['body']),
     instance: String(row['instance']),
-    credential: String(row['credential']),
     reference: String(row['reference']),
     vin: String(row['vin']),
     shipment: String(row['shipment']),

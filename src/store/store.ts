@@ -104,8 +104,6 @@ export interface Claim {
   readonly body: string
   /** The gateway instance that made the last change. */
   readonly instance: string
-  /** A hash of the credential that claimed it. */
-  readonly credential: string
   readonly reference: string
   readonly vin: string
   /** The service's id; empty until booked. */

@@ -41,6 +41,21 @@ const versionOne = {
   },
 }
 
+/** What the store says of the credentials that booked, of which it had hashes. */
+async function credentialsIn(engine: 'sqlite' | 'postgres', address: string): Promise<readonly unknown[]> {
+  if (engine === 'sqlite') {
+    const db = new DatabaseSync(address, { readOnly: true })
+    const rows = db.prepare('SELECT DISTINCT credential FROM claims').all()
+    db.close()
+    return rows.map((row) => ({ ...row }))
+  }
+  const client = new pg.Client({ connectionString: address })
+  await client.connect()
+  const { rows } = await client.query('SELECT DISTINCT credential FROM transload.claims')
+  await client.end()
+  return rows
+}
+
 const quote = (name: string, id: string, at: number): Link => ({
   tenant: 'acme',
   kind: 'quote',
@@ -58,7 +73,9 @@ const shipment = (name: string, vin: string, id: string): Link => ({
 
 describe.each(['sqlite', 'postgres'] as const)('a store of version 1 on %s', (engine) => {
   test('has all that it had', async () => {
-    const store = await openStore(await versionOne[engine]())
+    const address = await versionOne[engine]()
+    const store = await openStore(address)
+    expect(await credentialsIn(engine, address)).toEqual([{ credential: '' }])
     expect(await store.links('acme', 'W-1')).toEqual([quote('W-1', 'q-2', 2_000)])
     expect(await store.links('acme', 'REF-1')).toEqual([
       quote('REF-1', 'q-3', 4_000),

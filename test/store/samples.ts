@@ -23,7 +23,6 @@ export function newClaim(given: Partial<NewClaim> = {}): NewClaim {
     handle: `bk_${tenant}_${key}`,
     body: 'hash',
     instance: 'gateway-1',
-    credential: 'credential',
     reference: key,
     vin: '',
     ...given,

@@ -8,21 +8,21 @@ import { WriteRefused } from './errors.ts'
 const COLUMNS = `tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply,
   expires, created_at, changed_at`
 const AT_KEY = 'tenant = $1 AND key = $2'
-/** The values of a new claim; $10 is how long it lasts once booked. */
-const NEW_VALUES = `$1, $2, $3, 'sending', $4, $5, $6, $7, $8, $9, '', '',
-  CASE WHEN $10::bigint IS NULL THEN 0 ELSE ${NOW} + $10::bigint END, ${NOW}, ${NOW}`
+/** The values of a new claim; $9 is how long it lasts once booked. */
+const NEW_VALUES = `$1, $2, $3, 'sending', $4, $5, $6, '', $7, $8, '', '',
+  CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${NOW} + $9::bigint END, ${NOW}, ${NOW}`
 
 /** Inserts the row of the winner, and its audit entry, in one statement. */
 const CLAIM_NEW = `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${NEW_VALUES})
     ON CONFLICT DO NOTHING RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, 'none', state, instance, $11 FROM won)
+    SELECT handle, changed_at, 'none', state, instance, $10 FROM won)
   SELECT * FROM won`
 
 const CLAIM_AGAIN = `WITH ${CLOCK}, won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${NEW_VALUES})
     WHERE ${AT_KEY} RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, $12, state, instance, $11 FROM won)
+    SELECT handle, changed_at, $11, state, instance, $10 FROM won)
   SELECT * FROM won`
 
 const CHANGE = `WITH ${CLOCK}, before AS (SELECT tenant, key, state FROM transload.claims
@@ -137,6 +137,6 @@ async function claimAgain(client: pg.ClientBase, wanted: NewClaim): ReturnType<C
 const keyOf = ({ tenant, key }: NewClaim): unknown[] => [tenant, key]
 
 function valuesOf(wanted: NewClaim, before: Claim | undefined): readonly unknown[] {
-  const { tenant, key, handle, version, body, instance, credential, reference, vin } = newlyClaimed(wanted, before, 0)
-  return [tenant, key, handle, version, body, instance, credential, reference, vin, wanted.expiresInMs ?? null]
+  const { tenant, key, handle, version, body, instance, reference, vin } = newlyClaimed(wanted, before, 0)
+  return [tenant, key, handle, version, body, instance, reference, vin, wanted.expiresInMs ?? null]
 }

@@ -49,10 +49,11 @@ const STEPS: readonly string[] = [
 
   CREATE TABLE transload.instances (instance text COLLATE "C" PRIMARY KEY, beat_at timestamptz NOT NULL);
   `,
-  // Until here, nobody knew who gave a name: all count as the caller's.
+  // Until here, nobody knew who gave a name: all count as the caller's. Nothing of a credential is stored any more.
   `
   CREATE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+  UPDATE transload.claims SET credential = '' WHERE credential <> '';
   CREATE TABLE transload.locks (key text COLLATE "C" PRIMARY KEY, holder text NOT NULL, until_ms bigint NOT NULL);
   `,
 ]

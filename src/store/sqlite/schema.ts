@@ -10,7 +10,8 @@ const APPLICATION_ID = 0x74_6c_6f_64
  * Tenants have numbers, which keeps their names out of ten million rows. Links cluster by name (WITHOUT ROWID): a look-up
  * is one descent. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name: both are part of the
  * key, and a column of its own would make a migration rewrite the table. `turn` orders links of one name and the same age,
- * and takes no space while it is 0 or 1. Leases and locks count the milliseconds since boot.
+ * and takes no space while it is 0 or 1. `change_counter` counts the commits that changed cached data. Leases and locks
+ * count milliseconds since boot.
  */
 const STEPS: readonly string[] = [
   `
@@ -52,11 +53,10 @@ const STEPS: readonly string[] = [
   CREATE TABLE pulse (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
   INSERT INTO pulse VALUES (1, 0);
   `,
-  // `commits` counts the commits that changed cached data, `writes` all commits. Until here, nobody knew who gave a name:
-  // all count as the caller's.
+  // Until here, nobody knew who gave a name: all count as the caller's. Nothing of a credential is stored any more.
   `
   ALTER TABLE pulse RENAME TO change_counter;
-  ALTER TABLE change_counter ADD COLUMN writes INTEGER NOT NULL DEFAULT 0;
+  UPDATE claims SET credential = '' WHERE credential <> '';
   CREATE TABLE locks (key TEXT PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
   `,
 ]
@@ -66,7 +66,7 @@ const SQLITE_VERSION = STEPS.length
 
 /** Selects claims, each with its tenant's name. */
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
-  c.credential, c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
+  c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
   FROM claims c JOIN tenants t ON t.no = c.tenant`
 
 /** The stored numbers of kinds and givers; their order is that of a scan. */

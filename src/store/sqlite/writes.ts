@@ -34,9 +34,9 @@ export function createWrites(db: DatabaseSync) {
   const findClaim = db.prepare(`${SELECT_CLAIM} WHERE c.tenant = ? AND c.key = ?`)
   const orphans = db.prepare(`${SELECT_CLAIM} WHERE c.state = 'sending' AND c.instance NOT IN
     (SELECT instance FROM instances WHERE beat_ms > ? AND beat_ms <= ?) ORDER BY c.created_at, c.handle`)
-  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, key) DO UPDATE SET handle = excluded.handle, state = excluded.state,
-    version = excluded.version, body = excluded.body, instance = excluded.instance, credential = excluded.credential,
+    version = excluded.version, body = excluded.body, instance = excluded.instance, credential = '',
     reference = excluded.reference, vin = excluded.vin, shipment = excluded.shipment, reply = excluded.reply,
     expires = excluded.expires, created_at = excluded.created_at, changed_at = excluded.changed_at`)
   const addAudit = db.prepare(
@@ -66,9 +66,9 @@ export function createWrites(db: DatabaseSync) {
   }
 
   function record(claim: Claim, from: AuditEntry['from'], why: string): Claim {
-    const { handle, state, version, body, instance, credential, reference, vin, shipment, reply } = claim
+    const { handle, state, version, body, instance, reference, vin, shipment, reply } = claim
     const { expires, createdAt, changedAt } = claim
-    const text = [state, version, body, instance, credential, reference, vin, shipment, reply]
+    const text = [state, version, body, instance, reference, vin, shipment, reply]
     putClaim.run(tenantNumber(claim.tenant), claim.key, handle, ...text, expires, createdAt, changedAt)
     addAudit.run(handle, changedAt, from, state, instance, why)
     return claim
