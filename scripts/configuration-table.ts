@@ -77,15 +77,32 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     },
     MAX_CONNECTIONS: { default: '10000', about: 'The most connections of callers; one more is closed at once.' },
     SOURCE_CONNECTIONS: {
-      default: '1024',
+      default: '256',
       about:
-        'Connections of one address (of IPv6: one /64 network) at most. A proxy is one: name it in `TRUST_PROXY`, or give it as many as it needs.',
+        'Connections of one address (of IPv6: one /64 network) at most. Name proxies in `TRUST_PROXY`: their callers then count, each with so many requests at once.',
     },
     SOURCE_CALLS_PER_SECOND: {
       about:
         'Calls per second of one address (of IPv6: one /64 network) at most; one more is 429. Without it: no limit.',
     },
-    MAX_IN_FLIGHT: { default: '1024', about: 'Calls under way at most; one more is answered 503 at once.' },
+    MAX_IN_FLIGHT: {
+      default: '1024',
+      about:
+        'Calls under way at most; one more is answered 503 at once. A call is under way once its body has arrived.',
+    },
+    SOURCE_IN_FLIGHT: {
+      about:
+        'Calls under way of one address (of IPv6: one /64 network) at most; one more is 429. Without it: a quarter of `MAX_IN_FLIGHT`.',
+    },
+    BODIES_LIMIT_BYTES: {
+      default: '67108864',
+      about:
+        'How much memory the bodies that are received or worked on may take together; more is 503. One address may take a quarter of it; more is 429.',
+    },
+    ALLOWED_HOSTS: {
+      about:
+        'More names by which a gateway that asks for no credential, or its admin listener, may be reached, such as `gateway.internal`; for browsers behind a proxy that speaks TLS, whole origins such as `https://gateway.example.com`.',
+    },
     SHUTDOWN_GRACE_MS: {
       default: '30000',
       about: 'How long calls under way may take after SIGTERM.',
@@ -117,6 +134,11 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
       about: "The number in replies: `caller`: the caller's own where it has one; `service`: always the service's.",
     },
     SEND_QUOTE_ID: { default: 'false', about: '`true` sends the id of the remembered quote with a booking.' },
+    APPROVAL_BOOKS: {
+      default: 'auto',
+      about:
+        'Whether the service makes an approved quote a shipment. `auto`: the gateway asks for that shipment before it books the quote; `no`: it never asks.',
+    },
     LOOKUPS_FILE: { about: 'A JSON file with more vehicle types and `ActionName`s; see [below](#lookups).' },
     MAPPINGS_DIR: {
       about: 'A folder of mapping modules of your own; see [Writing a mapping](writing-a-mapping.md).',

@@ -1,5 +1,9 @@
 import { errorTable } from '../src/errors.ts'
+import { refusals } from '../src/http/refusals.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
+import type { Codec } from '../src/mapping/codec.ts'
+import type { CompiledAction } from '../src/mapping/compile.ts'
+import { fieldProblems } from '../src/mapping/fields.ts'
 import { messages } from '../src/messages.ts'
 import { describeSentence } from './mapping-reference.ts'
 import { table } from './table.ts'
@@ -32,7 +36,42 @@ ${table(
     const code = codeOf(name)
     return [String(errorTable[code].status), `\`${code}\``, shown(text)]
   }),
+)}
+## Fields that cannot be translated
+
+All problems of a call stand in one \`Message\` (code \`untranslatable\`, status 422), separated by semicolons. Where they are too
+long for that, it lists each field with the code: \`{count} fields cannot be translated: {field} ({code}), …\`.
+
+${table(
+  ['Code', 'Problem'],
+  [
+    ['`required`', '{field} is required'],
+    ['`required`', '{fields} is required to name the {kind}'],
+    ...Object.entries(fieldProblems).map(([code, problem]) => [`\`${code}\``, `{field} ${problem}`]),
+    ...codecsOf(actions.values()).flatMap(({ name, problem }) =>
+      problem === undefined ? [] : [[`\`${name}\``, `{field} ${problem}`]],
+    ),
+  ],
+)}
+## Requests that no route sees
+
+The listener refuses requests that servers could read differently, and those that do not arrive whole.
+
+${table(
+  ['Status', 'Message'],
+  Object.values(refusals).map(({ status, message }) => [String(status), message]),
 )}`
+}
+
+/** Returns the codecs of all requests, each once. */
+function codecsOf(actions: Iterable<CompiledAction>): readonly Codec[] {
+  const codecs = new Map<string, Codec>()
+  for (const { action } of actions) {
+    for (const row of action.request) {
+      if (row.kind === 'move' || row.kind === 'split') codecs.set(row.codec.name, row.codec)
+    }
+  }
+  return [...codecs.values()].sort((one, other) => one.name.localeCompare(other.name, 'en'))
 }
 
 const isCode = (name: string): name is keyof typeof errorTable => Object.hasOwn(errorTable, name)

@@ -1,7 +1,9 @@
 import { Hono } from 'hono'
 import { publicView } from './bookings/bookings.ts'
+import type { BrowserChecks } from './callers/browsers.ts'
 import { gatewayError } from './errors.ts'
 import type { Env } from './http/env.ts'
+import { refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
@@ -12,18 +14,20 @@ import type { Claims } from './store/store.ts'
 
 /** What the admin app is built from. */
 export interface AdminDeps {
+  readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
   readonly store: Claims
   readonly metrics: Pick<Metrics, 'scrape'>
 }
 
 /** Builds the app of the admin listener, which only operators reach. */
-export function createAdmin({ ready, store, metrics }: AdminDeps): Hono<Env> {
+export function createAdmin({ browserChecks, ready, store, metrics }: AdminDeps): Hono<Env> {
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
   app.use((c, next) => {
     c.set('call', beginCall(c.env.incoming, c.req.path))
     return next()
   })
+  app.use(refuseForeignPages(browserChecks, ['/healthz', '/readyz']))
   app.get('/healthz', (c) => reply(c, alive))
   app.get('/readyz', (c) => reply(c, readiness(ready())))
   app.get('/metrics', async (c) => {

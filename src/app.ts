@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, type Handler, Hono } from 'hono'
+import type { BrowserChecks } from './callers/browsers.ts'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
 import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
-import { GatewayError } from './errors.ts'
+import { GatewayError, gatewayError } from './errors.ts'
 import { admission } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
+import { refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { legacyError, legacyHeaders } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
@@ -26,6 +28,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
   readonly config: Config
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
+  readonly browserChecks: BrowserChecks
   /** Throws if a source address makes too many calls. */
   readonly limitSource: (incoming: IncomingMessage) => void
   readonly ready: () => boolean
@@ -36,11 +39,14 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
  * `c.env.incoming` and write to `c.env.outgoing`.
  */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, route, limitSource, ready } = deps
+  const { config, catalog, credentials, browserChecks, route, limitSource, ready } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // The request id, the clock, the log line and the metrics of every call.
   app.use(observeCalls(deps))
+
+  // Where everybody who reaches the port may act, pages in a browser must not.
+  if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
 
   // Refuses calls while there are too many. Questions about the gateway itself are always answered.
   const admit = admission(limitSource)
@@ -66,7 +72,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     )
     app.all(path, methodNotAllowed(methods.join(', ')))
   }
-  app.post('/own/dry-run/reply/:action', async (c) => {
+  app.post('/own/dry-run/reply/:action', admit, async (c) => {
     const compiled = catalog.actions.get(c.req.param('action'))
     if (!compiled) {
       throw new GatewayError(
@@ -75,7 +81,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
       )
     }
     c.get('call').action = compiled.action.name
-    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, deps))
+    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
   })
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
 
@@ -96,7 +102,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.get('/own/readyz', (c) => reply(c, readiness(ready())))
 
   // Paths that lead nowhere.
-  app.all('/unreadable', (c) => replyError(c, new GatewayError('path-unreadable', UNREADABLE)))
+  app.all('/unreadable', (c) => replyError(c, gatewayError('path-unreadable', {})))
   const known = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
   )
@@ -123,9 +129,6 @@ export function createApp(deps: AppDeps): Hono<Env> {
 
 /** Dry runs are endpoints of the gateway's own. Every other path may be a version-1 caller's mistake. */
 const DRY_RUN = /^\/dry-run(\/|$)/
-
-const UNREADABLE =
-  'The path cannot be read. Send it percent-encoded, without control characters, and below /v2/ without dot segments.'
 
 function methodNotAllowed(allowed: string): Handler<Env> {
   return () => {

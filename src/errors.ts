@@ -10,6 +10,8 @@ export const errorTable = {
   'credential-wrong': { status: 401, title: 'Wrong credential' },
   'login-refused': { status: 401, title: 'The service refuses the credential' },
   'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
+  'origin-foreign': { status: 403, title: 'A page of another site calls' },
+  'host-unknown': { status: 403, title: 'Unknown host name' },
   'path-unknown': { status: 404, title: 'Unknown path' },
   'number-unknown': { status: 404, title: 'Unknown number' },
   'method-wrong': { status: 405, title: 'Wrong method' },
@@ -99,7 +101,7 @@ export function oneLine(text: string): string {
 
 /** Returns all problems in one line: as sentences where they fit, else each field with its code. */
 export function problemsInOneLine(problems: readonly Problem[]): string {
-  const sentences = `${problems.map((problem) => problem.message).join('; ')}.`
+  const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)
   const names = problems.map((problem) => `${problem.field} (${problem.code})`)
   return oneLine(`${names.length} fields cannot be translated: ${names.join(', ')}.`)

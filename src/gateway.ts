@@ -5,10 +5,13 @@ import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
+import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { sourceAddress } from './callers/source-address.ts'
+import { createShares } from './callers/shares.ts'
+import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
+import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
@@ -86,6 +89,7 @@ export async function openGateway(
     actions: new Set(catalog.actions.keys()),
     log,
   })
+  const merge = createMerge(service, store.exclusive)
   const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const record = createBookingRecord({
@@ -107,19 +111,33 @@ export async function openGateway(
   const forgetting = setInterval(() => {
     store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
-  const metrics = createMetrics({ knowsTenants: credentials.mode === 'tenants', share: shareMetrics })
+  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const isEdge = credentials.mode === 'tenants'
+  const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const shares = createShares({
+    maxConnections: config.MAX_CONNECTIONS,
+    sourceConnections: config.SOURCE_CONNECTIONS,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    sourceInFlight: config.SOURCE_IN_FLIGHT,
+    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  })
+  const metrics = createMetrics({ knowsTenants: isEdge, share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
     config,
     catalog,
-    bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     settings,
-    credentials,
+    credentials: isEdge ? checkNetworkCallers(credentials, browserChecks) : credentials,
+    browserChecks,
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, store),
+    send: createSendPlan(service, merge),
+    merge,
+    exclusive: store.exclusive,
+    approvalBooks: config.APPROVAL_BOOKS,
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
@@ -132,6 +150,7 @@ export async function openGateway(
     metrics,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
+    openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
   const open: Listener[] = []
@@ -149,10 +168,8 @@ export async function openGateway(
     const listener = await listen(createRequestHandler(createApp(deps)), {
       host: config.HOST,
       port: config.PORT,
-      maxInFlight: config.MAX_IN_FLIGHT,
       maxConnections: config.MAX_CONNECTIONS,
-      sourceConnections: config.SOURCE_CONNECTIONS,
-      isProxy: compileNetworks(config.TRUST_PROXY ?? []).has,
+      connect: (socket) => shares.connect(sources.ofConnection(socket)),
       tls: tlsOf(config, log),
       timeouts,
       log,
@@ -161,7 +178,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,

@@ -5,7 +5,8 @@ import type { ErrorCode } from './errors.ts'
  * `gatewayError`, and `{words}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
  */
 export const messages = {
-  'path-unreadable': 'Malformed path. Percent-encode it, use no control characters, and do not leave /v2/.',
+  'path-unreadable':
+    'Malformed path. Percent-encode it, and use no control characters; below /v2/, use no dot segments.',
   'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
   'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
@@ -13,6 +14,7 @@ export const messages = {
   'body-unreadable/encoding': 'Unknown Content-Encoding. Send gzip, deflate or a plain body.',
   'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
+  'body-unreadable/chunks': 'The chunks of the body are too small. Send larger ones.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
   'caller-gone': 'The caller hung up; nothing was sent.',
   'credential-missing':
@@ -23,6 +25,9 @@ export const messages = {
   'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
   'token-not-given':
     'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
+  'origin-foreign':
+    'Web pages of other sites cannot call this gateway. If the page is its own, its operator adds the origin to ALLOWED_HOSTS.',
+  'host-unknown': 'The gateway is not reached by the name {name}, unless its operator adds the name to ALLOWED_HOSTS.',
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
@@ -36,17 +41,21 @@ export const messages = {
     'This reference is already booked with other details ({key}). Use /updateShipment.php to change the shipment.',
   'booking-conflict/under-way': 'Another booking with this reference is under way ({key}). Use another reference.',
   'booking-under-way': 'The same booking is under way ({key}). Try again in a few seconds.',
+  'booking-under-way/approval':
+    'The quote of this booking is being approved, and nothing was sent. Send the booking again in a few seconds.',
   'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
   'shipment-changed/under-way':
     'Other updates of this shipment are under way; nothing was sent. Send the update again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
   'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
-  'action-unknown': '{path} does not know the ActionName{sent}. Send one of these: {names}.',
+  'action-unknown': '{path} does not know this ActionName{name}. Send one of these: {names}.',
   'generations-mixed':
     'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
   'number-missing': 'The body has no id. Send the id of the {kind}.',
   untranslatable: '{problems}',
   'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
+  'too-many-calls/source':
+    'Too many calls from this address are under way. Send fewer at once, or try again in a second.',
   'too-many-calls/secrets':
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
   'too-many-calls/credentials':
@@ -62,20 +71,29 @@ export const messages = {
   'service-refused/403': 'The service does not permit this call with the credential that was sent.{words}',
   'service-refused/404': 'The service does not know this number. Check it.{words}',
   'service-refused/429': 'The service receives too many calls. Try again later.{words}',
+  'service-refused/canceled':
+    'The quote was approved before, and its shipment is canceled. Get a new quote, or book without one.',
   'service-failed': 'The service failed with status {status}. Try again later.{words}',
   'service-failed/redirect': 'The service answered with a redirect ({status}), which is not followed.',
   'service-failed/lost': 'The connection to the service broke before it answered. Try again.',
   'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
   'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
-  'service-unreadable/places': "The service's reply has no {places}. Try again later.",
-  'reply-doubtful': "The service's reply is not what was asked for: {why}. {advice}",
-  'service-unreadable/id': "The service's reply to the booking has no id.",
+  'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
+  'reply-doubtful': "The service's reply is not what was asked for: {fault}. Try again later.",
+  'reply-doubtful/change':
+    "The service's reply is not what was asked for: {fault}. The change may have been made or not; send it again.",
+  'reply-doubtful/cancellation':
+    "The service's reply is not what was asked for: {fault}. The shipment may not be canceled; cancel it again later.",
   'service-unavailable': 'The service is not available. Try again later.{words}',
   'service-unavailable/proof':
     'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
+  'service-unavailable/approved':
+    'The quote of this booking is approved, and the service does not say if it is a shipment already; nothing was sent. Send the booking again in a few seconds.',
   'outcome-unknown':
     'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the operator of the gateway, who can settle it.',
+  'outcome-unknown/approved':
+    'The quote of this booking is approved, but its shipment may lack the details of the booking. Send the same booking again: it is not booked twice.',
   'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
   overloaded: 'The gateway is overloaded. Try again in a second.',
   'overloaded/connections':

@@ -7,9 +7,9 @@ import { onTestFinished } from 'vitest'
 /** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '..')
 
-/** How a command ended, and all that it wrote. */
+/** The end of a command, and its output. */
 export interface Ended {
-  /** The exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended the command. */
   readonly code: number | NodeJS.Signals | null
   readonly out: string
   readonly err: string
@@ -25,30 +25,30 @@ export interface CommandOptions {
   readonly gid?: number
 }
 
-/** A command under way. */
+/** A running command. */
 export interface Running {
-  /** Of the command itself, for a signal that nothing else gets. */
+  /** The id of the process, for a signal to it alone. */
   readonly pid: number
-  /** Resolves with the output as soon as the pattern occurs in it; rejects if the command ends before that. */
+  /** Resolves with the output once the pattern occurs in it; rejects if the command ends before. */
   readonly says: (pattern: RegExp) => Promise<string>
-  /** Signals the command and all that it started, as Ctrl-C in a terminal does. */
+  /** Signals the command and its descendants, like Ctrl-C in a terminal. */
   readonly signal: (signal: NodeJS.Signals) => void
   readonly ended: Promise<Ended>
 }
 
-/** Runs a command to its end. A program that is missing is an error that says so. */
+/** Runs a command to its end; throws an error that names the program if it is not installed. */
 export function run(program: string, args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
   return launch(program, args, options).ended
 }
 
-/** Runs a command that has to end with 0, and gives what it wrote. */
+/** Runs a command that must end with 0, and returns its output. */
 export async function output(program: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { code, out, err } = await run(program, args, options)
   if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${err}${out}`)
   return out
 }
 
-/** Starts a command that runs until it is told to stop, at the latest by the end of the test. */
+/** Starts a command, and kills it at the end of the test. */
 export function start(program: string, args: readonly string[], options: CommandOptions = {}): Running {
   const running = launch(program, args, options)
   onTestFinished(async () => {
@@ -59,7 +59,7 @@ export function start(program: string, args: readonly string[], options: Command
 }
 
 function launch(program: string, args: readonly string[], { env = cleanEnv(), input, ...options }: CommandOptions) {
-  // A group of its own, so that a signal reaches what it started too and not the tests.
+  // A process group of its own: a signal reaches its descendants and not the tests.
   const child = spawn(program, args, {
     ...options,
     env: { ...COMPILED_ONCE, ...env },
@@ -80,7 +80,7 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
   child.stderr.setEncoding('utf8').on('data', (chunk) => {
     err += chunk
   })
-  // A command that ends without reading its input is no fault of the test.
+  // A command may end without reading its input.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const ended = new Promise<Ended>((resolve, reject) => {
@@ -95,7 +95,7 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
     })
   })
   return {
-    // It has none where there is no such program; then it has ended already.
+    // There is none if the program is not installed; then it has ended already.
     pid: child.pid ?? 0,
     ended,
     signal: (signal: NodeJS.Signals) => (over ? undefined : signalGroup(child, signal)),
@@ -118,40 +118,40 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch (error) {
-    // It ended by itself in the meantime.
+    // It has ended in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 
-/** What npm and vitest tell the commands that they start; a person at a terminal has none of it. */
+/** Variables that npm and vitest set for the commands that they start, and a terminal does not. */
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
 
 /** Where processes share what Node has compiled (vitest.config.ts); for those that inherit no environment. */
 export const COMPILED_ONCE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }
 
-/** The environment as a person at a terminal has it: without the runtime that npm brings with the packages. */
+/** Returns the environment of a terminal: without the variables of npm and vitest, and without the packages' runtime. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !FROM_THE_TESTS.test(name))
-  // The servers of the tests are here, whatever stands between here and a registry.
+  // The servers of the tests are on this machine: no proxy.
   const direct = [process.env['no_proxy'] ?? process.env['NO_PROXY'] ?? [], '127.0.0.1'].flat().join(',')
   const always = { PATH: personalPath().join(delimiter), no_proxy: direct, NO_PROXY: direct }
   return { ...Object.fromEntries(kept), ...always, ...more }
 }
 
-/** A `PATH` on which `node` is the one that runs the tests. */
+/** Returns a `PATH` on which `node` is the one that runs the tests. */
 export function pathWithThisNode(): string {
   return [join(process.execPath, '..'), ...personalPath()].join(delimiter)
 }
 
-/** The folders of `PATH` without those that npm puts before them. */
+/** Returns the folders of `PATH` without those that npm adds. */
 export function personalPath(): readonly string[] {
   return (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !NPM_FOLDER.test(folder.split(sep).join('/')))
 }
 
 const NPM_FOLDER = /node_modules\/(\.bin|.*\/node-gyp-bin)\/?$/
 
-/** A new empty folder; its maker removes it. */
+/** Makes an empty folder; the caller removes it. */
 export function newFolder(name: string): string {
   return realpathSync(mkdtempSync(join(tmpdir(), `transload-${name}-`)))
 }

@@ -10,20 +10,20 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/
 import { createMemoryStore } from '../src/store/memory.ts'
 import type { Store } from '../src/store/store.ts'
 
-/** The credential that the stand-in of the service knows. */
+/** The credential that the stand-in of the service accepts. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
 
 /** The same as the gateway's own: nothing has to be proven before the first call, whatever answers it. */
 export const OWN = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } as const
 
-/** Here as well, and not 127.0.0.1: Linux answers on all of 127.0.0.0/8, other systems speak IPv6. */
+/** A second loopback address: of IPv6, or of 127.0.0.0/8, all of which Linux answers on. */
 export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
 )
   ? '::1'
   : '127.0.0.2'
 
-/** A gateway in front of the service's stand-in, both real servers on ports of their own. */
+/** A gateway in front of the stand-in of the service; both are real servers on free ports. */
 export interface House {
   readonly url: string
   readonly adminUrl: string
@@ -45,9 +45,9 @@ export interface HouseOptions {
   readonly store?: Store
   /** The clock of the store, if the test brings none. */
   readonly now?: () => number
-  /** Those that differ from the gateway's own. */
+  /** The timeouts that differ from the gateway's defaults. */
   readonly timeouts?: Partial<ListenerTimeouts>
-  /** Where the gateway sends to, if not to the stand-in. */
+  /** The address of the service. @default that of the stand-in */
   readonly serviceUrl?: string
   /**
    * Whether the credentials of the stand-in have been accepted before the test begins; else the first call of each asks first.
@@ -56,7 +56,7 @@ export interface HouseOptions {
   readonly proven?: boolean
 }
 
-/** Opens a house for one test; it closes by itself. */
+/** Opens a gateway and a stand-in for one test, and closes them after it. */
 export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options.sandbox })
   const config = {
@@ -127,22 +127,22 @@ function catalogOf({ MAPPINGS_DIR: folder, LOOKUPS_FILE: lookups }: Config): Pro
   return ownCatalog
 }
 
-/** `Authorization` for an id and a secret. */
+/** Returns the `Authorization` header of an id and a secret. */
 export function basic(id: string = CLIENT.id, secret: string = CLIENT.secret): string {
   return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 }
 
-/** An answer, read whole. */
+/** An answer with its whole body. */
 export interface Answered {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body as JSON, of whatever shape the test expects. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape is what they test.
+  /** The body as JSON, of the shape that the test expects. */
+  // biome-ignore lint/suspicious/noExplicitAny: the shape of the body is what the tests check.
   readonly json: any
 }
 
-/** Sends a legacy call as an old integration does; an object becomes JSON. */
+/** Sends a POST like an old integration; an object becomes JSON. */
 export async function post(
   house: Pick<House, 'url'>,
   path: string,
@@ -155,7 +155,7 @@ export async function post(
   )
 }
 
-/** Reads as an old integration does. */
+/** Sends a GET like an old integration. */
 export async function get(
   house: Pick<House, 'url'>,
   path: string,

@@ -25,7 +25,7 @@ async function run(folder: string, name: string, text: string, port: number, cor
 
 /** Starts a stub of the service: constant answers, except for ids and numbers, which never repeat. */
 export function startNginxStub(folder: string, port: number, core: string): Promise<Running> {
-  const shipment = JSON.stringify({ ...shipmentExample, id: '$uuid', number: 'TL-$request_id' })
+  const shipment = (id: string) => JSON.stringify({ ...shipmentExample, id, number: 'TL-$request_id' })
   return run(
     folder,
     'stub',
@@ -36,8 +36,8 @@ http {
   server {
     listen ${HOST}:${port} backlog=${CONNECTIONS};
     location = /v2/quote { return 200 '{"shipment_id":"$uuid","price":1234.5}'; }
-    location = /v2/shipments { return 201 '${shipment}'; }
-    location /v2/shipments/ { return 200 '${shipment}'; }
+    location = /v2/shipments { return 201 '${shipment('$uuid')}'; }
+    location ~ ^/v2/shipments/(?<read>[^/]+)$ { return 200 '${shipment('$read')}'; }
     location / { return 404; }
   }
 }`,

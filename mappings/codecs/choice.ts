@@ -23,7 +23,8 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
   return codec<Scalar>(scalar, {
     name,
     summary: `${accepted}, in any case.`,
-    decode: (text, fail) => toV2.get(folded(text)) ?? fail(`must be ${accepted}`),
+    problem: `must be ${accepted}`,
+    decode: (text, fail) => toV2.get(folded(text)) ?? fail(),
     encode: (value) => toV1.get(value) ?? String(value),
   })
 }

@@ -52,13 +52,12 @@ export function twoDecimals(value: number | string): string | undefined {
   return amount && rounded(amount)
 }
 
-const NO_AMOUNT = 'must be an amount such as 1234.50'
-
 /** A price: a number in version 2, text with two decimals in version 1. A value that is no amount is not answered. */
 export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'money',
   summary: 'An amount: a number in version 2; in version 1, text with exactly two decimals, rounded half up.',
-  decode: (text, fail) => readAmount(text)?.near ?? fail(NO_AMOUNT),
-  encode: (value, fail) => twoDecimals(value) ?? fail(NO_AMOUNT),
+  problem: 'must be an amount such as 1234.50',
+  decode: (text, fail) => readAmount(text)?.near ?? fail(),
+  encode: (value, fail) => twoDecimals(value) ?? fail(),
   passThroughUnknown: false,
 })

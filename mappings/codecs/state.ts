@@ -15,7 +15,8 @@ function readState(text: string): string | undefined {
 export const state = codec<Scalar>(scalar, {
   name: 'state',
   summary: 'A US state: two upper-case letters, or its full name.',
-  decode: (text, fail) => readState(text) ?? fail('must be a US state such as TX or Texas'),
+  problem: 'must be a US state such as TX or Texas',
+  decode: (text, fail) => readState(text) ?? fail(),
   encode: String,
   remark: (text) => {
     const code = readState(text)

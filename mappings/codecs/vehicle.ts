@@ -21,12 +21,10 @@ const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpper
 export const year = codec<Scalar>(scalar, {
   name: 'year',
   summary: 'A model year of four digits, from 1886 to the year after next.',
+  problem: 'must be a year of four digits, from 1886 to the year after next',
   decode: (text, fail) => {
     const value = Number(YEAR.exec(text)?.[1])
-    const latest = latestYear()
-    return value >= FIRST_YEAR && value <= latest
-      ? value
-      : fail(`must be a year of four digits from ${FIRST_YEAR} to ${latest}`)
+    return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
   },
   encode: String,
 })

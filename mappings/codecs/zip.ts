@@ -22,11 +22,12 @@ const zipText = (value: number | string): string => (/^\d{1,4}$/.test(String(val
 export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'zipcode',
   summary: 'A US ZIP: an integer in version 2, five digits in version 1; the extension of a ZIP+4 is lost.',
+  problem: 'must be a US ZIP code such as 75201 or 75201-1234',
   decode: (text, fail) => {
     const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : ZIP.exec(text)?.[1]
     const zip = Number(digits ?? 0)
     // Forms send 00000 for an unknown ZIP; no place has it.
-    return zip > 0 ? zip : fail('must be a US ZIP code such as 75201 or 75201-1234')
+    return zip > 0 ? zip : fail()
   },
   encode: zipText,
   remark: (text) => {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import { createGrowingBuffer, type GrowingBuffer } from './growing-buffer.ts'
 
 type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
 
@@ -20,35 +21,60 @@ const UNPACKERS = new Map<string, Unpack | undefined>([
   ['deflate', unpackDeflate],
 ])
 
-/** The whole body of a request, inflated, never more than `limitBytes` of it; the socket is left to the server. */
-export async function readBytes(incoming: IncomingMessage, limitBytes: number): Promise<Buffer> {
+/** The memory that the body of one request takes, out of what there is for the bodies of all. */
+export interface BodyMemory {
+  /** Throws if there is not room for so many bytes now. */
+  readonly expectBody: (bytes: number) => void
+  /** Takes room for so many bytes more; throws if there is not enough. */
+  readonly takeBody: (bytes: number) => void
+  readonly returnBody: (bytes: number) => void
+}
+
+/**
+ * Reads the whole body of a request and inflates it, up to `limitBytes`. The socket is left to the server, and so is what
+ * the body takes of the memory, until the call is over.
+ */
+export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (!UNPACKERS.has(encoding)) {
-    throw unreadable('The Content-Encoding of the body is not known here. Send gzip, deflate or a plain body.')
+    throw gatewayError('body-unreadable/encoding', {})
   }
-  if (Number(incoming.headers['content-length']) > limitBytes) throw tooLarge(limitBytes)
+  const declaredBytes = Number(incoming.headers['content-length'] ?? 0)
+  if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
+  memory.expectBody(declaredBytes)
 
-  const bytes = await collect(incoming, limitBytes)
+  const received = createGrowingBuffer({
+    mostBytes: declaredBytes || limitBytes,
+    reserve: (size) => memory.takeBody(size),
+  })
+  await collect(incoming, received, limitBytes)
+  const bytes = received.take()
   const unpack = UNPACKERS.get(encoding)
   if (unpack === undefined || bytes.length === 0) return bytes
 
+  // A few bytes may become as many as are allowed.
+  memory.takeBody(limitBytes)
   try {
-    return await unpack(bytes, { maxOutputLength: limitBytes })
+    const unpacked = await unpack(bytes, { maxOutputLength: limitBytes })
+    memory.returnBody(limitBytes - unpacked.length + bytes.length)
+    return unpacked
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(limitBytes)
-    throw unreadable('The body is not what its Content-Encoding says. Send it whole, or send it plain.', cause)
+    throw gatewayError('body-unreadable/compression', {}, { cause })
   }
 }
 
-function collect(incoming: IncomingMessage, limitBytes: number): Promise<Buffer> {
+/**
+ * Fills a buffer with a body, up to a limit. It does not resolve with the bytes: the listeners stay on the request, and
+ * would keep them in memory as long as the call takes.
+ */
+function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let lengthBytes = 0
     let isSettled = false
     const onGone = (cause?: unknown) => {
       if (isSettled) return
       isSettled = true
-      reject(unreadable('The connection closed before the whole body arrived. Send the request again.', cause))
+      reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
     }
 
     // A stream that is already over emits nothing more, and would never settle this promise.
@@ -57,19 +83,20 @@ function collect(incoming: IncomingMessage, limitBytes: number): Promise<Buffer>
     // None of these listeners is taken off again: taking each off would cost as much as putting it on.
     incoming.on('data', (chunk: Buffer) => {
       if (isSettled) return
-      lengthBytes += chunk.length
-      chunks.push(chunk)
-      if (lengthBytes <= limitBytes) return
-      isSettled = true
-      chunks.length = 0
-      // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
-      incoming.pause()
-      reject(tooLarge(limitBytes))
+      try {
+        if (received.lengthBytes() + chunk.length > limitBytes) throw tooLarge(limitBytes)
+        received.append(chunk)
+      } catch (error) {
+        isSettled = true
+        received.take()
+        // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
+        incoming.pause()
+        reject(error)
+      }
     })
     incoming.on('end', () => {
       isSettled = true
-      const [only] = chunks
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, lengthBytes))
+      resolve()
     })
     incoming.on('error', onGone).on('close', onGone)
     // Only a stream that nobody paused flows by itself when it gets a listener.
@@ -87,9 +114,5 @@ export function hasZlibHeader(bytes: Buffer): boolean {
 }
 
 function tooLarge(limitBytes: number): GatewayError {
-  return new GatewayError('body-too-large', `The body is larger than ${limitBytes} bytes. Send a smaller one.`)
-}
-
-function unreadable(message: string, cause?: unknown): GatewayError {
-  return new GatewayError('body-unreadable', message, { cause })
+  return gatewayError('body-too-large', { bytes: limitBytes })
 }

@@ -1,54 +1,26 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Answer } from '../answer.ts'
 import type { Claim, Claims, NewClaim } from '../store/store.ts'
-import type { XrefRecord } from '../xref/xref.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
+import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
 import type { IsHeld } from './leases.ts'
 import { createMakers } from './makers.ts'
 import type { BookingRecord } from './record.ts'
-
-/** A booking to be sent, with the values that identify it. */
-export interface Booking {
-  readonly tenant: string
-  /** The credential that books, where only the service can verify it; it is not stored. */
-  readonly credential: string | undefined
-  readonly reference: string
-  readonly vin: string
-  /** The caller's `Idempotency-Key`, used instead of the reference. */
-  readonly idempotencyKey: string | undefined
-  /** The documented fields as they were read: the same body means the same fields, not the same bytes. */
-  readonly fields: readonly (readonly [name: string, value: string])[]
-  /** When the call times out, in milliseconds of `performance.now()`. */
-  readonly deadline: number
-}
-
-/** A booking that the service has made. */
-export interface Made {
-  readonly answer: Answer
-  /** Makes the numbers of the shipment resolve. */
-  readonly record: XrefRecord
-}
-
-/** A booking that is made, by this call or by an earlier one. */
-export interface Booked {
-  readonly answer: Answer
-  /**
-   * A shipment that a call with another credential of the tenant booked: this caller gets the answer only if the service
-   * lets it read the shipment.
-   */
-  readonly requiresReadOf?: string
-}
 
 /** Sends bookings once. */
 export interface Bookings {
   /**
    * Claims the booking durably, sends it and records it, in this order; or takes the answer of the call that did.
    * `send` is called at most once, and runs to its end even if the caller hangs up. It asks `isHeld` right before the
-   * request is written, and writes nothing if that is false.
+   * request is written, and writes nothing if that is false. It throws `NotBooked` where it knows that the service made
+   * nothing.
    */
   readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
+  /** Returns true if a booking has this shipment. */
+  readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
+  /** Returns the bookings of a tenant that are under way or whose outcome is not known. */
+  readonly pending: (tenant: string) => Promise<readonly Claim[]>
   /** Starts no more bookings; resolves when none is under way in this gateway. */
   readonly drain: () => Promise<void>
 }
@@ -66,6 +38,8 @@ export interface BookingsDeps {
 /** The pause after which a call that waits for another gateway's booking looks at it again. */
 const LOOK_AGAIN_MS = 200
 const HANDLE_BYTES = 6
+/** More than the bookings of one tenant that are ever under way or in doubt. */
+const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
 export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
@@ -147,7 +121,8 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       made = await send()
     } catch (error) {
       const outcome = await record.failed(claim, error)
-      throw outcome === 'unknown' ? outcomeUnknown(claim.handle, error) : error
+      if (outcome === 'unknown') throw outcomeUnknown(claim.handle, error)
+      throw error instanceof NotBooked ? error.reason : error
     }
     try {
       await record.made(claim, made)
@@ -191,6 +166,12 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
         if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
       }
+    },
+    isBooked: async (tenant, shipment) =>
+      (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked'),
+    pending: async (tenant) => {
+      const states = ['sending', 'unknown'] as const
+      return (await Promise.all(states.map((state) => claims.listClaims({ state, tenant, limit: ALL })))).flat()
     },
     drain: async () => {
       draining = true

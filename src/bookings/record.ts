@@ -5,7 +5,7 @@ import type { Logger } from '../observe/log.ts'
 import { NoReply, type Silence } from '../service/exchange.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
 import type { Xref } from '../xref/xref.ts'
-import type { Made } from './bookings.ts'
+import { type Made, NotBooked } from './booking.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
 
 /** Without a token nothing is sent, a refused one proves that nothing was done, and an open circuit lets nothing through. */
@@ -104,6 +104,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
 
   /** What a failed attempt proves about the booking. */
   function proofOf(error: unknown): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
+    if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
     if (error instanceof NoReply) {
       return NEVER_SENT.has(error.silence)
         ? { state: 'freed', why: 'never sent' }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isIP, SocketAddress } from 'node:net'
+import { isIP, type Socket, SocketAddress } from 'node:net'
 import type { Networks } from '../networks.ts'
 
 /** Where a call comes from: its connection, or what trusted proxies say about it, from the nearest one on. */
@@ -13,6 +13,45 @@ export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Net
     address = next
   }
   return address
+}
+
+/** Where a connection or a request comes from, as far as limits are concerned. */
+export interface Source {
+  /** An address, or a network of IPv6. */
+  readonly name: string
+  /** A caller behind a trusted proxy: its connections are the proxy's. */
+  readonly isBehindProxy: boolean
+  /** A trusted proxy that does not say for whom it speaks: not one caller. */
+  readonly isEverybody: boolean
+}
+
+/** Tells the source of a connection, and of a request that came over it. */
+export interface SourceReader {
+  readonly ofConnection: (socket: Pick<Socket, 'remoteAddress'>) => Source
+  readonly ofRequest: (incoming: IncomingMessage) => Source
+}
+
+/** Makes a reader that believes the proxies of these networks. */
+export function createSourceReader(trusted: Networks | undefined): SourceReader {
+  const known = new WeakMap<object, Source>()
+  const ofConnection = (socket: Pick<Socket, 'remoteAddress'>): Source => {
+    const before = known.get(socket)
+    if (before) return before
+    const address = plain(socket.remoteAddress ?? '')
+    const source = { name: sourceOf(address), isBehindProxy: false, isEverybody: trusted?.has(address) === true }
+    known.set(socket, source)
+    return source
+  }
+  return {
+    ofConnection,
+    ofRequest: (incoming) => {
+      const connection = ofConnection(incoming.socket)
+      if (!trusted || !connection.isEverybody) return connection
+      const address = sourceAddress(incoming, trusted)
+      if (trusted.has(address)) return { name: sourceOf(address), isBehindProxy: false, isEverybody: true }
+      return { name: sourceOf(address), isBehindProxy: true, isEverybody: false }
+    },
+  }
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Booking, Made } from '../bookings/bookings.ts'
+import type { Booking, Made } from '../bookings/booking.ts'
 import type { Caller } from '../callers/caller.ts'
-import { gatewayError } from '../errors.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { vinKey } from '../xref/xref.ts'
 import { answerOf } from './legacy-answer.ts'
@@ -35,7 +34,6 @@ export function bookingOf(
 export function madeOf(plan: Plan, reply: unknown): Made {
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
-  // Without an id the booking cannot be found again, so its outcome is unknown.
-  if (!record) throw gatewayError('service-unreadable/id', {})
+  if (!record) throw new Error('A verified reply to a booking has an id.')
   return { answer, record }
 }

@@ -4,6 +4,7 @@ import { readJsonValue } from '../body/json.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type ExplainedReply, explainReplyTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
+import type { Call } from '../observe/call.ts'
 import type { DryRunDeps } from './dry-run.ts'
 
 /** A reply's translation, explained. */
@@ -18,9 +19,12 @@ export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 
 export async function dryRunReply(
   incoming: IncomingMessage,
   compiled: CompiledAction,
+  call: Call,
   { bodyLimitBytes, settings }: Pick<DryRunDeps, 'bodyLimitBytes' | 'settings'>,
 ): Promise<ReplyDryRun> {
-  const v2 = readJsonValue((await readBytes(incoming, bodyLimitBytes)).toString('utf8'))
+  const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
+  call.share.enter()
+  const v2 = readJsonValue(bytes.toString('utf8'))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
   const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
   return {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
+import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import type { Address } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
@@ -29,6 +30,7 @@ export async function dryRun(
   deps: DryRunDeps,
 ): Promise<DryRun> {
   const body = await readRequest(incoming, call, deps.bodyLimitBytes)
+  call.share.enter()
   const caller = await deps.credentials.verified(incoming)
   call.tenant = caller?.tenant
   const request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
@@ -43,11 +45,12 @@ export async function dryRun(
 /** Plans with the numbers of a verified tenant. */
 async function planFromXref(request: Version1, tenant: string, settings: Settings, xref: Xref): Promise<Plan> {
   const known = await lookUp(request, tenant, xref)
-  if (known && !('newest' in known)) return planCall(request, known, settings)
+  if (known && !('shipments' in known)) return planCall(request, known, settings)
   const plan = planFromNames(request, settings)
   if (!known) return plan
   const field = namingOf(request)?.names[0]?.[0] ?? ''
-  return { ...plan, problems: [{ field, code: 'several-matches', message: known.message }, ...plan.problems] }
+  const message = messageText(known.message, { vins: known.vins })
+  return { ...plan, problems: [{ field, code: 'several-matches', message }, ...plan.problems] }
 }
 
 /** Plans without looking anything up: the id shows as the name that stands for it, unless the name is an id itself. */

@@ -1,12 +1,20 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
-import { type Found, foundId, lookUp, NOTHING_FOUND, type SeveralMatches } from './look-up.ts'
+import {
+  chooseShipment,
+  type Found,
+  foundId,
+  foundMatch,
+  lookUp,
+  NOTHING_FOUND,
+  type SeveralMatches,
+} from './look-up.ts'
 import { namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
-import { type Shipment, shipmentNamed } from './verify.ts'
+import { isGone, type Shipment, shipmentNamed } from './verify.ts'
 
 /** The dependencies of a search. */
 export interface FindDeps {
@@ -27,19 +35,40 @@ export function findTarget(
 
 async function find(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
   const known = await lookUp(request, tenant, deps.xref)
-  if (known && 'newest' in known) throw await severalMatches(known, sending, deps.service)
+  if (known && 'shipments' in known) return chooseLive(known, request, tenant, sending, deps)
   return known ?? askForNamed(request, tenant, sending, deps)
 }
 
-/** Lists the VINs only to a credential that the service accepts for one of the shipments. */
-async function severalMatches(
-  { message, newest }: SeveralMatches,
+/** Of more shipments of one name, the caller has to send the VIN: not every one of them is read. */
+const MAX_READS = 10
+
+/**
+ * Chooses among several shipments of one name those that are not canceled. Throws if they are still several; their VINs
+ * are listed only to a credential that the service accepts for them.
+ */
+async function chooseLive(
+  several: SeveralMatches,
+  request: Version1,
+  tenant: string,
   sending: Sending,
-  service: Service,
-): Promise<GatewayError> {
-  const reply = await service.send(shipmentRead(newest), sending)
-  return reply.status === 401 || reply.status === 403 ? refusal(reply) : new GatewayError('several-matches', message)
+  { xref, service }: FindDeps,
+): Promise<Found> {
+  const { shipments, name } = several
+  const ids = new Set(shipments.map(({ id }) => id))
+  const gone = new Set<string>()
+  for (const id of ids.size > MAX_READS ? [...ids].slice(0, 1) : ids) {
+    const reply = await service.send(shipmentRead(id), sending)
+    if (reply.status === 401 || reply.status === 403) throw refusal(reply)
+    if (isGone(reply, id)) gone.add(id)
+  }
+  const naming = namingOf(request)
+  const live = shipments.filter(({ id }) => !gone.has(id))
+  const chosen = naming && gone.size > 0 ? (chooseShipment(live, naming, name) ?? shipments[0]) : several
+  if (!chosen || 'shipments' in chosen) throw severalMatches(chosen ?? several)
+  return foundMatch(chosen, name, tenant, xref)
 }
+
+const severalMatches = ({ message, vins }: SeveralMatches) => gatewayError(message, { vins })
 
 /** A value that the service may be asked for; any other could be more than one segment of a path. */
 const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
@@ -64,8 +93,10 @@ async function askForNamed(
       return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
     }
   }
-  const all = names.map(([field, value]) => `${field} ${value}`).join(' or ')
-  throw new GatewayError('number-unknown', `No ${kind} is known by ${all}. Check the number.`)
+  throw gatewayError('number-unknown', {
+    kind: kind ?? 'shipment',
+    names: names.map(([field, value]) => `${field} ${value}`).join(' or '),
+  })
 }
 
 /** Statuses that the service may return for something that is not an id. */

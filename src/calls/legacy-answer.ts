@@ -12,15 +12,13 @@ export interface TextAnswer extends Answer {
   readonly body: string
 }
 
-/** Translates the service's reply into the version-1 answer of a call. */
-export function answerOf({ request: { compiled }, settings, own }: Plan, body: unknown): TextAnswer {
+/** Translates the service's reply into the version-1 answer of a call; a message takes the place of the translated one. */
+export function answerOf({ request: { compiled }, settings, own }: Plan, body: unknown, message?: string): TextAnswer {
   const { reply, missing } = compiled.reply(body, { settings, own })
-  if (missing.length > 0) {
-    throw gatewayError('service-unreadable/places', { places: missing.join(' and no ') })
-  }
+  if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
   const headers =
     compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS
-  return { status: 200, headers, body: JSON.stringify(reply) }
+  return { status: 200, headers, body: JSON.stringify(message === undefined ? reply : { ...reply, Message: message }) }
 }
 
 const NO_HEADERS = {}

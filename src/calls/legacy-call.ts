@@ -4,23 +4,23 @@ import type { FlatBody } from '../body/flat.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
-import { GatewayError, problemsInOneLine } from '../errors.ts'
+import { GatewayError, gatewayError, problemsInOneLine } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
-import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
-import { bookingOf, madeOf } from './booking.ts'
+import { type ApproveDeps, approve, isApproval } from './approve.ts'
+import { type BookDeps, book } from './book.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
-import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
-import { shipmentRead } from './service-request.ts'
+import { idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
-export interface LegacyCallDeps {
+export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   readonly catalog: Catalog
   readonly bodyLimitBytes: number
   readonly credentials: Credentials
@@ -43,10 +43,12 @@ export async function legacyCall(
   try {
     body = await readRequest(incoming, call, deps.bodyLimitBytes)
   } catch (error) {
+    if (isOverload(error)) throw error
     // Answers to unreadable bodies follow the caller's ERROR_STATUS, too.
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   }
+  call.share.enter()
   const caller = await deps.credentials.identify(incoming)
   noteCaller(call, caller)
   const leave = caller.profile.limits.enter()
@@ -60,6 +62,11 @@ export async function legacyCall(
   } finally {
     leave()
   }
+}
+
+/** Tells whether there was too much to do: then nothing more is done for the call, not even a check of its secret. */
+function isOverload(error: unknown): boolean {
+  return error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')
 }
 
 function noteCaller(call: Call, caller: Caller | undefined): void {
@@ -81,42 +88,33 @@ async function answerVersion1(
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
   if (plan.problems.length > 0) {
-    throw new GatewayError('untranslatable', problemsInOneLine(plan.problems), { problems: plan.problems })
+    throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
   const { notIdempotent, doneWhenStatus } = request.compiled.action.service
   if (notIdempotent) return book(plan, headers, caller, sending, deps)
+  if (isApproval(request.compiled.action)) return approve(plan, tenant, sending, deps)
 
   const reply = await deps.send(plan, tenant, sending)
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
   // A number in the answer must resolve as soon as the caller has it.
   if (record) await deps.xref.write(tenant, record)
-  if (doneWhenStatus && found.id !== undefined) await deps.bookings.free(tenant, found.id)
+  if (doneWhenStatus) await free(tenant, [found.id, idAt(reply, 'id')], deps)
   return answer
+}
+
+/** Frees the keys of a canceled shipment, whose id the caller may have written in another case. */
+async function free(
+  tenant: string,
+  ids: readonly (string | undefined)[],
+  { bookings }: Pick<LegacyCallDeps, 'bookings'>,
+): Promise<void> {
+  for (const id of new Set(ids)) if (id !== undefined) await bookings.free(tenant, id)
 }
 
 /** Returns true for a call that looks into the cross-reference or claims a booking. */
 function looksUp({ compiled: { action } }: Version1): boolean {
   return Boolean(action.target ?? action.quoteNamedBy ?? action.service.notIdempotent)
-}
-
-/** Books once: claims the booking, sends it and records it, or answers as the call that did. */
-async function book(
-  plan: Plan,
-  headers: IncomingHttpHeaders,
-  caller: Caller,
-  sending: Sending,
-  { bookings, send, service }: LegacyCallDeps,
-): Promise<Answer> {
-  const booking = bookingOf(plan, headers, caller, sending.deadline)
-  const { answer, requiresReadOf } = await bookings.once(booking, async (mayWrite) =>
-    madeOf(plan, await send(plan, caller.tenant, { ...sending, mayWrite })),
-  )
-  if (requiresReadOf !== undefined) {
-    const reply = await service.send(shipmentRead(requiresReadOf), sending)
-    if (!isSuccess(reply.status)) throw refusal(reply)
-  }
-  return answer
 }
 
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */

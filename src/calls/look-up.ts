@@ -19,6 +19,15 @@ export interface Found {
   readonly isShipment: boolean
   /** The shipment, where the service was asked for it by the caller's name. */
   readonly shipment?: Shipment
+  /** The quote whose approval stands for what a booking names. */
+  readonly approved?: ApprovedQuote | undefined
+}
+
+/** A quote whose approval was sent; the service may have made it a shipment of the same id. */
+export interface ApprovedQuote {
+  readonly id: string
+  /** False where the outcome of the approval is not known, or where the name has a newer quote. */
+  readonly sendsQuoteId: boolean
 }
 
 /** For a call that names nothing, such as one that asks for a new quote. */
@@ -32,10 +41,12 @@ export const NOTHING_FOUND: Found = {
 
 /** The result for a name of several shipments, or of one with another VIN than the caller sent. */
 export interface SeveralMatches {
-  /** Tells the caller which VINs there are. */
-  readonly message: string
-  /** The id of the newest. */
-  readonly newest: string
+  /** The message that tells the caller of them. */
+  readonly message: 'several-matches' | 'several-matches/vin'
+  readonly vins: string
+  readonly name: Name
+  /** Newest first; never empty. */
+  readonly shipments: readonly Match[]
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -64,8 +75,8 @@ async function lookUpNamed(
   for (const name of naming.names) {
     const matches = await xref.matches(tenant, name[1])
     const quote = matches.find((match) => match.kind === 'quote')
-    const chosen = kind === 'quote' ? quote : chooseShipment(matches, naming)
-    if (chosen && 'newest' in chosen) return chosen
+    const chosen = kind === 'quote' ? quote : chooseShipment(matches, naming, name)
+    if (chosen && 'shipments' in chosen) return chosen
     if (chosen) return foundMatch(chosen, name, tenant, xref)
     if (quote) quoted ??= { match: quote, name }
   }
@@ -78,16 +89,40 @@ async function lookUpNamed(
 
 async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): Promise<Found> {
   for (const [, value] of names) {
-    const match = (await xref.matches(tenant, value)).find(({ kind }) => kind === 'quote')
+    const matches = await xref.matches(tenant, value)
+    const match = matches.find(({ kind }) => kind === 'quote')
     // A caller that gave its quote no number was given the quote's id as one.
     const id = match?.id ?? value
     const { own, facts } = await xref.remembered(tenant, id)
-    if (match || facts) return { ...NOTHING_FOUND, own, quote: { id, facts } }
+    const approval = match || facts || isId(value) ? await xref.approval(tenant, id) : undefined
+    const approved = approval
+      ? { id, sendsQuoteId: approval === 'approved' }
+      : await olderApproval(matches, tenant, xref)
+    if (match || facts || approval) return { ...NOTHING_FOUND, own, quote: { id, facts }, approved }
+    if (approved) return { ...NOTHING_FOUND, approved }
   }
   return NOTHING_FOUND
 }
 
-async function foundMatch({ id, kind }: Match, [field, value]: Name, tenant: string, xref: Xref): Promise<Found> {
+/** Returns the approved quote that a name stood for before it was given to the current quote. */
+async function olderApproval(
+  matches: readonly Match[],
+  tenant: string,
+  xref: Xref,
+): Promise<ApprovedQuote | undefined> {
+  for (const { id, kind, vin } of matches) {
+    if (kind === 'shipment' && vin === '' && (await xref.approval(tenant, id))) return { id, sendsQuoteId: false }
+  }
+  return undefined
+}
+
+/** Returns a match with what the cross-reference remembers of it. */
+export async function foundMatch(
+  { id, kind }: Match,
+  [field, value]: Name,
+  tenant: string,
+  xref: Xref,
+): Promise<Found> {
   const found = await foundId(id, field, tenant, xref)
   const own = found.own ?? (field === 'ShipmentNumber' ? value : undefined)
   return { ...found, own, isShipment: kind === 'shipment' }
@@ -100,9 +135,10 @@ export async function foundId(id: string, namedBy: string, tenant: string, xref:
 }
 
 /** Chooses the shipment of a name by the VIN. */
-function chooseShipment(
+export function chooseShipment(
   matches: readonly Match[],
   { vin, newestWillDo, changesVin }: Naming,
+  name: Name,
 ): Match | SeveralMatches | undefined {
   const shipments = matches.filter(({ kind }) => kind === 'shipment')
   const [newest] = shipments
@@ -112,9 +148,16 @@ function chooseShipment(
   const areSeveral = new Set(shipments.map(({ id }) => id)).size > 1
   const hasOtherVin = vin !== undefined && newest.vin !== ''
   if (areSeveral ? newestWillDo && vin === undefined : newestWillDo || changesVin || !hasOtherVin) return newest
-  const vins = shipments.map((match) => match.vin || '(none)').join(', ')
-  const message = areSeveral
-    ? `The number names several shipments. Send the VinNo of one of them: ${vins}.`
-    : `The number names a shipment with another VinNo. Send its VinNo: ${vins}.`
-  return { message, newest: newest.id }
+  return {
+    message: areSeveral ? 'several-matches' : 'several-matches/vin',
+    vins: vinsOf(shipments).join(', '),
+    name,
+    shipments,
+  }
+}
+
+/** Lists the VINs of shipments; a shipment that is known with a VIN and without one is listed with it. */
+function vinsOf(shipments: readonly Match[]): readonly string[] {
+  const withVin = new Set(shipments.filter(({ vin }) => vin !== '').map(({ id }) => id))
+  return shipments.filter(({ id, vin }) => vin !== '' || !withVin.has(id)).map(({ vin }) => vin || '(none)')
 }

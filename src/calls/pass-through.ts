@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { readBytes } from '../body/bytes.ts'
+import { streamedBody } from '../body/streamed-body.ts'
 import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
-import type { Call } from '../observe/call.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
+import type { Call, Share } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
@@ -38,11 +40,28 @@ export async function passThrough(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
+  deps: PassThroughDeps,
+): Promise<void> {
+  const deadline = performance.now() + deps.config.UPSTREAM_TIMEOUT_MS
+  const body = await bodyOf(incoming, call.share)
+  try {
+    call.share.enter()
+    await passOn(body, deadline, incoming, outgoing, call, deps)
+  } finally {
+    // A body that nothing reads any more must not go on collecting what the caller sends.
+    if (body instanceof Readable) body.destroy()
+  }
+}
+
+async function passOn(
+  body: Body,
+  deadline: number,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  call: Call,
   { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
 ): Promise<void> {
-  const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
-  const body = isSmall(incoming) ? await readBytes(incoming, SMALL_BYTES) : bodyOf(incoming)
-  const passage = await credentials.passage(incoming, body !== null && !Buffer.isBuffer(body))
+  const passage = await credentials.passage(incoming, body instanceof Readable)
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
   try {
@@ -71,13 +90,16 @@ export async function passThrough(
   }
 }
 
+/** Null for a request without a body. */
+type Body = Buffer | Readable | null
+
 /** A body up to this size is read whole: that costs less than a stream, and it can be sent again with a new token. */
 const SMALL_BYTES = 64 * 1024
 
 /** Makes one attempt with a body that can be read only once, and otherwise as many as the credential takes. */
 async function answerOf(
   { authorized, authorization, learn }: Passage,
-  body: Buffer | IncomingMessage | null,
+  body: Body,
   deadline: number,
   attempt: (authorization: string | undefined) => Promise<StreamedReply>,
 ): Promise<StreamedReply> {
@@ -160,15 +182,17 @@ function namedByConnection(lines: readonly string[]): readonly string[] {
   return names
 }
 
-function bodyOf(incoming: IncomingMessage): IncomingMessage | null {
+/** Returns a small body whole, and a larger one as a stream. */
+async function bodyOf(incoming: IncomingMessage, share: Share): Promise<Body> {
+  if (isSmall(incoming)) return readBytes(incoming, SMALL_BYTES, share)
   const { 'transfer-encoding': coding, 'content-length': length } = incoming.headers
-  return coding !== undefined || Number(length ?? 0) > 0 ? incoming : null
+  if (coding === undefined && Number(length ?? 0) === 0) return null
+  share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))
+  return streamedBody(incoming)
 }
 
 function passThroughError(cause: unknown): GatewayError {
   if (cause instanceof NoReply) return noReplyError(cause)
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return code === 'UND_ERR_HEADERS_TIMEOUT'
-    ? new GatewayError('service-silent', 'The service did not answer in time. Try again later.', { cause })
-    : new GatewayError('service-unreachable', 'The service cannot be reached. Try again later.', { cause })
+  return gatewayError(code === 'UND_ERR_HEADERS_TIMEOUT' ? 'service-silent' : 'service-unreachable', {}, { cause })
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
@@ -30,7 +30,7 @@ export interface Plan {
 export interface Version2Plan {
   /** The action that such a body means on its path. */
   readonly action: Action
-  readonly body: unknown
+  readonly parse: Version2['parse']
   readonly toService: ServiceRequest
   /** The id of the shipment that the body names; undefined where it creates one. */
   readonly id: string | undefined
@@ -41,7 +41,7 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
   const { compiled, fields, sent } = request
   const { target } = compiled.action
   const { body, problems } = compiled.request(fields, {
-    settings,
+    settings: settingsFor(found, settings),
     facts: factsOf(found),
     namedBy: found.namedBy,
   })
@@ -59,7 +59,13 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
 
 /** Explains a plan, field by field, by the rows that made it. */
 export function accountOf({ request, found, settings }: Plan): ExplainedRequest {
-  return explainRequestTranslation(request.compiled, request.fields, settings, factsOf(found), found.namedBy)
+  const { compiled, fields } = request
+  return explainRequestTranslation(compiled, fields, settingsFor(found, settings), factsOf(found), found.namedBy)
+}
+
+/** Returns the settings of a translation: a booking of an approved quote names the quote. */
+function settingsFor({ approved }: Found, settings: Settings): Settings {
+  return approved?.sendsQuoteId ? { ...settings, send_quote_id: true } : settings
 }
 
 /** Returns the facts that a translation may recall; the quote's id is one of them. */
@@ -68,15 +74,15 @@ function factsOf({ quote }: Found): KnownFacts | undefined {
 }
 
 /** Plans a call whose body is version 2: it goes unchanged to the endpoint that its path means. */
-export function planVersion2({ body, text }: Version2, endpoint: Endpoint): Version2Plan {
+export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Version2Plan {
   const action = endpoint.choose(undefined)?.action
   if (!action) {
-    throw new GatewayError('path-unknown', 'No version-2 endpoint matches this path. Call the version-2 API directly.')
+    throw gatewayError('path-unknown/version-2', {})
   }
-  if (!action.target) return { action, body, toService: serviceRequest(action, text, undefined), id: undefined }
-  const id = valueAt(body, ['id'])
+  if (!action.target) return { action, parse, toService: serviceRequest(action, text, undefined), id: undefined }
+  const id = valueAt(parse(), ['id'])
   if (typeof id !== 'string' || id.trim() === '') {
-    throw new GatewayError('number-missing', `The body has no id. Send the id of the ${action.target.kind}.`)
+    throw gatewayError('number-missing', { kind: action.target.kind })
   }
-  return { action, body, toService: serviceRequest(action, text, id), id }
+  return { action, parse, toService: serviceRequest(action, text, id), id }
 }

@@ -3,7 +3,7 @@ import { readBytes } from '../body/bytes.ts'
 import type { FlatBody } from '../body/flat.ts'
 import { readJsonValue } from '../body/json.ts'
 import { readBody, readQuery } from '../body/read.ts'
-import { GatewayError, gatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
@@ -22,7 +22,8 @@ export interface Version1 {
 export interface Version2 {
   readonly generation: 2
   readonly text: string
-  readonly body: unknown
+  /** Parses the text: its value may take thirty times the memory, and is not needed while the call waits. */
+  readonly parse: () => unknown
 }
 
 const LOWER_CASE = 0x61
@@ -41,8 +42,8 @@ const VERSION_2_KEYS = new Set([
 export async function readRequest(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
   const body =
     incoming.method === 'GET' || incoming.method === 'HEAD'
-      ? readQuery(queryOf(incoming.url ?? ''))
-      : readBody(await readBytes(incoming, bodyLimitBytes), incoming.headers['content-type'])
+      ? readQuery(queryWithoutBody(incoming))
+      : readBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
   call.own = textOf(body, 'ShipmentNumber') ?? ''
   return body
 }
@@ -56,22 +57,39 @@ export function classify(
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
   if (body.format === 'json' && isVersion2(body, catalog)) {
-    return { generation: 2, text: body.text, body: readJsonValue(body.text) }
+    const { text } = body
+    return { generation: 2, text, parse: () => readJsonValue(text) }
   }
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
-  if (!compiled) {
-    const sent = PLAIN_NAME.test(actionName ?? '') ? ` ${actionName}` : ''
-    throw gatewayError('action-unknown', { path: endpoint.path, sent, names: endpoint.accepted.join(', ') })
-  }
+  if (!compiled) throw actionUnknown(actionName ?? '', endpoint, synonyms)
   const request = version1(compiled, body)
   call.action = compiled.action.name
   call.unknownFields = request.fields.unknown.length
   return request
 }
 
-/** An `ActionName` that can be repeated to its sender as it is. */
-const PLAIN_NAME = /^[\w -]{1,64}$/
+/** Returns the query. A body means nothing here and is dropped as it arrives: Node would keep it as long as the call takes. */
+function queryWithoutBody(incoming: IncomingMessage): string {
+  if (!incoming.complete) incoming.resume()
+  return queryOf(incoming.url ?? '')
+}
+
+/** An `ActionName` that an error may repeat. */
+const PLAIN_NAME = /^[\w .-]{1,64}$/
+
+function actionUnknown(
+  actionName: string,
+  { path, actions, accepted }: Endpoint,
+  synonyms: Readonly<Record<string, string>>,
+): GatewayError {
+  const own = Object.keys(synonyms).filter((name) => actions.some(({ action }) => action.name === synonyms[name]))
+  return gatewayError('action-unknown', {
+    path,
+    name: PLAIN_NAME.test(actionName) ? ` (${actionName})` : '',
+    names: [...accepted, ...own].join(', '),
+  })
+}
 
 /** Returns what follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
 function queryOf(target: string): string {
@@ -97,10 +115,7 @@ function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
     ([name]) => !VERSION_2_KEYS.has(name) && !COMMON_KEYS.has(name) && catalog.isVersion1(name),
   )
   if (!version1) return true
-  throw new GatewayError(
-    'generations-mixed',
-    `The body mixes version 1 (such as ${version1[0]}) and version 2 (such as ${version2[0]}). Send one of the two.`,
-  )
+  throw gatewayError('generations-mixed', { version1: version1[0], version2: version2[0] })
 }
 
 /** Names that both generations use. */

@@ -3,7 +3,7 @@ import { serviceId } from '../text/service-text.ts'
 import { vinKey, type XrefRecord } from '../xref/xref.ts'
 import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './verify.ts'
+import { idAt, isSameId } from './verify.ts'
 
 /** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
@@ -11,7 +11,8 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const { target, xrefRecord, remember } = compiled.action
   if (!xrefRecord) return undefined
   const { kind } = xrefRecord
-  const id = idAt(reply, xrefRecord.id) ?? found.id
+  const replied = idAt(reply, xrefRecord.id)
+  const id = replied ?? found.id
   if (id === undefined) return undefined
   const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
   const names = [...given]
@@ -19,14 +20,25 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
   const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
-  if (kind === 'shipment' && id === found.id) {
-    // An approval of a quote does not change its names, and neither does a call that sends none of them.
-    if (target?.kind !== 'shipment' || (vin ?? given[0]) === undefined) return undefined
-    names.push((found.namedBy && sent(found.namedBy)) ?? id)
-    const known = { own: undefined, facts: undefined, isOnRecord: true }
-    return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...known }
+  if (kind === 'shipment' && target?.kind === 'quote') {
+    // An approval leaves a shipment where the service's reply speaks of one.
+    return replied === undefined
+      ? undefined
+      : { kind, id: found.id ?? id, names, serviceNames, vin: '', own: undefined, facts: undefined }
   }
-  const facts = remember && { ...found.quote?.facts, ...compiled.remember(fields, body, settings).facts }
+  if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
+    if ((vin ?? given[0]) === undefined) return undefined
+    names.push((found.namedBy && sent(found.namedBy)) ?? id)
+    const onRecord = { own: undefined, facts: undefined, isOnRecord: true }
+    return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...onRecord }
+  }
+  const known = found.quote?.facts
+  // The shipment of an approved quote has the id of the quote, whose facts stay.
+  const facts = remember
+    ? { ...known, ...compiled.remember(fields, body, settings).facts }
+    : id === found.quote?.id
+      ? known
+      : undefined
   return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
 }
 

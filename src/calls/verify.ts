@@ -1,7 +1,7 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
-import { readJson } from '../service/service.ts'
+import { isSuccess, readJson } from '../service/service.ts'
 import { isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'
 
@@ -25,6 +25,23 @@ export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
   const shipment = shipmentIn(reply)
   if (!isSameId(shipment.id, id)) throw doubtful('it shows a shipment with another id')
   return shipment
+}
+
+/** Returns the shipment of a read that may have failed; undefined unless it shows the one with this id. */
+export function shipmentIfRead(reply: UpstreamReply, id: string): Shipment | undefined {
+  if (!isSuccess(reply.status)) return undefined
+  try {
+    return shipmentWithId(reply, id)
+  } catch {
+    return undefined
+  }
+}
+
+/** Tells if a reply to a read shows that there is no such shipment any more: it is canceled, or not found. */
+export function isGone(reply: UpstreamReply, id: string): boolean {
+  if (reply.status === 404 || reply.status === 410) return true
+  const shipment = shipmentIfRead(reply, id)
+  return shipment !== undefined && isCanceled(shipment.body)
 }
 
 /** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
@@ -51,8 +68,8 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 export function changeOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
   const parsed = readJson(reply)
   if (parsed === undefined) return undefined
-  const body = successIn(parsed, ADVICE_ON_CHANGE)
-  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', ADVICE_ON_CHANGE)
+  const body = successIn(parsed, 'change')
+  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', 'change')
   return body
 }
 
@@ -63,8 +80,8 @@ export function changeOf(reply: UpstreamReply, id: string): Readonly<Draft> | un
 export function cancellationOf(reply: UpstreamReply, id: string, canceled: string): Readonly<Draft> | undefined {
   const parsed = parsedOrNothing(reply)
   if (!isObject(parsed)) return undefined
-  const body = successIn(parsed, ADVICE_ON_CANCELLATION)
-  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', ADVICE_ON_CANCELLATION)
+  const body = successIn(parsed, 'cancellation')
+  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', 'cancellation')
   const status = body['status']
   if (isPresent(status) && status !== canceled) throw notCanceled()
   return body
@@ -92,11 +109,8 @@ export function idAt(body: unknown, key: string): string | undefined {
 
 /** The error of a cancellation after which the service shows the shipment with another status. */
 export function notCanceled(): GatewayError {
-  return doubtful('it does not show the shipment as canceled', ADVICE_ON_CANCELLATION)
+  return doubtful('it does not show the shipment as canceled', 'cancellation')
 }
-
-const ADVICE_ON_CHANGE = 'It is not known if the change was made; send it again.'
-const ADVICE_ON_CANCELLATION = 'The shipment may not be canceled; cancel it again later.'
 
 /** The keys under which a reply to a change may name the thing. */
 const ID_KEYS = ['id', 'shipment_id', 'quote_id'] as const
@@ -110,10 +124,10 @@ function shipmentIn(reply: UpstreamReply): Shipment {
 }
 
 /** Returns a body that is an object and does not deny its success; throws for any other. */
-function successIn(body: unknown, advice?: string): Readonly<Draft> {
-  if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', advice)
-  if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', advice)
-  if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', advice)
+function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
+  if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
+  if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', of)
+  if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', of)
   return body
 }
 
@@ -126,8 +140,8 @@ function namesAnother(body: Readonly<Draft>, keys: readonly string[], id: string
   })
 }
 
-/** The service may write the letters of an id in another case. */
-const isSameId = (one: string, other: string) => one.toLowerCase() === other.trim().toLowerCase()
+/** Compares two ids. The service may write the letters of an id in another case. */
+export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
 
 const isObject = (value: unknown): value is Readonly<Draft> => isStructure(value) && !Array.isArray(value)
 
@@ -157,6 +171,9 @@ function parsedOrNothing(reply: UpstreamReply): unknown {
   }
 }
 
-function doubtful(why: string, advice = 'Try again later.'): GatewayError {
-  return gatewayError('reply-doubtful', { why, advice })
+/** The kinds of requests after whose doubtful reply the caller may have to act. */
+type Doubted = 'change' | 'cancellation'
+
+function doubtful(fault: string, of?: Doubted): GatewayError {
+  return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault })
 }

@@ -5,6 +5,7 @@ import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
 import {
+  allowedHosts,
   basePaths,
   day,
   duration,
@@ -53,9 +54,12 @@ const schema = z.object({
   TLS_MIN_VERSION: z.enum(['1.0', '1.1', '1.2', '1.3'], 'must be 1.0, 1.1, 1.2 or 1.3').default('1.2'),
   WORKERS: wholeNumber(1, 256).prefault('1'),
   MAX_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('10000'),
-  SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('1024'),
+  SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000).prefault('256'),
   SOURCE_CALLS_PER_SECOND: wholeNumber(1, 1_000_000).optional(),
   MAX_IN_FLIGHT: wholeNumber(1, 1_000_000).prefault('1024'),
+  SOURCE_IN_FLIGHT: wholeNumber(1, 1_000_000).optional(),
+  BODIES_LIMIT_BYTES: wholeNumber(1, 1_099_511_627_776).prefault('67108864'),
+  ALLOWED_HOSTS: allowedHosts.optional(),
   SHUTDOWN_GRACE_MS: milliseconds.prefault('30000'),
   LOG_LEVEL: z
     .enum(
@@ -74,6 +78,7 @@ const schema = z.object({
   DEFAULT_VEHICLE_TYPE: version2Word.default('car'),
   SHIPMENT_NUMBER: z.enum(['caller', 'service'], 'must be caller or service').default('caller'),
   SEND_QUOTE_ID: yesOrNo.prefault('false'),
+  APPROVAL_BOOKS: z.enum(['auto', 'no'], 'must be auto or no').default('auto'),
   LOOKUPS_FILE: lookupsFile.optional(),
   MAPPINGS_DIR: z.string().optional(),
 

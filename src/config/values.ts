@@ -110,6 +110,24 @@ export const list = z.string().transform((text) =>
     .filter(Boolean),
 )
 
+/** Host names, and whole origins, in the spelling of browsers. */
+export const allowedHosts = list.transform((entries, ctx) => {
+  const origins = entries.filter((entry) => /^https?:\/\//i.test(entry))
+  const names = entries.filter((entry) => !origins.includes(entry))
+  if (origins.every(isOrigin) && names.every(isHostName)) {
+    return {
+      names: names.map((name) => new URL(`http://${name}`).hostname),
+      origins: origins.map((origin) => new URL(origin).origin),
+    }
+  }
+  const message = 'must list names such as gateway.internal, or origins such as https://gateway.example.com'
+  ctx.issues.push({ code: 'custom', message, input: entries })
+  return z.NEVER
+})
+
+const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@]+\/?$/i.test(text)
+const isHostName = (text: string) => /^[^\s/?#@:]+$/.test(text) && URL.canParse(`http://${text}`)
+
 /** Path prefixes, without their closing slashes. */
 export const basePaths = list.transform((paths, ctx) => {
   const wrong = paths.filter((path) => !/^\/[\w./-]*$/.test(path))

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../observe/call.ts'
 
-/** Why a listener takes no more calls for now. */
-export type Unavailable = 'overloaded' | 'draining'
+/** Why a listener takes no more calls. */
+export type Unavailable = 'draining'
 
 /** What Hono carries along with a request. */
 export interface Env {

@@ -6,7 +6,7 @@ import type { Logger } from '../observe/log.ts'
 import { createUnorderedList } from '../unordered-list.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Unavailable } from './env.ts'
-import { parserRefusal, type Refusal, refusal, refusalBytes, refuse, UNEXPECTED, unsupported } from './refusals.ts'
+import { parserRefusal, type Refusal, refusal, refusalBytes, refusals, refuse, unsupported } from './refusals.ts'
 import { destroyUnreadReplies } from './slow-readers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
@@ -18,7 +18,7 @@ const { createServer } = process.getBuiltinModule('node:http')
 export type RequestHandler = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  /** Why the listener takes no more calls for now. */
+  /** Why the listener takes no more calls. */
   unavailable: Unavailable | undefined,
 ) => void
 
@@ -32,8 +32,6 @@ export interface Listener {
 export interface ListenerOptions extends ConnectionLimits {
   readonly host: string
   readonly port: number
-  /** @default no limit */
-  readonly maxInFlight?: number
   /** @default plain HTTP */
   readonly tls?: TlsFiles | undefined
   /** @default LISTENER_TIMEOUTS */
@@ -43,17 +41,12 @@ export interface ListenerOptions extends ConnectionLimits {
 
 /** Opens a listener. It refuses requests that no route may see, and hands the others to the handler. */
 export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, maxInFlight = Number.POSITIVE_INFINITY, timeouts = LISTENER_TIMEOUTS } = options
+  const { host, port, tls, log, timeouts = LISTENER_TIMEOUTS } = options
   const inFlight = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is decided: what still arrives over them is no request. */
   const finished = new WeakSet<Duplex>()
   let isClosing = false
   let onEmpty = () => {}
-  /** Replies that callers have only still to read are no work, and leave room for other calls. */
-  const isFull = () =>
-    inFlight.size() > maxInFlight &&
-    inFlight.items().filter((reply) => !reply.writableEnded && !reply.writableNeedDrain).length > maxInFlight
-  const unavailable = () => (isClosing ? 'draining' : isFull() ? 'overloaded' : undefined)
 
   const receive = (incoming: IncomingMessage, outgoing: ServerResponse, refused = refusal(incoming)) => {
     if (finished.has(incoming.socket)) return
@@ -68,7 +61,7 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
     if (isClosing) outgoing.setHeader('Connection', 'close')
-    handler(incoming, outgoing, unavailable())
+    handler(incoming, outgoing, isClosing ? 'draining' : undefined)
   }
 
   /** Refuses what arrived on a connection instead of a request, after the replies to earlier requests. */
@@ -105,7 +98,9 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
   Object.assign(server, { httpAllowHalfOpen: true })
   // `refusal` counts the headers; Node would drop those beyond a limit.
   server.maxHeadersCount = 0
-  server.on('checkExpectation', (incoming, outgoing) => receive(incoming, outgoing, refusal(incoming) ?? UNEXPECTED))
+  server.on('checkExpectation', (incoming, outgoing) =>
+    receive(incoming, outgoing, refusal(incoming) ?? refusals.expectation),
+  )
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())
     refuseConnection(socket, unsupported('CONNECT'))

@@ -1,24 +1,30 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
-import { beginCall } from '../observe/call.ts'
+import { beginCall, type Share } from '../observe/call.ts'
 import type { LogCall } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Env } from './env.ts'
 
-/** Where calls are recorded. */
+/** Where calls are recorded, and what limits them. */
 export interface Observers {
+  readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
   readonly metrics: Pick<Metrics, 'countCall'>
 }
 
-/** Gives every call a request id and a clock, and records it in the log and the metrics once it is answered. */
-export function observeCalls({ logCall, metrics }: Observers): MiddlewareHandler<Env> {
+/** Gives every call a request id, a clock and its share of what there is for all calls, and records it in the log and the metrics once it is answered. */
+export function observeCalls({ openShare, logCall, metrics }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
     // The pattern of the last route that matches, because a path itself may contain anything.
-    const call = beginCall(incoming, routePath(c, -1))
+    const call = beginCall(incoming, routePath(c, -1), openShare(incoming, outgoing))
     c.set('call', call)
-    await next()
+    try {
+      await next()
+    } finally {
+      call.share.leave()
+    }
     logCall(call, incoming, outgoing.statusCode)
     metrics.countCall(call, outgoing.statusCode)
   }

@@ -7,26 +7,40 @@ export interface Refusal {
   readonly message: string
 }
 
+/** Every refusal; `docs/messages.md` shows them. `{method}` is filled in. */
+export const refusals = {
+  malformed: { status: 400, message: 'Malformed HTTP request.' },
+  target: { status: 400, message: 'The request target must be a path, without a host.' },
+  backslash: { status: 400, message: 'The path contains a backslash. Use / instead.' },
+  severalHosts: { status: 400, message: 'Send one Host header.' },
+  host: { status: 400, message: 'Malformed Host header.' },
+  method: { status: 405, message: 'The method {method} is not supported.' },
+  timeout: { status: 408, message: 'The request took too long to arrive. Send it again.' },
+  chunkExtensions: { status: 413, message: 'The chunk extensions are too large. Send chunks without extensions.' },
+  expectation: { status: 417, message: 'Expect: 100-continue is the only expectation supported.' },
+  headers: { status: 431, message: 'The headers are too large. Send fewer of them.' },
+  coding: { status: 501, message: 'Send the body with a Content-Length, or chunked over HTTP/1.1.' },
+  version: { status: 505, message: 'Use HTTP/1.1 or HTTP/1.0.' },
+} as const satisfies Readonly<Record<string, Refusal>>
+
 const HTTP_1_0_OR_LATER = /^1\.[01]$/
 /** Callers need fewer than this. Node would show only some of very many. */
 const MAX_HEADERS = 200
 
 /** Returns why a request is refused that Node lets through although servers read it differently. */
 export function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
-  if (!HTTP_1_0_OR_LATER.test(httpVersion)) return { status: 505, message: 'Use HTTP/1.1 or HTTP/1.0.' }
+  if (!HTTP_1_0_OR_LATER.test(httpVersion)) return refusals.version
   if (method === 'TRACE' || method === 'CONNECT') return unsupported(method)
-  if (!url?.startsWith('/')) return { status: 400, message: 'The request target must be a path, without a host.' }
-  if (url.includes('\\') && BACKSLASH_IN_PATH.test(url)) {
-    return { status: 400, message: 'The path contains a backslash. Use / instead.' }
-  }
-  if (rawHeaders.length > 2 * MAX_HEADERS) return HEADERS_TOO_LARGE
+  if (!url?.startsWith('/')) return refusals.target
+  if (url.includes('\\') && BACKSLASH_IN_PATH.test(url)) return refusals.backslash
+  if (rawHeaders.length > 2 * MAX_HEADERS) return refusals.headers
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return { status: 400, message: 'Send one Host header.' }
-  if (headers.host && !isHost(headers.host)) return { status: 400, message: 'Malformed Host header.' }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refusals.severalHosts
+  if (headers.host && !isHost(headers.host)) return refusals.host
   const coding = headers['transfer-encoding']
   if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) {
-    return { status: 501, message: 'Send the body with a Content-Length, or chunked over HTTP/1.1.' }
+    return refusals.coding
   }
   return undefined
 }
@@ -41,26 +55,19 @@ function isHost(host: string): boolean {
 
 /** Refuses a method that concerns proxies. */
 export const unsupported = (method: string): Refusal => ({
-  status: 405,
-  message: `The method ${method} is not supported.`,
+  status: refusals.method.status,
+  message: refusals.method.message.replace('{method}', method),
 })
 
-/** Refuses an expectation that HTTP does not define. */
-export const UNEXPECTED: Refusal = { status: 417, message: 'Expect: 100-continue is the only expectation supported.' }
-
-const HEADERS_TOO_LARGE: Refusal = { status: 431, message: 'The headers are too large. Send fewer of them.' }
-const MALFORMED: Refusal = { status: 400, message: 'Malformed HTTP request.' }
-const PARSER_REFUSALS: ReadonlyMap<string, Refusal> = new Map([
-  ['HPE_HEADER_OVERFLOW', HEADERS_TOO_LARGE],
-  [
-    'HPE_CHUNK_EXTENSIONS_OVERFLOW',
-    { status: 413, message: 'The chunk extensions are too large. Send chunks without extensions.' },
-  ],
-  ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, message: 'The request took too long to arrive. Send it again.' }],
+const PARSER_REFUSALS: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
+  ['HPE_HEADER_OVERFLOW', refusals.headers],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusals.chunkExtensions],
+  ['ERR_HTTP_REQUEST_TIMEOUT', refusals.timeout],
 ])
 
 /** Returns the refusal for an error code of Node's parser. */
-export const parserRefusal = (code: string | undefined): Refusal => PARSER_REFUSALS.get(code ?? '') ?? MALFORMED
+export const parserRefusal = (code: string | undefined): Refusal =>
+  PARSER_REFUSALS.get(code ?? '') ?? refusals.malformed
 
 const bodyOf = (message: string) => JSON.stringify({ Message: message, TransportationBooked: 'No' })
 
@@ -80,8 +87,8 @@ export function refuse(outgoing: ServerResponse, { status, message }: Refusal): 
 
 /** Returns the answer to a request that no `Request` can be made of, such as one with an unusual spelling of its Host. */
 export function malformedResponse(): Response {
-  const body = bodyOf(MALFORMED.message)
-  return new Response(body, { status: MALFORMED.status, headers: headersOf(body) })
+  const body = bodyOf(refusals.malformed.message)
+  return new Response(body, { status: refusals.malformed.status, headers: headersOf(body) })
 }
 
 const REASONS: Readonly<Record<number, string>> = {

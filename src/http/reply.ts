@@ -20,7 +20,9 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
   return RESPONSE_ALREADY_SENT
 }
 
-/** Writes JSON for people to read. */
-export function replyReadably(c: Context<Env>, body: object): Response {
-  return reply(c, { status: 200, headers: {}, body: `${JSON.stringify(body, null, 2)}\n` })
+/** Writes JSON for people to read. It may be long, and its reader slow. */
+export function replyReadably(c: Context<Env>, value: object): Response {
+  const body = `${JSON.stringify(value, null, 2)}\n`
+  c.get('call').share.holdAnswer(Buffer.byteLength(body))
+  return reply(c, { status: 200, headers: {}, body })
 }

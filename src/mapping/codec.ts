@@ -24,6 +24,8 @@ export interface Codec<T = unknown> {
    * @default the schema decodes
    */
   readonly decode?: (text: string) => T | Failed | LeftOut
+  /** The end of the sentence `<field> …` for a text that cannot be read, such as `must be a US state`. */
+  readonly problem?: string
   /** Returns what decoding this string loses or assumes; only explained runs call it. */
   readonly remark?: (before: string) => Remark | undefined
   /**
@@ -33,8 +35,8 @@ export interface Codec<T = unknown> {
   readonly passThroughUnknown?: boolean
 }
 
-/** Ends a conversion with a problem; the caller reads `<field> <message>`. */
-export type Fail = (message: string) => never
+/** Ends a conversion with a problem; the caller reads `<field> <problem>`, by default the codec's own. */
+export type Fail = (problem?: string) => never
 /** Ends a conversion without a value: the field counts as absent, and a dry run says why. */
 export type LeaveOut = (why: string) => never
 
@@ -42,6 +44,7 @@ export type LeaveOut = (why: string) => never
 export interface Conversion<T> {
   readonly name: string
   readonly summary: string
+  readonly problem?: string
   readonly decode: (text: string, fail: Fail, leaveOut: LeaveOut) => T
   readonly encode: (value: T, fail: Fail) => string
   readonly remark?: (before: string) => Remark | undefined
@@ -53,17 +56,21 @@ export class Failed extends Error {}
 /** The reason why a value counts as absent. */
 export class LeftOut extends Error {}
 
-const fail: Fail = (message) => {
-  throw new Failed(message)
-}
 const leaveOut: LeaveOut = (why) => {
   throw new LeftOut(why)
 }
 
 const isReason = (error: unknown): error is Failed | LeftOut => error instanceof Failed || error instanceof LeftOut
 
+/** Makes the function that ends a codec's conversion with a problem. */
+const failWith =
+  (standard = 'cannot be read'): Fail =>
+  (problem = standard) => {
+    throw new Failed(problem)
+  }
+
 /** Turns a failure into an issue: a throw would escape zod's safeDecode and safeEncode. */
-function caught<From, To>(convert: (value: From, fail: Fail, leaveOut: LeaveOut) => To) {
+function caught<From, To>(convert: (value: From, fail: Fail, leaveOut: LeaveOut) => To, fail: Fail) {
   return (value: From, ctx: z.core.ParsePayload<From>): To => {
     try {
       return convert(value, fail, leaveOut)
@@ -82,9 +89,10 @@ function caught<From, To>(convert: (value: From, fail: Fail, leaveOut: LeaveOut)
  * codec(z.number().int(), { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
  */
 export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversion<T>): Codec<T> {
+  const fail = failWith(rest.problem)
   const schema = z.codec(z.string(), v2 as z.ZodType<T, T>, {
-    decode: caught(decode),
-    encode: caught(encode),
+    decode: caught(decode, fail),
+    encode: caught(encode, fail),
   })
   const quick = (text: string) => {
     try {

@@ -47,6 +47,15 @@ export function looseName(name: string): string {
   return name.toLowerCase().replace(/[._]$/, '')
 }
 
+/** The problems of a field before any rule reads it, by code; `docs/messages.md` shows them. */
+export const fieldProblems = {
+  'not-flat': 'must be a single value, not an object or a list',
+  'is-file': 'must be text, not a file',
+  'not-text': 'must not contain a NUL or half a character',
+  'too-long': `must not be longer than ${VALUE_LIMIT_BYTES} bytes`,
+  disagree: 'is sent twice with different values',
+} as const
+
 /** Indexes documented names. A field is found by its exact name first, then by its loose one. */
 export function indexFields(names: readonly string[]): FieldIndex {
   const slots = new Map<string, number>()
@@ -61,22 +70,22 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   const blank: number[] = []
   const unknown: string[] = []
   const problems: Problem[] = []
-  const refuse = (slot: number, code: string, reason: string) => {
+  const refuse = (slot: number, code: keyof typeof fieldProblems) => {
     if (values[slot] === REFUSED) return
     values[slot] = REFUSED
     const field = index.names[slot] ?? ''
-    problems.push({ field, code, message: `${field} ${reason}` })
+    problems.push({ field, code, message: `${field} ${fieldProblems[code]}` })
   }
   for (const [name, value] of entries) {
     const slot = index.slotOf(name)
     if (slot === undefined) unknown.push(name)
     else if (value === null) blank.push(slot)
-    else if (value === NOT_FLAT) refuse(slot, 'not-flat', 'must be a single value, not an object or a list')
-    else if (value === IS_FILE) refuse(slot, 'is-file', 'must be text, not a file')
-    else if (!isText(value)) refuse(slot, 'not-text', 'must not contain a NUL or half a character')
-    else if (tooLong(value)) refuse(slot, 'too-long', `must not be longer than ${VALUE_LIMIT_BYTES} bytes`)
+    else if (value === NOT_FLAT) refuse(slot, 'not-flat')
+    else if (value === IS_FILE) refuse(slot, 'is-file')
+    else if (!isText(value)) refuse(slot, 'not-text')
+    else if (tooLong(value)) refuse(slot, 'too-long')
     else if (values[slot] === undefined) values[slot] = value
-    else if (values[slot] !== value) refuse(slot, 'disagree', 'is sent twice with different values')
+    else if (values[slot] !== value) refuse(slot, 'disagree')
   }
   return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, problems }
 }

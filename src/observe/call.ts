@@ -1,6 +1,33 @@
 import type { IncomingMessage } from 'node:http'
+import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
+
+/** What a request holds of what there is for all of them; `callers/shares.ts` decides how much. */
+export interface Share extends BodyMemory {
+  /** Throws if the request would have no room even if it were whole. */
+  readonly admit: () => void
+  /** Takes the memory for a body that is passed on while it arrives. */
+  readonly streamBody: (lengthBytes: number) => void
+  /** Counts the call as under way from now on; throws if there are too many. */
+  readonly enter: () => void
+  /** Takes the memory for a long answer, until its reader has it or is gone. */
+  readonly holdAnswer: (bytes: number) => void
+  /** Returns all that the request holds, but for its answer. */
+  readonly leave: () => void
+}
+
+/** The share of a request that nothing limits. */
+export const unlimitedShare: Share = {
+  admit: () => {},
+  expectBody: () => {},
+  takeBody: () => {},
+  returnBody: () => {},
+  streamBody: () => {},
+  enter: () => {},
+  holdAnswer: () => {},
+  leave: () => {},
+}
 
 /** What is known about a call so far, for its log line, its metrics and the shape of its errors. */
 export interface Call {
@@ -9,6 +36,7 @@ export interface Call {
   readonly startedAt: number
   /** The route as the gateway names it, never the path as it was sent. */
   readonly route: string
+  readonly share: Share
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
   /** The action, once it is known. */
@@ -29,12 +57,13 @@ export interface Call {
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** Begins a call. It keeps the caller's request id if that is harmless. */
-export function beginCall(incoming: IncomingMessage, route: string): Call {
+export function beginCall(incoming: IncomingMessage, route: string, share = unlimitedShare): Call {
   const sent = incoming.headers['x-request-id']
   return {
     id: typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID(),
     startedAt: performance.now(),
     route,
+    share,
     own: '',
     action: undefined,
     tenant: undefined,

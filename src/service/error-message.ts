@@ -1,5 +1,6 @@
 import { decodeUnlabelled } from '../body/text.ts'
 import { oneLine } from '../errors.ts'
+import { parseJson } from '../text/json.ts'
 
 const WORDS_LIMIT_CHARACTERS = 300
 /** Where services put their words, the most telling first, in lower case and without `_` and `-`. */
@@ -32,13 +33,18 @@ export function replyText(body: Buffer): string {
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
   const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : wordsIn(text, 0)
-  const line = oneLine(nameFields(withoutRepeats(words).join('; ')))
+  const line = nameFields(oneLine(withoutRepeats(words).join('; ')))
   if (line === '') return undefined
   return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1).replace(HALF, '')}…` : line
 }
 
+/** Far more than a message shows: a refusal may have megabytes. */
+const MOST_TEXTS = 50
+const LONGEST_TEXT = 1_000
+
 /** Leaves out what another text says already: many services list the fields of a message once more. */
-function withoutRepeats(texts: readonly string[]): readonly string[] {
+function withoutRepeats(all: readonly string[]): readonly string[] {
+  const texts = all.slice(0, MOST_TEXTS).map((text) => text.slice(0, LONGEST_TEXT))
   const plain = texts.map((text) =>
     text
       .toLowerCase()
@@ -56,7 +62,7 @@ const HALF = /[\ud800-\udbff]$/
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

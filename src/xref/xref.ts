@@ -11,6 +11,9 @@ export interface Remembered {
   readonly facts: Facts | undefined
 }
 
+/** How far the approval of a quote has come: on its way, with an outcome that may never be known, or made. */
+export type Approval = 'sent' | 'approved'
+
 /** What the cross-reference stores of an answered call. */
 export interface XrefRecord {
   readonly kind: Kind
@@ -31,15 +34,21 @@ export interface XrefRecord {
    * @default false
    */
   readonly isOnRecord?: boolean
+  /** The id of an approved quote's shipment that this one stands in for: its names without a VIN mean this one now. */
+  readonly replaces?: string | undefined
 }
 
 /** The durable record from what callers call a thing to the service's id. */
 export interface Xref {
-  /** Returns what a name stands for: by the caller's own names first, then the newest first. */
+  /** Returns what a name stands for, newest first. A name of the service counts if the caller has no such name of the kind. */
   readonly matches: (tenant: string, name: string) => Promise<readonly Match[]>
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
   /** Resolves when the record is durable: only then may an answer depend on it. */
   readonly write: (tenant: string, record: XrefRecord) => Promise<void>
+  /** Returns how far the approval of a quote has come; undefined if none was sent. It is never forgotten. */
+  readonly approval: (tenant: string, quote: string) => Promise<Approval | undefined>
+  /** Resolves when it is durable. */
+  readonly setApproval: (tenant: string, quote: string, approval: Approval | undefined) => Promise<void>
 }
 
 /** Makes the cross-reference on a store. */
@@ -58,8 +67,14 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
     if (links.length > 0) await store.put({ links })
   }
 
+  /** Returns the links without a VIN from these names to a shipment. */
+  async function linksTo(tenant: string, names: readonly string[], id: string): Promise<readonly Link[]> {
+    const links = await Promise.all([...new Set(names)].map((name) => store.links(tenant, name)))
+    return links.flat().filter((link) => link.kind === 'shipment' && link.vin === '' && link.id === id)
+  }
+
   return {
-    matches: (tenant, name) => store.links(tenant, name),
+    matches: async (tenant, name) => preferCallers(await store.links(tenant, name)),
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
       if (!thing) return NOTHING_REMEMBERED
@@ -68,15 +83,34 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
     },
     write: async (tenant, record) => {
       if (record.isOnRecord) return addNames(tenant, record)
-      const { kind, id, vin, own, facts } = record
-      const links = namesOf(record).map(([name, givenBy]): NewLink => ({ tenant, kind, name, vin, id, givenBy }))
+      const { kind, id, names, vin, own, facts } = record
+      const replaced = record.replaces === undefined ? [] : await linksTo(tenant, names, record.replaces)
+      const links: NewLink[] = [
+        ...namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy })),
+        ...replaced.map((link) => ({ ...link, id, at: undefined })),
+      ]
       const thing = { tenant, id, own: own ?? '', facts: facts ?? null }
       return store.put({ links, ...((own !== undefined || facts !== undefined) && { thing }) })
     },
+    approval: async (tenant, quote) => {
+      const own = (await store.thing(tenant, approvalId(quote)))?.own
+      return own === 'sent' || own === 'approved' ? own : undefined
+    },
+    setApproval: (tenant, quote, approval) =>
+      store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null } }),
   }
 }
 
+/** An approval is a thing of its own, because the facts of the quote are forgotten after `QUOTE_MEMORY`. */
+const approvalId = (quote: string) => `approval of ${quote}`
+
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
+
+/** Drops the links of names that the service gave where the caller has given the same name to a thing of the kind. */
+function preferCallers(links: readonly Link[]): readonly Link[] {
+  const ofCaller = new Set(links.flatMap(({ kind, givenBy }) => (givenBy === 'caller' ? [kind] : [])))
+  return links.filter(({ kind, givenBy }) => givenBy === 'caller' || !ofCaller.has(kind))
+}
 
 /** Returns each name of a record once; the caller's own counts more. */
 function namesOf({ names, serviceNames = [] }: XrefRecord): readonly (readonly [name: string, givenBy: GivenBy])[] {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readBytes } from '../../src/body/bytes.ts'
 import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
+import { unlimitedShare } from '../../src/observe/call.ts'
 
 type Entries = readonly (readonly [string, FieldValue])[]
 
@@ -472,7 +473,7 @@ describe('bytes from a connection', () => {
   beforeAll(async () => {
     process.on('uncaughtException', noteFault)
     server = createServer(async (incoming, reply) => {
-      const reading = readBytes(incoming, LIMIT_BYTES)
+      const reading = readBytes(incoming, LIMIT_BYTES, unlimitedShare)
       try {
         const read = await reading
         outcomes.push({ bytes: read, incoming })
@@ -609,7 +610,7 @@ describe('bytes from a connection', () => {
     socket.write(chunked(over).subarray(0, -5))
     // The event's arguments, as Node documents them.
     const [incoming] = (await once(slow, 'request')) as [IncomingMessage]
-    await expect(readBytes(incoming, LIMIT_BYTES)).rejects.toMatchObject({ code: 'body-too-large' })
+    await expect(readBytes(incoming, LIMIT_BYTES, unlimitedShare)).rejects.toMatchObject({ code: 'body-too-large' })
     expect(incoming.isPaused()).toBe(true)
     expect(incoming.destroyed).toBe(false)
     for (let sent = 0; sent < 100; sent++) socket.write(`10000\r\n${'x'.repeat(0x10000)}\r\n`)
@@ -681,6 +682,6 @@ describe('bytes from a connection', () => {
   test('a body that was already read rejects instead of waiting for ever', async () => {
     await send(...sized(payload))
     const { incoming } = await outcome()
-    await expect(readBytes(incoming, LIMIT_BYTES)).rejects.toMatchObject({ code: 'body-unreadable' })
+    await expect(readBytes(incoming, LIMIT_BYTES, unlimitedShare)).rejects.toMatchObject({ code: 'body-unreadable' })
   })
 })

@@ -362,7 +362,7 @@ describe('a failure of the service', () => {
     const content = JSON.stringify(Array.isArray(body) || body === null ? body : { shipment_id: 'q-1', ...body })
     const headers = { 'content-type': 'application/json' }
     const answer = await failing('quote.get', { kind: 'status', status: 200, headers, body: content })
-    expectError(answer, 502, true, /reply (has no price|is not what was asked for)/)
+    expectError(answer, 502, true, /reply (lacks price|is not what was asked for)/)
   })
 })
 

@@ -102,7 +102,7 @@ test.each(Object.keys(ACTIONS))(
   '%s: nothing naughty in any field does any harm',
   { timeout: 120_000 },
   async (action) => {
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '10000' } })
+    const house = await openHouse({ env: { MAX_IN_FLIGHT: '10000', SOURCE_IN_FLIGHT: '10000' } })
     const pool = new Pool(house.url, { connections: AT_ONCE })
     onTestFinished(() => pool.close())
     expect((await post(house, QUOTE, quoteExample)).status).toBe(200)

@@ -64,9 +64,10 @@ const calls: readonly (readonly [what: string, path: string, fields: Readonly<Re
   ['a quote', '/getShippingQuote.php', quoteExample],
   ['its update', '/getShippingQuote.php', { ActionName: 'Update Rate', OrderRefNumber: quoteExample.OrderRefNumber }],
   ['its approval', '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: quoteExample.ShipmentNumber }],
-  ['a booking', '/createShipment.php', bookingExample],
-  ['a read', '/getShipment.php', { ReferenceNumber: bookingExample.ReferenceNumber }],
-  ['a cancellation', '/deleteShipment.php', { ReferenceNumber: bookingExample.ReferenceNumber }],
+  // A booking of the approved quote would ask the service for its shipment first.
+  ['a booking', '/createShipment.php', { ...bookingExample, ReferenceNumber: 'REF-1' }],
+  ['a read', '/getShipment.php', { ReferenceNumber: 'REF-1' }],
+  ['a cancellation', '/deleteShipment.php', { ReferenceNumber: 'REF-1' }],
 ]
 
 test('a dry run shows what the call then sends', async () => {

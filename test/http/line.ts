@@ -1,21 +1,21 @@
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A whole reply as it came. */
+/** A whole reply as it was received. */
 export interface Reply {
   readonly status: number
-  /** Names in lower case; of a repeated one the last value. */
+  /** Names are in lower case; a repeated one keeps the last value. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-/** A connection that a test writes bytes into, and reads whole replies from. */
+/** A connection to which a test writes bytes, and from which it reads whole replies. */
 export interface Line {
-  /** Text is bytes, one character each. */
+  /** Each character of a text is one byte. */
   readonly write: (bytes: string | Uint8Array) => void
-  /** Sends no more, and still reads. */
+  /** Ends the sending side; replies are still read. */
   readonly end: () => void
-  /** Resolves with all replies once so many are whole, or the other end has closed. */
+  /** Resolves with all replies once there are `count`, or the other end has closed. */
   readonly replies: (count: number) => Promise<readonly Reply[]>
   /** Resolves with all replies once the other end has closed. */
   readonly closed: () => Promise<readonly Reply[]>
@@ -23,10 +23,10 @@ export interface Line {
   readonly hangUp: () => void
 }
 
-/** Opens such a connection; one that a TLS handshake has made may be given instead. */
+/** Opens such a connection, or uses a given one, such as one after a TLS handshake. */
 export async function openLine({ url }: { readonly url: string }, given?: Socket): Promise<Line> {
   const { hostname, port } = new URL(url)
-  // An address of IPv6 stands in brackets in a URL, and nowhere else.
+  // Only a URL has brackets around an IPv6 address.
   const host = hostname.replace(/^\[|\]$/g, '')
   const socket = given ?? connect({ port: Number(port), host, noDelay: true, allowHalfOpen: true })
   let text = ''
@@ -66,7 +66,7 @@ export async function openLine({ url }: { readonly url: string }, given?: Socket
   }
 }
 
-/** The replies that are whole; half a one at the end is left out. */
+/** Returns the whole replies in a text; an incomplete last one is left out. */
 export function wholeReplies(text: string): readonly Reply[] {
   const replies: Reply[] = []
   for (let rest = text; ; ) {
@@ -90,13 +90,13 @@ export function wholeReplies(text: string): readonly Reply[] {
   }
 }
 
-/** Where a chunked body ends; -1 where it is not all there. */
+/** Returns where a chunked body ends; -1 if it is incomplete. */
 function chunksEnd(text: string): number {
   const last = /(?:^|\r\n)0\r\n\r\n/.exec(text)
   return last ? last.index + last[0].length : -1
 }
 
-/** The replies whose body is not the JSON object that each has to be. */
+/** Returns the error replies whose body is not the JSON object that it must be. */
 export function notJson(replies: readonly Reply[]): readonly Reply[] {
   return replies.filter(({ status, headers, body }) => {
     if (status < 400) return false

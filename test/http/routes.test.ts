@@ -359,7 +359,7 @@ describe("the gateway's own pages", () => {
 describe('above MAX_IN_FLIGHT', () => {
   test('calls are 503 at once, in the shape of their path, and those under way go on', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '2' }, serviceUrl: service.url })
+    const house = await openHouse({ env: { MAX_IN_FLIGHT: '2', SOURCE_IN_FLIGHT: '2' }, serviceUrl: service.url })
     const underWay = [1, 2].map(() => post(house, '/getShippingQuote.php', quoteExample))
     await service.arrived(2)
 
@@ -389,7 +389,10 @@ describe('above MAX_IN_FLIGHT', () => {
 
   test('ERROR_STATUS=ok says so with 200', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '1', ERROR_STATUS: 'ok' }, serviceUrl: service.url })
+    const house = await openHouse({
+      env: { MAX_IN_FLIGHT: '1', SOURCE_IN_FLIGHT: '1', ERROR_STATUS: 'ok' },
+      serviceUrl: service.url,
+    })
     const underWay = post(house, '/v2/quote', {})
     await service.arrived(1)
     const refused = await post(house, '/createShipment.php', bookingExample)

@@ -61,7 +61,11 @@ test('callers that do not read are let go, and keep nobody from being answered m
     const block = Buffer.alloc(65_536, 'x')
     Readable.from(Array.from({ length: REPLY_BYTES / block.length }, () => block)).pipe(outgoing)
   })
-  const house = await openHouse({ serviceUrl: service.url, env: { MAX_IN_FLIGHT: String(MOST) }, timeouts })
+  const house = await openHouse({
+    serviceUrl: service.url,
+    env: { MAX_IN_FLIGHT: String(MOST), SOURCE_IN_FLIGHT: String(MOST) },
+    timeouts,
+  })
   const own = await openHouse({ timeouts })
   const answer = await post(own, '/dry-run/createShipment.php', bookingExample)
   expect(REPLIES * answer.text.length).toBeGreaterThan(ENOUGH_BYTES)

@@ -1,30 +1,30 @@
 import { connect } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A reply as it came over the wire, with nothing tidied up. */
+/** A reply exactly as it was received. */
 export interface WireReply {
   readonly status: number
   readonly version: string
-  /** Names in lower case; a repeated one keeps every value. */
+  /** Names are in lower case; a repeated one keeps every value. */
   readonly headers: ReadonlyMap<string, readonly string[]>
   readonly body: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape is what they test.
+  // biome-ignore lint/suspicious/noExplicitAny: the shape of the body is what the tests check.
   readonly json: any
 }
 
-/** A connection that a test writes bytes into. */
+/** A connection to which a test writes bytes. */
 export interface Wire {
   readonly write: (bytes: string | Uint8Array) => void
-  /** Resolves once what has come matches; gives all of it. */
+  /** Resolves with everything received once it matches. */
   readonly until: (pattern: RegExp) => Promise<string>
-  /** Resolves when the other end has closed; gives all that has come. */
+  /** Resolves with everything received when the other end has closed. */
   readonly closed: () => Promise<string>
   readonly hangUp: () => void
-  /** Ends the connection as one that breaks does. */
+  /** Resets the connection. */
   readonly reset: () => void
 }
 
-/** Opens a connection; text is bytes, one character each. */
+/** Opens a connection; each character of a text is one byte. */
 export async function dial({ url }: { readonly url: string }): Promise<Wire> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -66,7 +66,7 @@ export async function dial({ url }: { readonly url: string }): Promise<Wire> {
   }
 }
 
-/** Writes bytes as they are and reads until the other end closes. */
+/** Writes bytes and reads until the other end closes. */
 export async function send(
   house: { readonly url: string },
   ...bytes: readonly (string | Uint8Array)[]
@@ -79,7 +79,7 @@ export async function send(
   return reply
 }
 
-/** Every whole reply in what came over a connection; interim ones count. */
+/** Returns every reply in the text of a connection, interim ones too. */
 export function repliesIn(text: string): readonly WireReply[] {
   const replies: WireReply[] = []
   for (let rest = text; rest !== ''; ) {

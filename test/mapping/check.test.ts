@@ -30,8 +30,8 @@ const tables = new Map([['vehicle_types', compileLookup({ SUV: 'suv' })]])
 const parts = { ...text, name: 'parts' } as unknown as Parameters<typeof split>[2]
 const joiner = { name: 'lines', summary: 'Lines.', join: (lines: readonly string[]) => lines.join(), split: () => [] }
 
-/** A sound declaration; each test spoils one thing. */
-const sound: Action = {
+/** A valid declaration; each test spoils one thing. */
+const valid: Action = {
   name: 'rate.get',
   summary: 'Price a trip.',
   family: 'quote',
@@ -42,7 +42,7 @@ const sound: Action = {
   example: { request: { From: '10314' }, reply: { price: 1 } },
 }
 
-const withRows = (...rows: readonly Row[]): Action => ({ ...sound, request: [...sound.request, ...rows] })
+const withRows = (...rows: readonly Row[]): Action => ({ ...valid, request: [...valid.request, ...rows] })
 
 /** What is wrong, as an operator reads it. */
 function mistakesOf(actions: readonly Action[], synonyms: Readonly<Record<string, string>> = {}): readonly string[] {
@@ -55,8 +55,8 @@ function mistakesOf(actions: readonly Action[], synonyms: Readonly<Record<string
   }
 }
 
-test('the sound declaration, and the shipped ones, have no mistake', () => {
-  expect(mistakesOf([sound])).toEqual([])
+test('the valid declaration, and the shipped ones, have no mistake', () => {
+  expect(mistakesOf([valid])).toEqual([])
   expect(mistakesOf(shipped)).toEqual([])
 })
 
@@ -84,12 +84,12 @@ describe('a row that breaks a rule is refused, by module and row', () => {
     ],
     [
       'a field that is covered by the request and to be remembered',
-      { ...sound, remember: [move('From', 'origin', text)] },
+      { ...valid, remember: [move('From', 'origin', text)] },
       'rate.get: request row "move From → origin": From is covered twice (already as From)',
     ],
     [
       'a field of a reply that is told twice',
-      { ...sound, reply: [...sound.reply, fixed('cost', '0')] },
+      { ...valid, reply: [...valid.reply, fixed('cost', '0')] },
       'rate.get: reply row "fixed cost": cost is covered twice (already as Cost)',
     ],
     [
@@ -119,7 +119,7 @@ describe('a row that breaks a rule is refused, by module and row', () => {
     ],
     [
       'a fact that is remembered twice',
-      { ...sound, remember: [move('A', 'city', text), move('B', 'city', text)] },
+      { ...valid, remember: [move('A', 'city', text), move('B', 'city', text)] },
       'rate.get: remember row "move B → city": city is written twice',
     ],
     [
@@ -134,7 +134,7 @@ describe('a row that breaks a rule is refused, by module and row', () => {
     ],
     [
       'a place of a reply without its why',
-      { ...sound, reply: [...sound.reply, ...v2Only(['id'], '')] },
+      { ...valid, reply: [...valid.reply, ...v2Only(['id'], '')] },
       'rate.get: reply row "v2Only id": the why is missing',
     ],
     [
@@ -144,17 +144,17 @@ describe('a row that breaks a rule is refused, by module and row', () => {
     ],
     [
       'a place of a reply that is none',
-      { ...sound, reply: [...sound.reply, callerNumber('Number', '[0].id')] },
+      { ...valid, reply: [...valid.reply, callerNumber('Number', '[0].id')] },
       'rate.get: reply row "callerNumber Number → [0].id": [0].id is not a place such as pickup.zipcode or vehicles[0].year',
     ],
     [
       'a sentence about a place that is none',
-      { ...sound, reply: [...sound.reply, message('Message', [ifSeveral('vehicles[]', 'Several.')])] },
+      { ...valid, reply: [...valid.reply, message('Message', [ifSeveral('vehicles[]', 'Several.')])] },
       'rate.get: reply row "message Message": vehicles[] is not a place such as pickup.zipcode or vehicles[0].year',
     ],
     [
       'a sentence that quotes a place that is none',
-      { ...sound, reply: [...sound.reply, message('Message', [ifPresent('number', 'It is {the number}.')])] },
+      { ...valid, reply: [...valid.reply, message('Message', [ifPresent('number', 'It is {the number}.')])] },
       'rate.get: reply row "message Message": the number is not a place such as pickup.zipcode or vehicles[0].year',
     ],
     [
@@ -179,12 +179,12 @@ describe('a row that breaks a rule is refused, by module and row', () => {
     ],
     [
       'a row of a request in a reply',
-      { ...sound, reply: [...sound.reply, ref('Number', 'names it')] },
+      { ...valid, reply: [...valid.reply, ref('Number', 'names it')] },
       'rate.get: reply row "ref Number": a ref row cannot be used in a reply',
     ],
     [
       'a lookup that is to be remembered',
-      { ...sound, remember: [lookup([wholeValue('Kind')], 'type', 'vehicle_types', [])] },
+      { ...valid, remember: [lookup([wholeValue('Kind')], 'type', 'vehicle_types', [])] },
       'rate.get: remember row "lookup Kind → type": a lookup row cannot be used in a remember',
     ],
   ])('%s', (_what, action, mistake) => {
@@ -194,7 +194,7 @@ describe('a row that breaks a rule is refused, by module and row', () => {
 
 describe('a declaration that contradicts itself is refused', () => {
   const unclaimed = (field: string) => [`rate.get: no request row covers ${field}, which the declaration uses`]
-  const found = { ...sound, service: { method: 'PUT', path: '/v2/quote/{quote_id}' } } as const
+  const found = { ...valid, service: { method: 'PUT', path: '/v2/quote/{quote_id}' } } as const
 
   test.each<[string, Action, readonly string[]]>([
     ['a name to find it by', { ...found, target: { kind: 'quote', namedBy: ['Number', 'Nick'] } }, unclaimed('Nick')],
@@ -203,18 +203,18 @@ describe('a declaration that contradicts itself is refused', () => {
       { ...found, target: { kind: 'quote', namedBy: ['Number'], disambiguateBy: 'Vin' } },
       unclaimed('Vin'),
     ],
-    ['a name to recall by', { ...sound, quoteNamedBy: ['number'] }, unclaimed('number')],
+    ['a name to recall by', { ...valid, quoteNamedBy: ['number'] }, unclaimed('number')],
     [
       'a name to keep it under',
-      { ...sound, xrefRecord: { kind: 'quote', names: ['Nick'], id: 'id' } },
+      { ...valid, xrefRecord: { kind: 'quote', names: ['Nick'], id: 'id' } },
       unclaimed('Nick'),
     ],
     [
       'a field that tells several apart',
-      { ...sound, xrefRecord: { kind: 'quote', names: ['Number'], disambiguateBy: 'Vin', id: 'id' } },
+      { ...valid, xrefRecord: { kind: 'quote', names: ['Number'], disambiguateBy: 'Vin', id: 'id' } },
       unclaimed('Vin'),
     ],
-    ['a field that is needed', { ...sound, requires: [anyOf('From', ['Via', 'CSR'])] }, unclaimed('Via')],
+    ['a field that is needed', { ...valid, requires: [anyOf('From', ['Via', 'CSR'])] }, unclaimed('Via')],
   ])('%s that no row covers', (_what, action, mistakes) => {
     expect(mistakesOf([action])).toEqual(mistakes)
   })
@@ -222,12 +222,12 @@ describe('a declaration that contradicts itself is refused', () => {
   test.each<[string, Action, string]>([
     [
       'a needed fact that nobody remembers',
-      { ...sound, requires: [anyOf(quoteFact('credit'))] },
+      { ...valid, requires: [anyOf(quoteFact('credit'))] },
       'rate.get: no action remembers the fact credit',
     ],
     [
       'a path without the id of what is found',
-      { ...sound, target: { kind: 'shipment', namedBy: ['Number'] } },
+      { ...valid, target: { kind: 'shipment', namedBy: ['Number'] } },
       'rate.get: the service path contains no id, but the action has a shipment as its target',
     ],
     [
@@ -242,18 +242,18 @@ describe('a declaration that contradicts itself is refused', () => {
     ],
     [
       'a path of another generation',
-      { ...sound, service: { method: 'POST', path: '/quote' } },
+      { ...valid, service: { method: 'POST', path: '/quote' } },
       'rate.get: the service path /quote does not begin with /v2/',
     ],
-    ['no legacy path', { ...sound, legacy: { ...sound.legacy, paths: [] } }, 'rate.get: no legacy path'],
+    ['no legacy path', { ...valid, legacy: { ...valid.legacy, paths: [] } }, 'rate.get: no legacy path'],
     [
       'a legacy path without its slash',
-      { ...sound, legacy: { ...sound.legacy, paths: ['getRate.php'] } },
+      { ...valid, legacy: { ...valid.legacy, paths: ['getRate.php'] } },
       'rate.get: the legacy path getRate.php is not one such as /getRate.php',
     ],
     [
       'a legacy path that no call could match',
-      { ...sound, legacy: { ...sound.legacy, paths: ['/rates/'] } },
+      { ...valid, legacy: { ...valid.legacy, paths: ['/rates/'] } },
       'rate.get: the legacy path /rates/ is not one such as /getRate.php',
     ],
   ])('%s', (_what, action, mistake) => {
@@ -263,7 +263,7 @@ describe('a declaration that contradicts itself is refused', () => {
 
 describe('actions that clash are refused', () => {
   const other = (legacy: Partial<Action['legacy']>, more: Partial<Action> = {}): Action => ({
-    ...sound,
+    ...valid,
     name: 'rate.change',
     legacy: { method: 'POST', paths: ['/getRate.php'], actionNames: ['Change Rate'], ...legacy },
     ...more,
@@ -298,45 +298,45 @@ describe('actions that clash are refused', () => {
     ],
     ['two of one name', other({}, { name: 'rate.get' }), 'rate.get: two actions have this name'],
   ])('%s', (_what, action, mistake) => {
-    expect(mistakesOf([sound, action])).toEqual([mistake])
+    expect(mistakesOf([valid, action])).toEqual([mistake])
   })
 
   test('two at different paths may share their ActionNames', () => {
-    expect(mistakesOf([sound, other({ paths: ['/other.php'], actionNames: ['Get Rate'], byDefault: true })])).toEqual(
+    expect(mistakesOf([valid, other({ paths: ['/other.php'], actionNames: ['Get Rate'], byDefault: true })])).toEqual(
       [],
     )
   })
 
   test('both serve a path that they write in two ways', () => {
-    const catalog = compileCatalog([sound, other({ paths: ['/GETRATE.php'] })], { tables })
+    const catalog = compileCatalog([valid, other({ paths: ['/GETRATE.php'] })], { tables })
     expect([...catalog.endpoints.keys()]).toEqual(['/getrate.php'])
     expect(catalog.endpoints.get('/getrate.php')?.choose('change rate')?.action.name).toBe('rate.change')
     expect(catalog.endpoints.get('/getrate.php')?.choose('get rate')?.action.name).toBe('rate.get')
   })
 
   test('a synonym for no action', () => {
-    expect(mistakesOf([sound], { 'Refresh Rate': 'rate.refresh' })).toEqual([
+    expect(mistakesOf([valid], { 'Refresh Rate': 'rate.refresh' })).toEqual([
       'the ActionName Refresh Rate means rate.refresh, which is no action',
     ])
   })
 
   test('a synonym that means another action already', () => {
-    expect(mistakesOf([sound, other({})], { 'get rate': 'rate.change' })).toEqual([
+    expect(mistakesOf([valid, other({})], { 'get rate': 'rate.change' })).toEqual([
       '/getRate.php: the ActionName get rate means both rate.get and rate.change',
     ])
-    expect(mistakesOf([sound, other({})], { Refresh: 'rate.get', REFRESH: 'rate.change' })).toEqual([
+    expect(mistakesOf([valid, other({})], { Refresh: 'rate.get', REFRESH: 'rate.change' })).toEqual([
       '/getRate.php: the ActionName REFRESH means both rate.get and rate.change',
     ])
   })
 
   test('a synonym that repeats what is known is none', () => {
-    expect(mistakesOf([sound], { get_rate: 'rate.get' })).toEqual([])
+    expect(mistakesOf([valid], { get_rate: 'rate.get' })).toEqual([])
   })
 })
 
 test('every mistake is listed at once, of all modules', () => {
   const first = withRows(move('CSR', 'agent', text), ...v1Only(['Fax'], ''), fromQuote('color', 'paint'))
-  const second: Action = { ...sound, name: 'rate.change', service: { method: 'POST', path: '/quote' } }
+  const second: Action = { ...valid, name: 'rate.change', service: { method: 'POST', path: '/quote' } }
   const mistakes = mistakesOf([first, second], { Refresh: 'rate.refresh' })
   expect(mistakes).toEqual([
     'rate.get: request row "v1Only Fax": the why is missing',
@@ -353,7 +353,7 @@ test('every mistake is listed at once, of all modules', () => {
 describe('the outline of a module that no compiler has seen', () => {
   test('every shipped action has it', () => {
     for (const action of shipped) expect(shapeMistakes(action)).toEqual([])
-    expect(isAction(sound)).toBe(true)
+    expect(isAction(valid)).toBe(true)
   })
 
   test.each<[string, object, string]>([
@@ -400,7 +400,7 @@ describe('the outline of a module that no compiler has seen', () => {
     ['with a key that was renamed', { finds: { kind: 'quote', by: ['Number'] } }, 'rate.get: finds is now target'],
     [
       'with a nested key that was renamed',
-      { service: { ...sound.service, once: true } },
+      { service: { ...valid.service, once: true } },
       'rate.get: service: once is now notIdempotent',
     ],
     [
@@ -421,7 +421,7 @@ describe('the outline of a module that no compiler has seen', () => {
     ],
     ['without an example', { example: undefined }, 'rate.get: example: must have a request and a reply'],
   ])('%s', (_what, spoiled, mistake) => {
-    expect(shapeMistakes({ ...sound, ...spoiled })).toContain(mistake)
+    expect(shapeMistakes({ ...valid, ...spoiled })).toContain(mistake)
   })
 
   test.each([[undefined], [null], [5], ['quote.get'], [[]]])('is not that of %j', (value) => {

@@ -234,7 +234,9 @@ describe('year', () => {
     '2023 Ford',
   ])('refuses %j', (before) => {
     vi.useFakeTimers({ now: Date.UTC(2026, 11, 31) })
-    expect(decoded(year, before)).toEqual({ problem: 'must be a year of four digits from 1886 to 2028' })
+    expect(decoded(year, before)).toEqual({
+      problem: 'must be a year of four digits, from 1886 to the year after next',
+    })
   })
 
   test('takes a year later after New Year', () => {

@@ -81,7 +81,6 @@ describe('a token', () => {
       while (exchanges(house).length < size(4, 10)) statuses.push((await quote(house, CALLER)).status)
     })
     expect(Object.keys(counted(statuses))).toEqual(['200'])
-    expect(house.sandbox.requests.filter(({ path }) => path === '/v2/quote')).toHaveLength(statuses.length)
     // Half of its life is used at most, and four fifths of that before it is renewed.
     const times = exchanges(house).map(({ at }) => at.getTime())
     for (const [i, at] of times.slice(1).entries()) expect(at).toBeGreaterThanOrEqual((times[i] ?? Number.NaN) + 100)

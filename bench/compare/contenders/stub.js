@@ -9,15 +9,16 @@ import { host, port } from './place.js'
  */
 
 const HEAD_END = '\r\n\r\n'
+const READ = '/v2/shipments/'
 let answers = 0
 
 function answer(method, path) {
   answers += 1
   const id = randomUUID()
   if (path === '/v2/quote') return ['200 OK', JSON.stringify({ shipment_id: id, price: 1234.5 })]
-  const shipment = JSON.stringify({ ...shipmentExample, id, number: `TL-${answers}` })
-  if (path === '/v2/shipments' && method === 'POST') return ['201 Created', shipment]
-  if (path.startsWith('/v2/shipments/')) return ['200 OK', shipment]
+  const shipment = (id) => JSON.stringify({ ...shipmentExample, id, number: `TL-${answers}` })
+  if (path === '/v2/shipments' && method === 'POST') return ['201 Created', shipment(id)]
+  if (path.startsWith(READ)) return ['200 OK', shipment(path.slice(READ.length))]
   return ['404 Not Found', '{}']
 }
 

@@ -1,0 +1,63 @@
+/** A buffer for bytes that arrive in parts. */
+export interface GrowingBuffer {
+  readonly append: (part: Buffer) => void
+  readonly lengthBytes: () => number
+  /** Returns all bytes and begins anew. */
+  readonly take: () => Buffer
+}
+
+export interface GrowingBufferOptions {
+  /**
+   * How large the buffer ever needs to be.
+   * @default not known
+   */
+  readonly mostBytes?: number
+  /**
+   * Asked before the buffer takes more memory; may throw.
+   * @default memory is free
+   */
+  readonly reserve?: (bytes: number) => void
+}
+
+const EMPTY = Buffer.alloc(0)
+/** A buffer that is replaced stays in memory until the next collection; larger steps leave less behind. */
+const GROWTH = 4
+
+/**
+ * Makes a buffer that grows with its content. It does not keep the parts: one of a single byte takes about 600 with the
+ * objects that hold it, and a caller can send a whole body in such parts.
+ */
+export function createGrowingBuffer({
+  mostBytes = Number.POSITIVE_INFINITY,
+  reserve = () => {},
+}: GrowingBufferOptions = {}): GrowingBuffer {
+  let held: Buffer = EMPTY
+  let filledBytes = 0
+  return {
+    append: (part) => {
+      const wantedBytes = filledBytes + part.length
+      if (filledBytes === 0) {
+        // Most bodies come in one part.
+        reserve(part.length)
+        held = part
+      } else {
+        if (wantedBytes > held.length) {
+          const sizeBytes = Math.max(wantedBytes, Math.min(mostBytes, GROWTH * held.length))
+          reserve(sizeBytes - held.length)
+          const larger = Buffer.allocUnsafeSlow(sizeBytes)
+          held.copy(larger, 0, 0, filledBytes)
+          held = larger
+        }
+        part.copy(held, filledBytes)
+      }
+      filledBytes = wantedBytes
+    },
+    lengthBytes: () => filledBytes,
+    take: () => {
+      const bytes = held.length === filledBytes ? held : held.subarray(0, filledBytes)
+      held = EMPTY
+      filledBytes = 0
+      return bytes
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { gatewayError } from '../errors.ts'
+import { createGrowingBuffer } from './growing-buffer.ts'
+
+const PART_BYTES = 64 * 1024
+/** Of smaller parts on average, Node would hold hundreds of objects while the reader of the body waits. */
+const SMALLEST_PART_BYTES = 512
+
+/**
+ * Returns the body of a request as a stream of parts of a useful size. What Node itself buffers of a body is limited in
+ * bytes, not in parts, and each part takes 600 bytes with the objects that hold it. Destroying the stream leaves the request
+ * alone, which may still be answered.
+ */
+export function streamedBody(incoming: IncomingMessage): Readable {
+  const pending = createGrowingBuffer()
+  let parts = 0
+  let receivedBytes = 0
+  let isWanted = false
+  let isScheduled = false
+  let isOver = false
+
+  const handOn = () => {
+    isScheduled = false
+    if (isWanted && pending.lengthBytes() > 0) isWanted = body.push(pending.take())
+    if (isOver && pending.lengthBytes() === 0) body.push(null)
+  }
+  const schedule = () => {
+    if (!isScheduled) setImmediate(handOn)
+    isScheduled = true
+  }
+  const body = new Readable({
+    highWaterMark: PART_BYTES,
+    read: () => {
+      isWanted = true
+      if (pending.lengthBytes() > 0 || isOver) schedule()
+      if (incoming.isPaused()) incoming.resume()
+    },
+    destroy: (error, done) => {
+      incoming.off('data', onData).pause()
+      pending.take()
+      done(error)
+    },
+  })
+  const onData = (part: Buffer) => {
+    parts += 1
+    receivedBytes += part.length
+    pending.append(part)
+    if (pending.lengthBytes() < PART_BYTES) {
+      if (isWanted) schedule()
+    } else if (isWanted) {
+      handOn()
+    } else {
+      incoming.pause()
+      if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(gatewayError('body-unreadable/chunks', {}))
+    }
+  }
+  // Its reader hears of errors; before there is one, they must not end the process.
+  body.on('error', () => {})
+  incoming.on('data', onData)
+  incoming.on('end', () => {
+    isOver = true
+    schedule()
+  })
+  incoming.on('error', (error) => body.destroy(error))
+  incoming.on('close', () => {
+    if (!isOver) body.destroy(new Error('The connection closed before the whole body arrived.'))
+  })
+  return body
+}

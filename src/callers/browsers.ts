@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { hostname } from 'node:os'
+import { gatewayError } from '../errors.ts'
+import type { Credentials } from './caller.ts'
+
+/** Names and origins by which a gateway may be reached, besides those that it knows to be its own. */
+export interface AllowedHosts {
+  readonly names: readonly string[]
+  readonly origins: readonly string[]
+}
+
+/**
+ * Checks of requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
+ * Programs that are no browsers send none of the headers that tell on pages, and pass.
+ */
+export interface BrowserChecks {
+  /** Throws if a page of another site sends the request. */
+  readonly demandOwnOrigin: (incoming: IncomingMessage) => void
+  /**
+   * Throws if the request came by a name that is not the gateway's. The owner of a name can let it point to the gateway, and
+   * to a browser his pages are then the gateway's own (DNS rebinding). An address is no danger.
+   */
+  readonly demandOwnHost: (incoming: IncomingMessage) => void
+}
+
+const NO_MORE: AllowedHosts = { names: [], origins: [] }
+
+/** Makes the checks. */
+export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE): BrowserChecks {
+  const allowedOrigins = new Set(origins)
+  const allowedNames = new Set(
+    ['localhost', hostname(), ...names, ...origins.map((origin) => new URL(origin).hostname)].map(nameOf),
+  )
+  let lastAllowed: string | undefined
+  return {
+    demandOwnOrigin: ({ headers, socket }) => {
+      const site = headers['sec-fetch-site']
+      if (site !== undefined && site !== 'none' && site !== 'same-origin') throw gatewayError('origin-foreign', {})
+      const { origin, host } = headers
+      if (origin === undefined || allowedOrigins.has(origin)) return
+      const scheme = 'encrypted' in socket ? 'https' : 'http'
+      if (host === undefined || !ORIGIN.test(origin) || originOf(origin) !== originOf(`${scheme}://${host}`)) {
+        throw gatewayError('origin-foreign', {})
+      }
+    },
+    demandOwnHost: ({ headers: { host } }) => {
+      // An HTTP/1.0 caller sends none, and a browser always does.
+      if (host === undefined || host === lastAllowed) return
+      const name = nameOf(host)
+      if (isIP(name) === 0 && !allowedNames.has(name))
+        throw gatewayError('host-unknown', { name: name.slice(0, LONGEST_NAME_CHARACTERS) })
+      lastAllowed = host
+    },
+  }
+}
+
+/** Checks the callers of a gateway that know themselves to be recognized by their network alone. */
+export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
+  const check = (incoming: IncomingMessage) => {
+    if (incoming.headers.authorization !== undefined) return
+    checks.demandOwnOrigin(incoming)
+    checks.demandOwnHost(incoming)
+  }
+  return {
+    ...credentials,
+    identify: async (incoming) => {
+      const caller = await credentials.identify(incoming)
+      check(incoming)
+      return caller
+    },
+    verified: async (incoming) => {
+      const caller = await credentials.verified(incoming)
+      if (caller) check(incoming)
+      return caller
+    },
+    passage: async (incoming, streams) => {
+      const passage = await credentials.passage(incoming, streams)
+      check(incoming)
+      return passage
+    },
+  }
+}
+
+const ORIGIN = /^https?:\/\/[^/@?#]+$/i
+const PORT = /:\d*$/
+
+/** Returns an origin with its default port left out; undefined where it is none. */
+function originOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).origin : undefined
+}
+
+/** Returns the name or address of a `Host`. */
+function nameOf(host: string): string {
+  const name = host.startsWith('[') ? host.slice(1, host.lastIndexOf(']')) : host.replace(PORT, '')
+  return name.toLowerCase().replace(/\.$/, '')
+}
+
+const LONGEST_NAME_CHARACTERS = 253

@@ -1,0 +1,138 @@
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Share } from '../observe/call.ts'
+import type { Held, UnorderedList } from '../unordered-list.ts'
+import { type Shortage, type Supply, shortage } from './fair-share.ts'
+import type { Source } from './source-address.ts'
+import type { Usage } from './usage.ts'
+
+/** The part of a response that tells whether there is still work to do for it. */
+export interface Reply {
+  readonly writableEnded: boolean
+  readonly writableNeedDrain: boolean
+  readonly destroyed: boolean
+  /** Emitted once the reader has all of it, or is gone. */
+  readonly once: (event: 'close', listener: () => void) => unknown
+}
+
+/** What requests share. */
+export interface Supplies {
+  readonly connections: Supply
+  readonly calls: Supply
+  readonly bodyBytes: Supply
+  /** What all sources hold together. */
+  readonly total: Usage
+  readonly underWay: UnorderedList<RequestShare>
+}
+
+/** So much of a body that is passed on while it arrives is in memory: in the request, its socket, and the one to the service. */
+const STREAM_BYTES = 256 * 1024
+
+/** Holds what one request takes, until it leaves. */
+export class RequestShare implements Share {
+  readonly #supplies: Supplies
+  readonly #source: Source
+  readonly #usage: Usage
+  readonly #reply: Reply
+  #isOver = false
+  #bodyBytes = 0
+  #underWay: Held<RequestShare> | undefined
+
+  constructor(supplies: Supplies, source: Source, usage: Usage, reply: Reply) {
+    this.#supplies = supplies
+    this.#source = source
+    this.#usage = usage
+    this.#reply = reply
+    usage.requests += 1
+    supplies.total.requests += 1
+  }
+
+  admit(): void {
+    const { perSource } = this.#supplies.connections
+    if (this.#source.isBehindProxy && this.#usage.requests > perSource) throw tooMuch('source')
+    const lacking = this.#lackingCall()
+    if (lacking) throw tooMuch(lacking)
+  }
+
+  expectBody(bytes: number): void {
+    const { bodyBytes, total } = this.#supplies
+    const lacking = shortage(this.#allowed(bodyBytes), total.bodyBytes, this.#usage.bodyBytes, bytes)
+    if (lacking) throw tooMuch(lacking)
+  }
+
+  takeBody(bytes: number): void {
+    this.expectBody(bytes)
+    if (!this.#isOver) this.#addBytes(bytes)
+  }
+
+  returnBody(bytes: number): void {
+    this.#addBytes(-Math.min(bytes, this.#bodyBytes))
+  }
+
+  streamBody(lengthBytes: number): void {
+    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#supplies.bodyBytes.perSource))
+  }
+
+  enter(): void {
+    const lacking = this.#lackingCall()
+    if (lacking) throw tooMuch(lacking)
+    if (this.#underWay || this.#isOver) return
+    this.#underWay = this.#supplies.underWay.add(this)
+    this.#supplies.total.calls += 1
+    this.#usage.calls += 1
+  }
+
+  holdAnswer(bytes: number): void {
+    this.expectBody(bytes)
+    if (this.#reply.destroyed) return
+    this.#supplies.total.bodyBytes += bytes
+    this.#usage.bodyBytes += bytes
+    this.#reply.once('close', () => {
+      this.#supplies.total.bodyBytes -= bytes
+      this.#usage.bodyBytes -= bytes
+    })
+  }
+
+  leave(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#addBytes(-this.#bodyBytes)
+    this.#usage.requests -= 1
+    this.#supplies.total.requests -= 1
+    if (!this.#underWay) return
+    this.#supplies.underWay.take(this.#underWay)
+    this.#supplies.total.calls -= 1
+    this.#usage.calls -= 1
+  }
+
+  #addBytes(bytes: number): void {
+    this.#bodyBytes += bytes
+    this.#usage.bodyBytes += bytes
+    this.#supplies.total.bodyBytes += bytes
+  }
+
+  #lackingCall(): Shortage | undefined {
+    const { total, underWay } = this.#supplies
+    const calls = this.#allowed(this.#supplies.calls)
+    if (!shortage(calls, total.calls, this.#usage.calls, 1)) return undefined
+    // A reply that is only still to be read is no work, and must not keep others from theirs. Seldom looked at.
+    const working = underWay.items().filter((share) => share.#isWork())
+    const own = working.filter((share) => share.#usage === this.#usage)
+    return shortage(calls, working.length, own.length, 1)
+  }
+
+  #isWork(): boolean {
+    return !this.#reply.writableEnded && !this.#reply.writableNeedDrain
+  }
+
+  /** A source that is everybody may hold what there is for everybody. */
+  #allowed(supply: Supply): Supply {
+    return this.#source.isEverybody ? { ...supply, perSource: supply.limit } : supply
+  }
+}
+
+/** The rest of a refused body is not worth reading, and the next call may find more room over another connection. */
+const HEADERS = { 'Retry-After': '1', Connection: 'close' }
+
+function tooMuch(lacking: Shortage): GatewayError {
+  return gatewayError(lacking === 'all' ? 'overloaded' : 'too-many-calls/source', {}, { headers: HEADERS })
+}

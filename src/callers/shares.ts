@@ -1,0 +1,72 @@
+import type { Share } from '../observe/call.ts'
+import { createUnorderedList } from '../unordered-list.ts'
+import { type Supply, shortage } from './fair-share.ts'
+import { type Reply, RequestShare, type Supplies } from './request-share.ts'
+import type { Source } from './source-address.ts'
+import { createUsages, noUsage, type Usage } from './usage.ts'
+
+/** How much there is for all callers, and for one source. */
+export interface ShareLimits {
+  readonly maxConnections: number
+  readonly sourceConnections: number
+  readonly maxInFlight: number
+  /** @default a quarter of `maxInFlight` */
+  readonly sourceInFlight?: number | undefined
+  /** One source may hold a quarter of it. */
+  readonly bodiesLimitBytes: number
+}
+
+/** Gives each source its share of what there is for all. */
+export interface Shares {
+  /** Lets a connection in and returns what to call when it is closed; undefined refuses it. */
+  readonly connect: (source: Source) => (() => void) | undefined
+  /** Opens the share of one request, which holds nothing yet. */
+  readonly open: (source: Source, reply: Reply) => Share
+  /** The largest body that one source can send. */
+  readonly largestBodyBytes: number
+  /** What all hold together at the moment. */
+  readonly total: Readonly<Usage>
+}
+
+const QUARTER = 4
+const FEW_CONNECTIONS = 8
+const FEW_CALLS = 4
+const SMALL_BODIES_BYTES = 16 * 1024
+
+/** Makes the shares of one process. */
+export function createShares(limits: ShareLimits): Shares {
+  const usageOf = createUsages()
+  const supplies: Supplies = {
+    connections: supply(limits.maxConnections, limits.sourceConnections, FEW_CONNECTIONS),
+    calls: supply(limits.maxInFlight, limits.sourceInFlight ?? quarterOf(limits.maxInFlight), FEW_CALLS),
+    bodyBytes: supply(limits.bodiesLimitBytes, quarterOf(limits.bodiesLimitBytes), SMALL_BODIES_BYTES),
+    total: noUsage(),
+    underWay: createUnorderedList(),
+  }
+  const { connections, total } = supplies
+  return {
+    connect: ({ name, isEverybody }) => {
+      const usage = usageOf(name)
+      const lacking = shortage(connections, total.connections, usage.connections, 1)
+      if (lacking && !isEverybody) return undefined
+      total.connections += 1
+      usage.connections += 1
+      let isOpen = true
+      return () => {
+        if (!isOpen) return
+        isOpen = false
+        total.connections -= 1
+        usage.connections -= 1
+      }
+    },
+    open: (source, reply) => new RequestShare(supplies, source, usageOf(source.name), reply),
+    largestBodyBytes: supplies.bodyBytes.perSource,
+    total,
+  }
+}
+
+function supply(limit: number, perSource: number, little: number): Supply {
+  return { limit, perSource: Math.min(perSource, limit), little }
+}
+
+const quarterOf = (limit: number) => Math.max(1, Math.floor(limit / QUARTER))

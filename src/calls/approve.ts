@@ -1,0 +1,143 @@
+import type { Answer } from '../answer.ts'
+import { outcomeUnknown, underWayStill } from '../bookings/answers.ts'
+import type { Bookings } from '../bookings/bookings.ts'
+import { type ErrorCode, gatewayError } from '../errors.ts'
+import { toGatewayError } from '../http/gateway-error.ts'
+import type { Action } from '../mapping/action.ts'
+import { refusal } from '../service/failures.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { scalarText } from '../text/json.ts'
+import { shownText } from '../text/service-text.ts'
+import type { Xref } from '../xref/xref.ts'
+import { answerOf } from './legacy-answer.ts'
+import { namesIn } from './names.ts'
+import type { Plan } from './plan.ts'
+import { type Exclusive, withQuoteLock } from './quote-lock.ts'
+import { recordOf } from './record.ts'
+import type { SendPlan } from './send.ts'
+import { shipmentRead } from './service-request.ts'
+import { idAt, isCanceled, isGone, type Shipment, shipmentWithId } from './verify.ts'
+
+/** The dependencies of approvals. */
+export interface ApproveDeps {
+  readonly bookings: Pick<Bookings, 'pending'>
+  readonly service: Pick<Service, 'send'>
+  readonly send: SendPlan
+  readonly xref: Xref
+  readonly exclusive: Exclusive
+}
+
+/** Tells if an action approves a quote: it is about a quote and may leave a shipment. */
+export function isApproval({ target, xrefRecord }: Action): boolean {
+  return target?.kind === 'quote' && xrefRecord?.kind === 'shipment'
+}
+
+/**
+ * Approves a quote, unless one of its names is booked already: then the answer tells of that shipment. The approval is
+ * recorded before it is sent, and a booking that follows asks the service for the quote's shipment whatever happens to
+ * this call.
+ */
+export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
+  const quote = plan.found.id ?? ''
+  return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
+    const { send, xref } = deps
+    const before = await xref.approval(tenant, quote)
+    if (!before) await xref.setApproval(tenant, quote, 'sent')
+    let isSent = false
+    try {
+      // After the record: a booking that did not see it is seen here.
+      await requireNonePending(plan, tenant, deps)
+      const booked = await liveShipment(plan, tenant, sending, deps)
+      if (booked) {
+        if (!before) await xref.setApproval(tenant, quote, undefined)
+        return bookedAlready(plan, booked)
+      }
+      isSent = true
+      const reply = await send(plan, tenant, { ...sending, mayWrite: isHeld })
+      await xref.setApproval(tenant, quote, 'approved')
+      if (isCanceledReply(reply)) throw gatewayError('service-refused/canceled', {}, { status: 409 })
+      const answer = answerOf(plan, reply)
+      const record = recordOf(plan, reply)
+      if (record) await xref.write(tenant, record)
+      return answer
+    } catch (error) {
+      if (!before && (!isSent || isRefused(error))) await xref.setApproval(tenant, quote, undefined)
+      throw error
+    }
+  })
+}
+
+/** Throws if a booking under a name of the quote is under way, or nobody knows what became of it. */
+async function requireNonePending(plan: Plan, tenant: string, { bookings, xref }: ApproveDeps): Promise<void> {
+  const names = namesOf(plan)
+  for (const claim of await bookings.pending(tenant)) {
+    const { reference, state, handle } = claim
+    const isOfQuote =
+      names.includes(reference) ||
+      (await xref.matches(tenant, reference)).some(({ kind, id }) => kind === 'quote' && id === plan.found.id)
+    if (isOfQuote) throw state === 'sending' ? underWayStill(claim) : outcomeUnknown(handle)
+  }
+}
+
+/** Of more shipments of one name, the others are not looked at. */
+const MAX_READS = 10
+
+/** Returns the newest shipment under a name of the quote that is not canceled. */
+async function liveShipment(
+  plan: Plan,
+  tenant: string,
+  sending: Sending,
+  { xref, service }: ApproveDeps,
+): Promise<Shipment | undefined> {
+  const matches = await Promise.all(namesOf(plan).map((name) => xref.matches(tenant, name)))
+  const ids = new Set(matches.flat().flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])))
+  for (const id of [...ids].slice(0, MAX_READS)) {
+    const reply = await service.send(shipmentRead(id), sending)
+    if (isGone(reply, id)) continue
+    if (!isSuccess(reply.status)) throw refusal(reply)
+    return shipmentWithId(reply, id)
+  }
+  return undefined
+}
+
+/** Returns the names of a quote that the call gives it, and the caller's own number. */
+function namesOf({ request, own }: Plan): readonly string[] {
+  const given = namesIn(request, request.compiled.action.target?.namedBy ?? []).map(([, name]) => name)
+  return own === undefined ? given : [...given, own]
+}
+
+function bookedAlready(plan: Plan, { id, body }: Shipment): Answer {
+  const number = idAt(body, 'number')
+  const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
+  return answerOf(
+    plan,
+    { ...body, shipment_id: id },
+    `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
+  )
+}
+
+/** The longest number that the message shows. */
+const SHOWN_CHARACTERS = 128
+
+function isCanceledReply(reply: unknown): boolean {
+  return typeof reply === 'object' && reply !== null && isCanceled({ ...reply })
+}
+
+/** Errors that prove that no approval was sent. */
+const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
+  'service-unreachable',
+  'circuit-open',
+  'overloaded',
+  'interrupted',
+  'login-failed',
+  'login-refused',
+])
+
+/** Refusals that may stand for an approval that was made before. */
+const MADE_PERHAPS = new Set([408, 409])
+
+/** Tells if an error proves that the quote was not approved. */
+function isRefused(error: unknown): boolean {
+  const { code, serviceStatus = 0 } = toGatewayError(error)
+  return NOT_SENT.has(code) || (code === 'service-refused' && serviceStatus >= 400 && !MADE_PERHAPS.has(serviceStatus))
+}

@@ -1,0 +1,158 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Answer } from '../answer.ts'
+import { type Made, NotBooked } from '../bookings/booking.ts'
+import type { Bookings } from '../bookings/bookings.ts'
+import type { Caller } from '../callers/caller.ts'
+import type { Config } from '../config/config.ts'
+import { type ErrorCode, gatewayError } from '../errors.ts'
+import { toGatewayError } from '../http/gateway-error.ts'
+import type { Catalog } from '../mapping/catalog.ts'
+import { refusal } from '../service/failures.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import type { Xref } from '../xref/xref.ts'
+import { bookingOf, madeOf } from './booking.ts'
+import type { ApprovedQuote } from './look-up.ts'
+import type { Merge, Merged } from './merge.ts'
+import { vinOf } from './names.ts'
+import { type Plan, planCall } from './plan.ts'
+import { approvalUnderWay, type Exclusive, withQuoteLock } from './quote-lock.ts'
+import type { SendPlan } from './send.ts'
+import { shipmentRead } from './service-request.ts'
+import { isCanceled, isGone, shipmentWithId } from './verify.ts'
+
+/** The dependencies of bookings. */
+export interface BookDeps {
+  readonly catalog: Catalog
+  readonly bookings: Bookings
+  readonly service: Pick<Service, 'send'>
+  readonly send: SendPlan
+  readonly merge: Merge
+  readonly xref: Pick<Xref, 'approval'>
+  readonly exclusive: Exclusive
+  readonly approvalBooks: Config['APPROVAL_BOOKS']
+}
+
+/** Books once: claims the booking, sends it and records it, or answers as the call that did. */
+export async function book(
+  plan: Plan,
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  sending: Sending,
+  deps: BookDeps,
+): Promise<Answer> {
+  const { tenant } = caller
+  const { approved } = plan.found
+  const booking = bookingOf(plan, headers, caller, sending.deadline)
+  // Under the lock: of two bookings of one approved quote, the second has to see that the first has its shipment.
+  const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
+    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, () =>
+        deps.bookings.once(booking, (mayWrite) =>
+          makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps),
+        ),
+      )
+    : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
+  if (requiresReadOf !== undefined) {
+    const reply = await deps.service.send(shipmentRead(requiresReadOf), sending)
+    if (!isSuccess(reply.status)) throw refusal(reply)
+    shipmentWithId(reply, requiresReadOf)
+  }
+  return answer
+}
+
+/** Books anew, unless an approval of the quote was sent since it was looked up. */
+async function makeOfUnapproved(
+  plan: Plan,
+  tenant: string,
+  sending: Sending,
+  { send, xref, approvalBooks }: BookDeps,
+): Promise<Made> {
+  const { quote } = plan.found
+  if (quote && approvalBooks === 'auto' && (await beforeSending(xref.approval(tenant, quote.id)))) {
+    throw new NotBooked(approvalUnderWay())
+  }
+  return madeOf(plan, await send(plan, tenant, sending))
+}
+
+/** Books a quote that was approved: its shipment gets the booking's fields if the service made one, and none has it yet. */
+async function makeOfApproved(
+  plan: Plan,
+  approved: ApprovedQuote,
+  tenant: string,
+  sending: Sending,
+  deps: BookDeps,
+): Promise<Made> {
+  if (await beforeSending(deps.bookings.isBooked(tenant, approved.id))) {
+    // Another vehicle has the quote's shipment, so this booking is not the one that was approved.
+    const { request, found, settings } = plan
+    const another = planCall(request, { ...found, approved: undefined }, settings)
+    return madeOf(another, await deps.send(another, tenant, sending))
+  }
+  const merged = await mergeIntoApproved(plan, approved, tenant, sending, deps)
+  if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
+  const made = madeOf(plan, await deps.send(plan, tenant, sending))
+  return { ...made, record: { ...made.record, replaces: approved.id } }
+}
+
+/**
+ * Merges a booking into the shipment of its approved quote; returns undefined if there is none. Whatever fails, nothing was
+ * booked that a second attempt would book again.
+ */
+async function mergeIntoApproved(
+  { request, body: { quote_id: _, ...sent } }: Plan,
+  { id }: ApprovedQuote,
+  tenant: string,
+  sending: Sending,
+  { catalog, merge }: BookDeps,
+): Promise<Merged | undefined> {
+  const update = [...catalog.actions.values()].find(({ action }) => action.service.mergeInto)
+  if (!update) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
+  const merging = {
+    id,
+    sent,
+    vin: vinOf(request),
+    overlay: update.overlay,
+    nameFields: update.nameFields,
+    verify: (reply: Parameters<typeof isGone>[0]) => (isGone(reply, id) ? undefined : shipmentWithId(reply, id)),
+    readError: (cause: unknown) =>
+      new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_LATER })),
+  }
+  try {
+    const merged = await merge(merging, tenant, sending)
+    if (merged?.after && isCanceled(merged.after))
+      throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
+    return merged
+  } catch (error) {
+    throw error instanceof NotBooked ? error : new NotBooked(updateError(error))
+  }
+}
+
+const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
+
+/** Errors of an update that the service provably did not make. */
+const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
+  'service-refused',
+  'service-unavailable',
+  'service-unreachable',
+  'shipment-changed',
+  'circuit-open',
+  'overloaded',
+  'interrupted',
+  'login-failed',
+  'login-refused',
+])
+
+/** Returns the error of a booking whose fields may or may not have reached the shipment of its approved quote. */
+function updateError(cause: unknown): unknown {
+  return NOT_MADE.has(toGatewayError(cause).code)
+    ? cause
+    : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_LATER })
+}
+
+/** Waits for what has to be known before a claimed booking is sent; a failure proves that nothing was sent. */
+async function beforeSending<T>(known: Promise<T>): Promise<T> {
+  try {
+    return await known
+  } catch (error) {
+    throw new NotBooked(error)
+  }
+}

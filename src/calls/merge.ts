@@ -1,0 +1,82 @@
+import { gatewayError } from '../errors.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import { entryWith, type Overlay } from '../mapping/overlay.ts'
+import type { Draft } from '../mapping/paths.ts'
+import type { UpstreamReply } from '../service/exchange.ts'
+import { refusal } from '../service/failures.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import type { Exclusive } from './quote-lock.ts'
+import { shipmentRead } from './service-request.ts'
+import { changeOf, requireWhole, type Shipment } from './verify.ts'
+
+/** Fields to merge into a shipment. */
+export interface Merging {
+  readonly id: string
+  /** The translated fields. */
+  readonly sent: Draft
+  /** The VIN that chooses the vehicle. */
+  readonly vin: string | undefined
+  readonly overlay: Overlay
+  /** Puts the caller's field names into an error of the service. */
+  readonly nameFields: CompiledAction['nameFields']
+  /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
+  readonly verify: (reply: UpstreamReply) => Shipment | undefined
+  /** Turns what the read throws into what the call ends with. */
+  readonly readError?: (error: unknown) => unknown
+}
+
+/** A shipment with the fields merged into it. */
+export interface Merged {
+  /** The shipment as it was read. */
+  readonly before: Shipment
+  /** The body of the reply to the update; undefined if it is empty. */
+  readonly after: Readonly<Draft> | undefined
+}
+
+/** Reads a shipment, merges fields into it, and puts the whole. Merges of one shipment are done one after the other. */
+export type Merge = (merging: Merging, tenant: string, sending: Sending) => Promise<Merged | undefined>
+
+/** Makes the merge of fields into shipments. */
+export function createMerge(service: Service, exclusive: Exclusive): Merge {
+  /** Starts again from a fresh read if the shipment changed in between. */
+  async function mergeIntoCurrent(
+    merging: Merging,
+    isHeld: () => boolean,
+    sending: Sending,
+  ): Promise<Merged | undefined> {
+    const mayWrite = () => isHeld() && sending.mayWrite?.() !== false
+    for (let tries = 1; ; tries += 1) {
+      // Read under the lock: another update may have changed the shipment since it was found.
+      const current = await read(merging, sending)
+      if (!current) return undefined
+      const { shipment, entry, etag } = current
+      const body = merging.overlay(shipment.body, merging.sent, entry)
+      const put = { ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag } as const
+      const reply = await service.send(put, { ...sending, mayWrite })
+      if (isSuccess(reply.status)) return { before: shipment, after: changeOf(reply, shipment.id) }
+      if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, merging.nameFields)
+      if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
+    }
+  }
+
+  async function read({ id, sent, vin, verify, readError }: Merging, sending: Sending) {
+    try {
+      const reply = await service.send(shipmentRead(id), sending)
+      const shipment = verify(reply)
+      if (!shipment) return undefined
+      const entry = entryWith(shipment.body['vehicles'], 'vin', vin)
+      requireWhole(shipment, sent, entry)
+      return { shipment, entry, etag: reply.headers['etag'] }
+    } catch (error) {
+      throw readError ? readError(error) : error
+    }
+  }
+
+  return (merging, tenant, sending) =>
+    exclusive(`update ${tenant}\n${merging.id}`, sending.deadline - performance.now(), (isHeld) =>
+      mergeIntoCurrent(merging, isHeld, sending),
+    )
+}
+
+const PRECONDITION_FAILED = 412
+const UPDATE_TRIES = 3

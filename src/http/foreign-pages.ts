@@ -1,0 +1,15 @@
+import type { MiddlewareHandler } from 'hono'
+import type { BrowserChecks } from '../callers/browsers.ts'
+import type { Env } from './env.ts'
+
+/** Refuses what web pages of other sites send. Questions about the health of the gateway are answered under any name. */
+export function refuseForeignPages(
+  { demandOwnOrigin, demandOwnHost }: BrowserChecks,
+  healthPaths: readonly string[],
+): MiddlewareHandler<Env> {
+  return (c, next) => {
+    demandOwnOrigin(c.env.incoming)
+    if (!healthPaths.includes(c.req.path)) demandOwnHost(c.env.incoming)
+    return next()
+  }
+}
