@@ -45,10 +45,11 @@ export async function book(
   const booking = bookingOf(plan, headers, caller, sending.deadline)
   // Under the lock: of two bookings of one approved quote, the second has to see that the first has its shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, () =>
-        deps.bookings.once(booking, (mayWrite) =>
-          makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps),
-        ),
+    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
+        deps.bookings.once(booking, (isClaimed) => {
+          const mayWrite = () => isLocked() && isClaimed()
+          return makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps)
+        }),
       )
     : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
   if (requiresReadOf !== undefined) {

@@ -5,7 +5,7 @@ import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, SAMPLE_TIME, scanned, thing } from './samples.ts'
 
-/** What every engine keeps, whoever calls it and however many gateways share it. */
+/** Tests the contract of an engine, with two stores on one database. */
 export function storeContract(engine: Store['engine'], newPlace: () => Promise<Place>): void {
   let place: Place
   let store: Store
@@ -265,7 +265,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         const rest = all.slice(index + 1).filter(({ tenant }) => tenant === 'a')
         expect(await scanned(store, { after, tenant: 'a' })).toEqual(rest)
       }
-      expect(await scanned(store, { tenant: 'nobody' })).toEqual([])
+      expect(await scanned(store, { tenant: 'unknown' })).toEqual([])
       expect(
         await scanned(store, { after: { tenant: 'aa', name: 'x', kind: 'quote', vin: '', givenBy: 'caller' } }),
       ).toEqual(all.filter(({ tenant }) => ['b', '\uffee', '🚚'].includes(tenant)))
@@ -442,7 +442,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   test('never shows one tenant what another wrote', async () => {
-    // Short texts of few letters, so that a tenant and a name run together into another pair.
+    // Short texts of few letters: a tenant and a name together often equal another pair.
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', ':', ''), maxLength: 4 })
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 8 }), async (pairs) => {

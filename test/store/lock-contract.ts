@@ -7,7 +7,7 @@ import type { Place } from './places.ts'
 const PATIENT_MS = 60_000
 const IMPATIENT_MS = 150
 
-/** What every engine keeps of locks, in one process and over several stores. */
+/** Tests the locks of an engine, in one process and over several stores. */
 export function lockContract(newPlace: () => Promise<Place>): void {
   describe('locks', () => {
     let place: Place

@@ -41,7 +41,7 @@ const versionOne = {
   },
 }
 
-/** What the store says of the credentials that booked, of which it had hashes. */
+/** Returns what the store has of the credentials that booked; version 1 had hashes. */
 async function credentialsIn(engine: 'sqlite' | 'postgres', address: string): Promise<readonly unknown[]> {
   if (engine === 'sqlite') {
     const db = new DatabaseSync(address, { readOnly: true })

@@ -8,7 +8,7 @@ import { link, newClaim, scanned, thing } from './samples.ts'
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
 interface Step {
   readonly gateway: 0 | 1
-  /** What the store's clock says. */
+  /** The time by the store's clock. */
   readonly at: number
   /** Changes nothing, and may be asked again. */
   readonly reads: boolean

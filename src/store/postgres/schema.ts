@@ -49,7 +49,7 @@ const STEPS: readonly string[] = [
 
   CREATE TABLE transload.instances (instance text COLLATE "C" PRIMARY KEY, beat_at timestamptz NOT NULL);
   `,
-  // Until here, nobody knew who gave a name: all count as the caller's. Nothing of a credential is stored any more.
+  // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
   `
   CREATE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';

@@ -30,7 +30,7 @@ export interface FileGuard {
 const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** What a checkpoint alone changes. */
+/** The state of the database file at a check. */
 interface Look {
   readonly mtimeMs: number
   readonly size: number

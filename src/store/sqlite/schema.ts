@@ -53,7 +53,7 @@ const STEPS: readonly string[] = [
   CREATE TABLE pulse (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
   INSERT INTO pulse VALUES (1, 0);
   `,
-  // Until here, nobody knew who gave a name: all count as the caller's. Nothing of a credential is stored any more.
+  // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
   `
   ALTER TABLE pulse RENAME TO change_counter;
   UPDATE claims SET credential = '' WHERE credential <> '';

@@ -63,7 +63,7 @@ function openOnce(path: string): { readonly descriptor: number; readonly identit
   return { descriptor, identity }
 }
 
-/** Closes the indexes that SQLite has deleted, when nobody had them open any more. */
+/** Closes the indexes that SQLite has deleted, because no process uses them any more. */
 export function closeDeletedIndexes(): void {
   for (const [key, descriptor] of opened) {
     if (fstatSync(descriptor).nlink > 0) continue
