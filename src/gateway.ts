@@ -8,7 +8,7 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createShares } from './callers/shares.ts'
+import { createShares, type Shares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
@@ -22,6 +22,7 @@ import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
+import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { basicPair } from './service/basic.ts'
@@ -121,7 +122,7 @@ export async function openGateway(
     sourceInFlight: config.SOURCE_IN_FLIGHT,
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
-  const metrics = createMetrics({ knowsTenants: isEdge, share: shareMetrics })
+  const metrics = createMetrics({ knowsTenants: isEdge, gauges: gaugesOf(shares.total), share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -190,6 +191,15 @@ export async function openGateway(
     await close()
     throw error
   }
+}
+
+/** What callers hold at the moment. */
+function gaugesOf(total: Shares['total']): readonly Gauge[] {
+  return [
+    gauge('transload_connections', 'Connections of callers.', () => total.connections),
+    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
+    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
+  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {

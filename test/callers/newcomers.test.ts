@@ -159,7 +159,9 @@ test('calls that wait with one wrong credential are refused together', async () 
 test('a few wait, and the others are told to come back', async () => {
   const { treat, refuse: refuseHeld } = holding()
   // Of sixteen calls at once, eight may wait, and four of one source.
-  const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16' } })
+  const { house } = await openWary(treat, {
+    env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
+  })
   const told: Awaited<ReturnType<typeof quote>>[] = []
   const calls = atOnce(8, async (i) => told.push(await quote(house, { ...stranger(i), ...from('198.51.100.1') })))
   while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
