@@ -13,7 +13,7 @@ import {
 import { createNewcomers, enteredLimits } from './newcomers.ts'
 import { createPassages } from './passages.ts'
 
-/** The caller's own credential goes to the service, which verifies it (docs/decisions/0016). */
+/** Sends the caller's own credential to the service, which verifies it (docs/decisions/0016). */
 export function clientCredentials(deps: CredentialsDeps): Credentials {
   const { config } = deps
   const profile = commonProfile(deps)

@@ -9,19 +9,19 @@ import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type P
 import { type Limits, unlimited } from './limits.ts'
 import { createNewcomers, enteredLimits } from './newcomers.ts'
 
-/** What one `Authorization` header may pass through with. */
+/** The connections and the credential for calls with one `Authorization` header. */
 interface Passenger {
   readonly tenant: string | undefined
   readonly account: Account
 }
 
-/** Passes calls through with the credential that they bring, of whatever kind. */
+/** Passes calls through with the credential that they carry, of any scheme. */
 export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
   const { config, prove } = deps
   const passengers = createAcceptedCredentials<Passenger>()
   const newcomers = createNewcomers<Passenger>(deps)
   const decided = (header: string, isAccepted: boolean) => {
-    // A refusal is handed on as it is, so that each call gets its own.
+    // A refusal is passed on unchanged, so each call needs its own.
     if (isAccepted) newcomers.decide(header, undefined)
   }
   const open = (header: string) => {
@@ -39,7 +39,7 @@ export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
     if (known?.standing.isProven()) return passage(incoming, header, known.value, unlimited)
     const { shared, leave } = await newcomers.arrive(incoming, header, () => known?.value ?? open(header))
     if (!streams) return passage(incoming, header, shared, enteredLimits(leave), leave)
-    // A body that is still on its way could keep the turn for as long as its sender likes.
+    // The sender of an incomplete body could hold the turn for as long as it wants.
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     try {
       await prove({ account: shared.account, deadline, requestId: randomUUID() })
@@ -68,7 +68,7 @@ function passage(
     tenant,
     authorization: async () => header,
     learn: (_authorization, { status }) => {
-      // Handing the reply on takes as long as its reader does.
+      // Passing the reply on takes as long as its reader does.
       answered()
       if (showsAcceptance(method, url, status)) standing.accepted()
       else if (status === UNAUTHORIZED) standing.refused()
@@ -78,7 +78,7 @@ function passage(
 }
 
 const UNAUTHORIZED = 401
-/** The service gives these to nobody without a credential; other paths under `/v2/` may be open to everybody. */
+/** Paths that the service never serves without a credential. Other paths under `/v2/` may be public. */
 const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
 
 function showsAcceptance(method: string, url: string, status: number): boolean {

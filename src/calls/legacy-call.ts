@@ -44,7 +44,7 @@ export async function legacyCall(
     body = await readRequest(incoming, call, deps.bodyLimitBytes)
   } catch (error) {
     if (isOverload(error)) throw error
-    // Answers to unreadable bodies follow the caller's ERROR_STATUS, too.
+    // Errors about unreadable bodies follow the caller's ERROR_STATUS, too.
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   }
@@ -64,7 +64,7 @@ export async function legacyCall(
   }
 }
 
-/** Tells whether there was too much to do: then nothing more is done for the call, not even a check of its secret. */
+/** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */
 function isOverload(error: unknown): boolean {
   return error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')
 }
