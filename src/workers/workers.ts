@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import type { Logger } from '../observe/log.ts'
 import { relayMetrics } from './metrics.ts'
-import { serveMutex } from './mutex.ts'
 
 /** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
@@ -30,7 +29,6 @@ export async function runWorkers(
     if (message === LISTENING) hasListened = true
   })
   relayMetrics()
-  serveMutex()
   process.on('SIGHUP', () => {
     for (const worker of running()) if (worker.isConnected()) worker.send(RELOAD)
   })

@@ -40,7 +40,7 @@ const listening = (times: number) => new RegExp(`("msg":"listening"[\\s\\S]*?){$
 
 const pidsIn = (lines: readonly Line[]) => lines.map(({ pid }) => pid).filter((pid) => pid !== undefined)
 
-/** A port that nobody listened on a moment ago. */
+/** Returns a port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -83,7 +83,7 @@ describe.each([1, 2])('with %i workers', (workers) => {
           if (status === 200) answered += 1
           else if (!/shutting down/.test(json.Message)) odd.push([status, json])
         } catch {
-          // Nobody listens any more.
+          // The listener is closed.
           over = true
         }
       }
@@ -201,7 +201,7 @@ test('SIGHUP to the first process makes every worker read the tenants file again
   onTestFinished(() => sandbox.close())
   const gateway = await serve(sandbox, 2, { TENANTS_FILE, SECRET: 'demo-secret' })
   process.kill(gateway.pid, 'SIGHUP')
-  // Nothing has changed, so that it is the signal alone that makes them read.
+  // Nothing has changed: only the signal makes them read.
   const out = await gateway.says(/("msg":"the tenants file was read again"[\s\S]*?){2}/)
   expect(out).not.toMatch(/a worker ended/)
   expect((await get(gateway, '/readyz')).status).toBe(200)
@@ -245,7 +245,7 @@ describe('updates of one shipment', () => {
       gateway,
       sandbox,
       shipment: () => sandbox.shipments.get(id),
-      /** What was done to the shipment, in order. */
+      /** The requests for the shipment, in order. */
       done: () => sandbox.requests.filter(({ path }) => path.endsWith(id)).map(({ method }) => method),
     }
   }
@@ -280,7 +280,7 @@ describe('updates of one shipment', () => {
       await (await connection.request({ method: 'GET', path: '/readyz' })).body.dump()
       return connection
     }
-    // One after the other, so that each gets a worker of its own.
+    // One after the other: each gets a worker of its own.
     for (const connection of all) await ask(connection)
     const found: Client[] = []
     for (const pid of pids) {
@@ -343,7 +343,7 @@ describe('updates of one shipment', () => {
     expect(done()).toEqual(['GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
   })
 
-  test('are done without the first process when it does not answer, and with it again when it does', async () => {
+  test('do not need the first process', async () => {
     const { gateway, shipment, done } = await booked(2)
     const connections = await connectionsTo(gateway)
     process.kill(gateway.pid, 'SIGSTOP')

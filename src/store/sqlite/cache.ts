@@ -1,8 +1,9 @@
 import { type Cache, linksKey, thingKey } from '../cache.ts'
-import { type Store, StoreDown } from '../store.ts'
+import { StoreDown } from '../store.ts'
 import type { WriteCall } from './protocol.ts'
 import { openReads, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
+import type { Writes } from './writes.ts'
 
 /** Reads from the file, through the cache or past it. */
 export interface Reader {
@@ -72,11 +73,11 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
 function dropWritten(cache: Cache, call: WriteCall): void {
   if (call.name === 'put') {
     // The types of the sending side paired name and arguments.
-    const [{ links, thing }] = call.args as Parameters<Store['put']>
+    const [{ links, thing }] = call.args as Parameters<Writes['put']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
     if (thing) cache.drop(thingKey(thing.tenant, thing.id))
   } else if (call.name === 'load') {
-    const [links] = call.args as Parameters<Store['load']>
+    const [links] = call.args as Parameters<Writes['load']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
   } else if (call.name === 'forget') {
     cache.clear()

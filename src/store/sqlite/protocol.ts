@@ -1,7 +1,7 @@
 import type { Writes } from './writes.ts'
 
 /** The writes that the main thread may request. */
-export type WriteName = Exclude<keyof Writes, 'forgetNumbers'>
+export type WriteName = Exclude<keyof Writes, 'clearTenantNumbers'>
 
 /** One write, on its way to the worker. */
 export interface WriteCall {

@@ -59,7 +59,7 @@ function connect(): Connection {
     db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`)
     // From here on `beginTransaction` waits for the lock.
     db.exec('PRAGMA busy_timeout = 0')
-    const countCommit = db.prepare('UPDATE pulse SET commits = commits + 1 RETURNING commits')
+    const countCommit = db.prepare('UPDATE change_counter SET commits = commits + 1 RETURNING commits')
     return {
       db,
       writes: createWrites(db),
@@ -149,7 +149,7 @@ function probe(): void {
   try {
     connection ??= connect()
     beginTransaction(connection)
-    connection.db.exec('UPDATE pulse SET commits = commits; COMMIT')
+    connection.db.exec('UPDATE change_counter SET commits = commits; COMMIT')
     markUp()
   } catch (error) {
     markDown(error)
