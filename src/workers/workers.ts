@@ -13,6 +13,9 @@ const STOP = 'stop'
 const RELOAD = 'reload'
 const LISTENING = 'listening'
 
+/** Set in the environment of a worker that replaces another: it must find the store that the other had. */
+export const REPLACEMENT = 'TRANSLOAD_REPLACEMENT'
+
 /** Runs worker processes that share the ports and the store, replaces those that die, and ends with all of them. */
 export async function runWorkers(
   count: number,
@@ -33,7 +36,7 @@ export async function runWorkers(
     for (const worker of running()) if (worker.isConnected()) worker.send(RELOAD)
   })
   const start = (): void => {
-    const worker = cluster.fork()
+    const worker = cluster.fork(hasListened ? { [REPLACEMENT]: '1' } : {})
     const startedAt = performance.now()
     worker.once('exit', (code, signal) => {
       if (stopping) return

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'undici'
@@ -207,6 +207,26 @@ test('SIGHUP to the first process makes every worker read the tenants file again
   expect((await get(gateway, '/readyz')).status).toBe(200)
   gateway.signal('SIGTERM')
   expect((await gateway.ended).code).toBe(0)
+})
+
+test('a worker that is replaced makes no store anew, if its file is gone', async () => {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const folder = newFolder('gone')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gone.db')
+  const gateway = await serve(sandbox, 2, { STORE_URL: file })
+  expect((await post(gateway, '/createShipment.php', bookingExample)).status).toBe(200)
+  rmSync(file)
+  const [pid = 0] = gateway.pids
+  process.kill(pid, 'SIGKILL')
+  await gateway.says(listening(3))
+  for (let i = 0; i < 10; i += 1) {
+    const answer = await post(gateway, '/createShipment.php', bookingExample, { connection: 'close' })
+    expect(answer.status).toBe(503)
+  }
+  expect(existsSync(file)).toBe(false)
+  expect(sandbox.requests.filter(isCreation)).toHaveLength(1)
 })
 
 test('a worker that dies is replaced after a pause, and the others go on meanwhile', async () => {

@@ -1,5 +1,6 @@
 import { type Cache, linksKey, thingKey } from '../cache.ts'
 import { StoreDown } from '../store.ts'
+import { isDamage, messageOf } from './errors.ts'
 import type { WriteCall } from './protocol.ts'
 import { openReads, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
@@ -11,6 +12,8 @@ export interface Reader {
   read<T>(ask: (reads: Reads, cached: Cache | undefined) => T): T
   /** Drops what a commit of this process has written from the cache. */
   noteCommit(cacheVersion: number, calls: readonly WriteCall[]): void
+  /** Closes the connection and clears the cache; the next read opens a new one. */
+  reset(): void
   close(): void
 }
 
@@ -40,18 +43,26 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
     return true
   }
 
+  function disconnect(): void {
+    reads?.close()
+    reads = undefined
+    // A new connection has its own data versions.
+    dataVersion = undefined
+  }
+
   return {
     read(ask) {
       if (closed) throw new StoreDown('The store is closed.')
-      if (!writer().opened()) throw new StoreDown('The store is not open yet.')
+      const { opened, lost, reportDamage } = writer()
+      if (!opened()) throw new StoreDown('The store is not open yet.')
+      const loss = lost()
+      if (loss) throw loss
       try {
         reads ??= openReads(path)
         return ask(reads, isCacheCurrent(reads) ? cache : undefined)
       } catch (error) {
-        reads?.close()
-        reads = undefined
-        // A new connection has its own data versions.
-        dataVersion = undefined
+        disconnect()
+        if (isDamage(error)) reportDamage(messageOf(error))
         throw new StoreDown('The store cannot be read.', { cause: error })
       }
     },
@@ -61,10 +72,13 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
       else for (const call of calls) dropWritten(cache, call)
       notedVersion = cacheVersion
     },
+    reset() {
+      disconnect()
+      cache.clear()
+    },
     close() {
       closed = true
-      reads?.close()
-      reads = undefined
+      disconnect()
     },
   }
 }

@@ -29,13 +29,17 @@ export async function openSqliteStore({
   cacheBytes,
   onState,
   room,
+  mustExist,
   now = Date.now,
 }: SqliteOptions): Promise<Store> {
   const file = resolve(path)
   const cache = createCache(cacheBytes)
   const reader = createReader(file, cache, () => writer)
   const readiness = createReadiness(onState)
-  const writer = startWriter({ path: file, room }, { onState: readiness.set, onCommit: reader.noteCommit })
+  const writer = startWriter(
+    { path: file, room, mustExist },
+    { onState: readiness.set, onCommit: reader.noteCommit, onLost: reader.reset },
+  )
 
   try {
     await writer.started
