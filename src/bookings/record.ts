@@ -2,29 +2,32 @@ import type { StatusSet } from '../config/values.ts'
 import type { ErrorCode } from '../errors.ts'
 import { toGatewayError } from '../http/gateway-error.ts'
 import type { Logger } from '../observe/log.ts'
-import { NoReply } from '../service/exchange.ts'
+import { NoReply, type Silence } from '../service/exchange.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type Made, NotBooked } from './booking.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
 
-/** Errors that prove that nothing was sent, or that the service refused the credential. */
+/** Without a token nothing is sent, a refused one proves that nothing was done, and an open circuit lets nothing through. */
 const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
 
-/** The known facts of a booking that failed. */
+/** Why a request was provably never sent. */
+const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
+
+/** What is known of a booking that failed. */
 export type Outcome = 'freed' | 'refused' | 'unknown'
 
-/** Records the outcome of claimed bookings; retries later what the store cannot record now. */
+/** Writes down what became of claimed bookings; what cannot be written now is written later. */
 export interface BookingRecord {
-  /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
+  /** The service has made it: rejects if that could not be recorded, and then the answer must not say so. */
   readonly made: (claim: Claim, made: Made) => Promise<void>
-  /** The booking failed; returns the outcome that the error proves. */
+  /** It failed: says what that proves. */
   readonly failed: (claim: Claim, error: unknown) => Promise<Outcome>
-  /** The claim may or may not be stored, and nothing is sent for it. */
+  /** The claim could not be made for sure, and nothing is sent for it. */
   readonly neverSent: (handle: string) => void
-  /** Returns true for a booking that was made and is not recorded yet. */
+  /** Whether a booking was made whose record is still to be written. */
   readonly isUnrecorded: (handle: string) => boolean
-  /** Records what is left over from now and from before the last start; called periodically. */
+  /** Records what could not be recorded when it happened, here or before the last start; to be called now and then. */
   readonly catchUp: () => Promise<void>
 }
 
@@ -34,15 +37,14 @@ export interface BookingRecordDeps {
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
-  /** The statuses of the service that prove that nothing was booked. */
+  /** Which statuses of the service prove that nothing was booked. */
   readonly refusedStatuses: StatusSet
-  readonly now: () => number
 }
 
 /** Makes the record of bookings. */
 export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
-  const { claims, instance, log, now } = deps
-  /** Changes that are not recorded yet, by handle. */
+  const { claims, instance, log } = deps
+  /** What is still to be recorded, by handle. */
   const late = new Map<string, () => Promise<unknown>>()
   const unrecorded = new Set<string>()
 
@@ -60,14 +62,14 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   }
 
   async function recordMade(claim: Claim, { tenant, answer, record }: Unrecorded): Promise<void> {
-    // The names come first: once the claim says booked, a retry gets them and may ask for them.
+    // The numbers first: once the claim says booked, a retry is told of them and may ask for them.
     await deps.xref.write(tenant, record)
     const reply = JSON.stringify(answer)
-    const change = { state: 'booked', instance, at: now(), shipment: record.id, reply, why: 'made' } as const
+    const change = { state: 'booked', instance, shipment: record.id, reply, why: 'made' } as const
     if (!(await changeClaim(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
-  /** Changes a claim. The facts override another gateway's assumption that this gateway has died. */
+  /** Changes a claim; what is known of it counts more than the guess of others that this gateway is gone. */
   async function changeClaim(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
     const changed = await claims.change(claim, change)
     if (changed || change.state === 'unknown') return changed
@@ -87,7 +89,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
 
   async function failed(claim: Claim, error: unknown): Promise<Outcome> {
     const { state, why } = proofOf(error)
-    const change = { state, why, instance, at: now() }
+    const change = { state, why, instance }
     try {
       await changeClaim(claim, change)
     } catch (err) {
@@ -100,11 +102,11 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     return state
   }
 
-  /** Returns the outcome that a failed attempt proves. */
+  /** What a failed attempt proves about the booking. */
   function proofOf(error: unknown): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
     if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
     if (error instanceof NoReply) {
-      return error.silence === 'unsent' || error.silence === 'busy'
+      return NEVER_SENT.has(error.silence)
         ? { state: 'freed', why: 'never sent' }
         : { state: 'unknown', why: error.silence }
     }
@@ -118,7 +120,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     late.set(handle, async () => {
       const claim = await claims.claimByHandle(handle)
       if (claim?.state !== 'sending' && claim?.state !== 'unknown') return
-      await changeClaim(claim, { state: 'freed', why: 'never sent', instance, at: now() })
+      await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
     })
   }
 
@@ -133,7 +135,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         unrecorded.delete(booking)
       } catch (err) {
         log.warn({ booking, err }, 'what became of a booking could not be recorded yet')
-        // If the store is down, the others would fail too; any other error concerns this change alone.
+        // The next ones would fail too; anything else is the matter of this one alone.
         if (err instanceof StoreDown) return
       }
     }

@@ -46,10 +46,13 @@ export async function book(
   const booking = bookingOf(plan, headers, caller, sending.deadline)
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, () =>
-        deps.bookings.once(booking, () => makeOfApproved(plan, approved, tenant, sending, deps)),
+    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
+        deps.bookings.once(booking, (isClaimed) => {
+          const mayWrite = () => isLocked() && isClaimed()
+          return makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps)
+        }),
       )
-    : deps.bookings.once(booking, () => makeOfUnapproved(plan, tenant, sending, deps)))
+    : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
   if (requiresReadOf !== undefined) {
     const reply = await deps.service.send(shipmentRead(requiresReadOf), sending)
     if (!isSuccess(reply.status)) throw refusal(reply)
@@ -105,8 +108,7 @@ async function makeOfApproved(
   const merged = await mergeIntoApproved(plan, approved, tenant, sending, deps)
   if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
   const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
-  const made = madeOf(anew, await deps.send(anew, tenant, sending))
-  return { ...made, record: { ...made.record, replaces: approved.id } }
+  return madeOf(anew, await deps.send(anew, tenant, sending))
 }
 
 /** Plans a booking of another vehicle than the one that the quote was approved for. */
@@ -174,6 +176,7 @@ const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
   'shipment-changed',
   'circuit-open',
   'overloaded',
+  'interrupted',
   'login-failed',
   'login-refused',
 ])

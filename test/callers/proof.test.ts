@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { NO_SHIPMENT } from '../../src/service/standing.ts'
-import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'
 
@@ -194,7 +194,10 @@ describe('a stored booking', () => {
   test('holds nothing of the credential that made it', async () => {
     const gateway = await startGateway()
     await book(gateway, 'R-1', OWNER)
-    expect((await gateway.store.listClaims({})).map(({ credential }) => credential)).toEqual([''])
+    const stored = JSON.stringify(await gateway.store.listClaims({}))
+    expect(stored).toContain('R-1')
+    expect(stored).not.toContain('credential')
+    expect(stored).not.toContain(CLIENT.secret)
   })
 
   test('of an older gateway is replayed to a credential that may read the shipment', async () => {
