@@ -394,8 +394,8 @@ test('every relative import is found and leads to a file', () => {
   expect(within.length).toBe(specifiers.length)
 })
 
-/** Folders of tests that mirror no room: programs from Debian, and the case files of the mappings. */
-const TEST_FOLDERS = ['debian', 'cases']
+/** Folders of tests that mirror no room: programs from Debian, the case files of the mappings, and attacks on the whole. */
+const TEST_FOLDERS = ['debian', 'cases', 'strangers']
 
 test('folders of tests mirror rooms', () => {
   const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())

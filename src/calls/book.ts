@@ -103,8 +103,7 @@ async function makeOfApproved(
   const merged = await mergeIntoApproved(plan, approved, tenant, sending, deps)
   if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
   const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
-  const made = madeOf(anew, await deps.send(anew, tenant, sending))
-  return { ...made, record: { ...made.record, replaces: approved.id } }
+  return madeOf(anew, await deps.send(anew, tenant, sending))
 }
 
 /** Plans a booking of another vehicle than the one that the quote was approved for. */
