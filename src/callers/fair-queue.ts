@@ -43,7 +43,7 @@ interface Source {
   readonly waiting: Entry[]
 }
 
-/** Makes a queue that no source can fill: where it is full, the newcomer displaces the last of the longest line. */
+/** Makes a queue that no source can fill: where it is full, the current displaces the last of the longest line. */
 export function createFairQueue(options: FairQueueOptions): FairQueue {
   const mostWaiting = Math.ceil(options.calls * WAITING_SHARE)
   const mostWaitingOfSource = Math.ceil(options.calls * WAITING_SHARE_OF_SOURCE)
