@@ -75,8 +75,8 @@ test('strangers take few connections at once, and none that others wait for', as
 })
 
 test('strangers by the hundred do not make the owner connect anew', async () => {
-  const { house, sockets } = await openWary(refuse)
-  expect((await quote(house, owner)).status).toBe(200)
+  const { gateway, sockets } = await openWary(refuse)
+  expect((await quote(gateway, owner)).status).toBe(200)
   // The first call had a connection of its own.
   expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
@@ -205,7 +205,7 @@ test('refused credentials of eight kilobytes each leave nothing behind', async (
   const long = 'x'.repeat(8_000)
   const flood = async (round: string) => {
     for (let i = 0; i < size(6, 10); i += 1) {
-      const answers = await atOnce(100, (j) => quote(house, stranger(`${round} ${i} ${j} ${long}`)))
+      const answers = await atOnce(100, (j) => quote(gateway, stranger(`${round} ${i} ${j} ${long}`)))
       expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
       gateway.sandbox.requests.length = 0
     }
