@@ -58,7 +58,8 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
 /** Checks the callers of a gateway that recognizes callers by their network alone. */
 export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
   const check = (incoming: IncomingMessage) => {
-    if (incoming.headers.authorization !== undefined) return
+    // Any other header, such as a token, is none by which the gateway knows a caller.
+    if (BASIC.test(incoming.headers.authorization ?? '')) return
     checks.demandOwnOrigin(incoming)
     checks.demandOwnHost(incoming)
   }
@@ -82,6 +83,7 @@ export function checkNetworkCallers<T extends Credentials>(credentials: T, check
   }
 }
 
+const BASIC = /^basic /i
 const ORIGIN = /^https?:\/\/[^/@?#]+$/i
 const PORT = /:\d*$/
 

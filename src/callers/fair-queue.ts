@@ -43,9 +43,7 @@ interface Source {
   readonly waiting: Entry[]
 }
 
-/**
- * Makes a queue that one source cannot fill: if it is full, a newcomer displaces the last entry of the longest line.
- */
+/** Makes a queue that one source cannot fill: if it is full, a new entry displaces the last entry of the longest line. */
 export function createFairQueue(options: FairQueueOptions): FairQueue {
   const mostWaiting = Math.ceil(options.calls * WAITING_SHARE)
   const mostWaitingOfSource = Math.ceil(options.calls * WAITING_SHARE_OF_SOURCE)

@@ -7,10 +7,10 @@ import type { Standing } from '../service/standing.ts'
 import { createAcceptedCredentials } from './accepted.ts'
 import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type Passage } from './caller.ts'
 import { type Limits, unlimited } from './limits.ts'
-import { createNewcomers, enteredLimits } from './newcomers.ts'
+import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
 /** The connections and the credential for calls with one `Authorization` header. */
-interface Passenger {
+interface PassedCredential {
   readonly tenant: string | undefined
   readonly account: Account
 }
@@ -18,26 +18,26 @@ interface Passenger {
 /** Passes calls through with the credential that they carry, of any scheme. */
 export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
   const { config, prove } = deps
-  const passengers = createAcceptedCredentials<Passenger>()
-  const newcomers = createNewcomers<Passenger>(deps)
+  const passed = createAcceptedCredentials<PassedCredential>()
+  const unproven = createUnprovenCalls<PassedCredential>(deps)
   const decided = (header: string, isAccepted: boolean) => {
     // A refusal is passed on unchanged, so each call needs its own.
-    if (isAccepted) newcomers.decide(header, undefined)
+    if (isAccepted) unproven.decide(header, undefined)
   }
   const open = (header: string) => {
-    const make = (standing: Standing): Passenger => ({
+    const make = (standing: Standing): PassedCredential => ({
       tenant: basicPair(header)?.id,
       account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: 'basic', standing }),
     })
-    return passengers.open(header, make, decided).value
+    return passed.open(header, make, decided).value
   }
 
   return async (incoming, streams) => {
     const header = incoming.headers.authorization
     if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
-    const known = passengers.find(header)
+    const known = passed.find(header)
     if (known?.standing.isProven()) return passage(incoming, header, known.value, unlimited)
-    const { shared, leave } = await newcomers.arrive(incoming, header, () => known?.value ?? open(header))
+    const { shared, leave } = await unproven.enter(incoming, header, () => known?.value ?? open(header))
     if (!streams) return passage(incoming, header, shared, enteredLimits(leave), leave)
     // The sender of an incomplete body could hold the turn for as long as it wants.
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
@@ -56,7 +56,7 @@ const NO_CREDENTIAL = { pool: '', authorization: undefined, limits: unlimited } 
 function passage(
   { method = '', url = '' }: IncomingMessage,
   header: string,
-  { tenant, account }: Passenger,
+  { tenant, account }: PassedCredential,
   limits: Limits,
   answered: () => void = () => undefined,
 ): Passage {

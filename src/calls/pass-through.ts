@@ -2,14 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { readBytes } from '../body/bytes.ts'
 import { streamedBody } from '../body/streamed-body.ts'
+import type { Bookings } from '../bookings/bookings.ts'
 import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
+import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
+import type { Xref } from '../xref/xref.ts'
+import { canceledBy, freeCanceled } from './canceled.ts'
 
 /** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
 const HOP_BY_HOP = new Set([
@@ -31,6 +35,8 @@ export interface PassThroughDeps {
   readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
   readonly credentials: Credentials
   readonly upstream: Upstream
+  readonly bookings: Bookings
+  readonly xref: Xref
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
@@ -59,8 +65,9 @@ async function passOn(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
+  deps: PassThroughDeps,
 ): Promise<void> {
+  const { config, credentials, upstream, readerTimeoutMs } = deps
   const passage = await credentials.passage(incoming, body instanceof Readable)
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
@@ -80,6 +87,9 @@ async function passOn(
       return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
     }
     const reply = await answerOf(passage, body, deadline, attempt)
+    const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
+    // Before the reply: the caller may book again at once.
+    if (canceled !== undefined && passage.tenant !== undefined) await freeCanceled(canceled, passage.tenant, deps)
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()
   } catch (cause) {

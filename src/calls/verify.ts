@@ -108,6 +108,16 @@ export function idAt(body: unknown, key: string): string | undefined {
   return isObject(body) ? serviceId(body[key]) : undefined
 }
 
+/** Tells if a successful reply to a cancellation contradicts it. */
+export function deniesCancellation(reply: UpstreamReply, id: string, canceled: string): boolean {
+  try {
+    cancellationOf(reply, id, canceled)
+    return false
+  } catch {
+    return true
+  }
+}
+
 /** The error of a cancellation after which the service shows the shipment with another status. */
 export function notCanceled(): GatewayError {
   return doubtful('it does not show the shipment as canceled', 'cancellation')

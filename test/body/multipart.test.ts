@@ -5,8 +5,9 @@ import { type FieldValue, IS_FILE, readBody } from '../../src/body/read.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { post, startGateway } from '../gateway.ts'
 import { expectLaw } from '../laws.ts'
+import { runs } from '../size.ts'
 
-const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 1_500)
+const RUNS = runs(300, 1_500)
 
 interface Part {
   readonly name: string
@@ -92,7 +93,7 @@ describe('multipart/form-data', () => {
         expect(read(body, labelled(line))).toEqual(fields.map(([one, value]) => [one.trim(), value.trim() || null]))
       },
     )
-    fc.assert(law, { numRuns: RUNS })
+    expectLaw(law, RUNS)
   })
 
   test('cut or changed anywhere it is read or refused, and never fails otherwise', () => {

@@ -213,6 +213,10 @@ describe('a tenant that is known by its network', () => {
     expect((await ask(edge, plain)).status).toBe(403)
     expect((await ask(edge, plain, { method: 'GET', target: '/v2/shipments/TL-1' })).status).toBe(403)
     expect((await ask(edge, plain, { target: '/dry-run/getShippingQuote.php' })).status).toBe(403)
+    // Nor with a header by which the gateway knows nobody.
+    for (const authorization of ['', 'Bearer of-the-page']) {
+      expect((await ask(edge, [...plain, `Authorization: ${authorization}`])).status).toBe(403)
+    }
     expect(edge.sandbox.requests).toEqual([])
     // The same page with the tenant's credential has what it takes.
     const { authorization } = as('acme')

@@ -59,6 +59,8 @@ export interface Edge extends TestGateway {
   /** Where its tenants file and their secrets are. */
   readonly place: string
   readonly path: string
+  /** Has the file read again, as SIGHUP does. */
+  readonly hangUp: () => void
 }
 
 /** Opens a gateway for tenants; it closes by itself. */
@@ -70,12 +72,17 @@ export async function openEdge(
   const path = join(place, 'tenants.json')
   const tenants = declare(place)
   writeTenants(path, ...tenants)
+  // Programs that tests of the same process have used end it on a signal.
+  const others = new Set(process.listeners('SIGHUP'))
   const gateway = await startGateway({
     ...options,
     env: { TENANTS_FILE: path, ...options.env },
     sandbox: { credentials: known(...tenants.map(({ name }) => name)), ...options.sandbox },
   })
-  return { ...gateway, place, path }
+  const hangUp = () => {
+    for (const listener of process.listeners('SIGHUP')) if (!others.has(listener)) listener('SIGHUP')
+  }
+  return { ...gateway, place, path, hangUp }
 }
 
 type Sent = Readonly<Record<string, string>>

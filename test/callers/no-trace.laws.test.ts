@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { type Answered, basic, post, startGateway, type TestGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
+import { runs, size } from '../size.ts'
 import { book, quote, read } from './edge.ts'
 
 /*
@@ -178,9 +179,10 @@ test('a refused credential leaves no trace that another caller can see', async (
       refused += all.strangers.length
       booked += all.owner.filter((answer) => answer.includes('"Yes"')).length
     }),
-    { numRuns: 15 },
+    { numRuns: runs(5, 15) },
   )
   await Promise.all(closing)
-  expect(refused).toBeGreaterThan(50)
-  expect(booked).toBeGreaterThan(10)
+  expect(refused).toBeGreaterThan(size(0, 50))
+  // A sample may hold no booking.
+  expect(booked).toBeGreaterThanOrEqual(size(0, 10))
 }, 120_000)

@@ -16,6 +16,7 @@ import {
 } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { sample } from '../size.ts'
 import { freePort } from '../store/postgres-server.ts'
 
 const ON_CREATION = { method: 'POST', path: '/v2/shipments' }
@@ -142,7 +143,7 @@ describe('on the store of a running gateway', () => {
 
 describe('wrong arguments end with 64 and a clear line', () => {
   const KEY = 'bk_0123456789ab'
-  test.concurrent.each<[words: readonly string[], line: RegExp]>([
+  const wrong: (readonly [words: readonly string[], line: RegExp])[] = [
     [[], /^Usage:/],
     [['delete', KEY], /^transload: unknown command delete\n\nUsage:/],
     [['lst'], /^transload: unknown command lst; did you mean list\?\n/],
@@ -161,7 +162,8 @@ describe('wrong arguments end with 64 and a clear line', () => {
     [['settle', KEY, '--shipment-id', 'S-1', '--number', 'TL 1'], /^transload: --number takes up to 64 letters/],
     [['settle', KEY, '--not-booked', '--number', 'TL-1'], /^transload: --number does not apply to --not-booked\n/],
     [['settle', KEY, 'S-1', '--not-booked'], /^transload: unexpected argument S-1\n/],
-  ])('bookings %j', async (words, line) => {
+  ]
+  test.concurrent.each(sample(wrong, 4))('bookings %j', async (words, line) => {
     const { code, out, err } = await bookings('memory:', ...words)
     expect(code).toBe(64)
     expect(err).toMatch(line)

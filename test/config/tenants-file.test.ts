@@ -358,7 +358,7 @@ test('tenants that stay as they are keep their tokens and limits; those that cha
   edge.sandbox.set({ credentials: { ...known('acme'), 'beta-v2': 'renewed' } })
   writeTenants(edge.path, tenant(edge.place, 'acme', { limits: { per_second: 0.01 } }), tenant(edge.place, 'beta'))
   writeFileSync(join(edge.place, 'beta.secret'), 'renewed')
-  process.emit('SIGHUP')
+  edge.hangUp()
   expect((await quote(edge, as('acme'))).status).toBe(429)
   expect((await quote(edge, as('beta'))).status).toBe(200)
   expect((await quote(edge, as('gone'))).status).toBe(401)

@@ -5,8 +5,9 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { parseJson } from '../../src/text/json.ts'
 import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../../src/text/service-text.ts'
 import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { runs } from '../size.ts'
 
-const RUNS = 2_000
+const RUNS = runs(400, 2_000)
 
 /** Strings that no service should send, and that one will. */
 const strange = fc.oneof(
