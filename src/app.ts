@@ -7,7 +7,7 @@ import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
-import { GatewayError, gatewayError } from './errors.ts'
+import { gatewayError } from './errors.ts'
 import { admission } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
@@ -75,10 +75,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.post('/own/dry-run/reply/:action', admit, async (c) => {
     const compiled = catalog.actions.get(c.req.param('action'))
     if (!compiled) {
-      throw new GatewayError(
-        'path-unknown',
-        `Unknown action. The actions are ${[...catalog.actions.keys()].join(', ')}.`,
-      )
+      throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.get('call').action = compiled.action.name
     return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
@@ -103,11 +100,10 @@ export function createApp(deps: AppDeps): Hono<Env> {
 
   // Paths that lead nowhere.
   app.all('/unreadable', (c) => replyError(c, gatewayError('path-unreadable', {})))
-  const known = config.LEGACY_BASE_PATHS.flatMap((base) =>
+  const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
-  )
-  const notFound = `Nothing is served at this path. The legacy paths are ${known.join(', ')}.`
-  app.notFound((c) => replyError(c, new GatewayError('path-unknown', notFound)))
+  ).join(', ')
+  app.notFound((c) => replyError(c, gatewayError('path-unknown', { paths })))
 
   app.onError((error, c) => replyError(c, error))
   return app
@@ -132,6 +128,6 @@ const DRY_RUN = /^\/dry-run(\/|$)/
 
 function methodNotAllowed(allowed: string): Handler<Env> {
   return () => {
-    throw new GatewayError('method-wrong', `This path accepts ${allowed}.`, { headers: { Allow: allowed } })
+    throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
   }
 }

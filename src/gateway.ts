@@ -8,7 +8,7 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createShares } from './callers/shares.ts'
+import { createShares, type Shares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
@@ -23,6 +23,7 @@ import type { TlsFiles } from './http/tls.ts'
 import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
+import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { basicPair } from './service/basic.ts'
@@ -134,7 +135,7 @@ export async function openGateway(
     sourceInFlight: config.SOURCE_IN_FLIGHT,
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
-  const metrics = createMetrics({ knowsTenants: isEdge, share: shareMetrics })
+  const metrics = createMetrics({ knowsTenants: isEdge, gauges: gaugesOf(shares.total), share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -203,6 +204,15 @@ export async function openGateway(
     await close()
     throw error
   }
+}
+
+/** What callers hold at the moment. */
+function gaugesOf(total: Shares['total']): readonly Gauge[] {
+  return [
+    gauge('transload_connections', 'Connections of callers.', () => total.connections),
+    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
+    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
+  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {

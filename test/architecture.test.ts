@@ -271,6 +271,11 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './sandbox/sandbox.ts'" }],
   },
   {
+    name: 'every error of the gateway has a message of the table',
+    breaches: mayNotContain((path) => path !== 'src/errors.ts', /new GatewayError\(/),
+    broken: [{ path: 'src/calls/free.ts', text: "export const free = new GatewayError('draining', 'Wait.')" }],
+  },
+  {
     name: 'of the commands, only serve and the demo load the gateway',
     breaches: mayNotImport(
       (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts' && path !== DEMO,

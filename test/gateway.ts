@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { Client } from 'undici'
 import { onTestFinished } from 'vitest'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
@@ -49,7 +50,8 @@ export interface HouseOptions {
   /** The address of the service. @default that of the stand-in */
   readonly serviceUrl?: string
   /**
-   * Whether the credentials of the stand-in have been accepted before the test begins; else the first call of each asks first.
+   * True if the service has accepted the credentials of the stand-in before the test begins; else the first call of each
+   * asks first.
    * @default true where callers bring them as Basic authentication, over plain HTTP
    */
   readonly proven?: boolean
@@ -85,9 +87,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'
   if (options.proven ?? (isPlain && options.serviceUrl === undefined)) {
     const { credentials = { [CLIENT.id]: CLIENT.secret } } = options.sandbox ?? {}
-    for (const [id, secret] of Object.entries(credentials === 'any' ? {} : credentials)) {
-      await get(gateway, '/getShipment.php?ReferenceNumber=none', { authorization: basic(id, secret) })
-    }
+    if (credentials !== 'any') await prove(gateway.url, credentials)
     sandbox.requests.length = 0
     written.length = 0
   }
@@ -115,6 +115,17 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
         look()
       }),
   }
+}
+
+/** Reads with each credential, which the service accepts; leaves no connection behind. */
+async function prove(url: string, credentials: Readonly<Record<string, string>>): Promise<void> {
+  const client = new Client(url)
+  for (const [id, secret] of Object.entries(credentials)) {
+    const headers = { authorization: basic(id, secret) }
+    const { body } = await client.request({ method: 'GET', path: '/getShipment.php?ReferenceNumber=none', headers })
+    await body.dump()
+  }
+  await client.close()
 }
 
 let ownCatalog: Promise<Catalog> | undefined

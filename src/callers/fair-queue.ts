@@ -21,6 +21,11 @@ export interface FairQueueOptions {
   readonly atOnceOfSource: number
   /** How many calls the gateway has under way at most; only a share of them may wait here. */
   readonly calls: number
+  /**
+   * Sources with a lower number come first.
+   * @default all are equal
+   */
+  readonly rankOf?: (source: string) => number
 }
 
 const WAITING_SHARE = 1 / 2
@@ -69,7 +74,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
 
   function startNext(): void {
     while (running < options.atOnce && waiting > 0) {
-      const next = sources.entries().find(([, one]) => one.waiting.length > 0 && one.running < options.atOnceOfSource)
+      const next = nextSource()
       if (!next) return
       const [name, source] = next
       const entry = source.waiting[0]
@@ -78,6 +83,20 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
       start(name, source)
       entry.resolve()
     }
+  }
+
+  function nextSource(): [name: string, source: Source] | undefined {
+    const ready = sources
+      .entries()
+      .filter(([, { waiting: line, running: busy }]) => line.length > 0 && busy < options.atOnceOfSource)
+    const { rankOf } = options
+    if (!rankOf) return ready.next().value
+    let best: { readonly entry: [string, Source]; readonly rank: number } | undefined
+    for (const entry of ready) {
+      const rank = rankOf(entry[0])
+      if (!best || rank < best.rank) best = { entry, rank }
+    }
+    return best?.entry
   }
 
   function takeOut(source: Source, entry: Entry): void {

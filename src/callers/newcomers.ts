@@ -27,8 +27,8 @@ interface Newcomer<T> {
 }
 
 /** Each call has a connection of its own to the service. */
-const AT_ONCE = 64
-const AT_ONCE_OF_SOURCE = 16
+const AT_ONCE = 32
+const AT_ONCE_OF_SOURCE = 8
 
 /** Makes the queue of calls whose credentials are not proven: few at a time, and each source gets its turn. */
 export function createNewcomers<T>({

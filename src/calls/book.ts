@@ -9,11 +9,11 @@ import { toGatewayError } from '../http/gateway-error.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
-import type { Xref } from '../xref/xref.ts'
+import { vinKey, type Xref } from '../xref/xref.ts'
 import { bookingOf, madeOf } from './booking.ts'
 import type { ApprovedQuote } from './look-up.ts'
 import type { Merge, Merged } from './merge.ts'
-import { vinOf } from './names.ts'
+import { namesIn, vinOf } from './names.ts'
 import { type Plan, planCall } from './plan.ts'
 import { approvalUnderWay, type Exclusive, withQuoteLock } from './quote-lock.ts'
 import type { SendPlan } from './send.ts'
@@ -27,20 +27,21 @@ export interface BookDeps {
   readonly service: Pick<Service, 'send'>
   readonly send: SendPlan
   readonly merge: Merge
-  readonly xref: Pick<Xref, 'approval'>
+  readonly xref: Pick<Xref, 'approval' | 'matches'>
   readonly exclusive: Exclusive
   readonly approvalBooks: Config['APPROVAL_BOOKS']
 }
 
 /** Books once: claims the booking, sends it and records it, or answers as the call that did. */
 export async function book(
-  plan: Plan,
+  planned: Plan,
   headers: IncomingHttpHeaders,
   caller: Caller,
   sending: Sending,
   deps: BookDeps,
 ): Promise<Answer> {
   const { tenant } = caller
+  const plan = await withFreeNumber(planned, tenant, deps)
   const { approved } = plan.found
   const booking = bookingOf(plan, headers, caller, sending.deadline)
   // Under the lock: of two bookings of one approved quote, the second has to see that the first has its shipment.
@@ -55,6 +56,22 @@ export async function book(
     shipmentWithId(reply, requiresReadOf)
   }
   return answer
+}
+
+/**
+ * Leaves out the number of the booking's quote where another booking has that number and the same VIN: a reference means
+ * the booking that was made with it.
+ */
+async function withFreeNumber(plan: Plan, tenant: string, { xref, bookings }: BookDeps): Promise<Plan> {
+  const { own, request } = plan
+  const { names: [reference] = [] } = request.compiled.action.xrefRecord ?? {}
+  if (own === undefined || reference === undefined || own === request.sent(reference)) return plan
+  const vin = vinKey(vinOf(request))
+  for (const match of await xref.matches(tenant, own)) {
+    const isSame = match.kind === 'shipment' && match.vin === vin
+    if (isSame && (await bookings.isBooked(tenant, match.id))) return { ...plan, own: undefined }
+  }
+  return plan
 }
 
 /** Books anew, unless an approval of the quote was sent since it was looked up. */
@@ -80,15 +97,35 @@ async function makeOfApproved(
   deps: BookDeps,
 ): Promise<Made> {
   if (await beforeSending(deps.bookings.isBooked(tenant, approved.id))) {
-    // Another vehicle has the quote's shipment, so this booking is not the one that was approved.
-    const { request, found, settings } = plan
-    const another = planCall(request, { ...found, approved: undefined }, settings)
+    const another = withoutQuoteId(plan)
     return madeOf(another, await deps.send(another, tenant, sending))
   }
   const merged = await mergeIntoApproved(plan, approved, tenant, sending, deps)
   if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
-  const made = madeOf(plan, await deps.send(plan, tenant, sending))
-  return { ...made, record: { ...made.record, replaces: approved.id } }
+  const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
+  return madeOf(anew, await deps.send(anew, tenant, sending))
+}
+
+/** Plans a booking of another vehicle than the one that the quote was approved for. */
+function withoutQuoteId({ request, found, settings, own }: Plan): Plan {
+  return { ...planCall(request, { ...found, approved: undefined }, settings), own }
+}
+
+/** Tells if another vehicle is booked under the names of a booking already. */
+async function isOfOtherVehicle(
+  { request, own }: Plan,
+  tenant: string,
+  { xref, bookings }: BookDeps,
+): Promise<boolean> {
+  const names = [...namesIn(request, request.compiled.action.xrefRecord?.names ?? []).map(([, name]) => name), own]
+  const vin = vinKey(vinOf(request))
+  for (const name of new Set(names)) {
+    for (const match of name === undefined ? [] : await xref.matches(tenant, name)) {
+      const isOther = match.kind === 'shipment' && match.vin !== vin
+      if (isOther && (await bookings.isBooked(tenant, match.id))) return true
+    }
+  }
+  return false
 }
 
 /**

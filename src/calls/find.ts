@@ -1,7 +1,7 @@
 import { gatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
-import type { Xref } from '../xref/xref.ts'
+import { vinKey, type Xref } from '../xref/xref.ts'
 import {
   chooseShipment,
   type Found,
@@ -14,7 +14,7 @@ import {
 import { namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
-import { isGone, type Shipment, shipmentNamed } from './verify.ts'
+import { idAt, isGone, type Shipment, shipmentIfRead, shipmentNamed } from './verify.ts'
 
 /** The dependencies of a search. */
 export interface FindDeps {
@@ -36,7 +36,18 @@ export function findTarget(
 async function find(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
   const known = await lookUp(request, tenant, deps.xref)
   if (known && 'shipments' in known) return chooseLive(known, request, tenant, sending, deps)
+  if (known?.isVinUnknown) await requireVin(known, request, sending, deps.service)
   return known ?? askForNamed(request, tenant, sending, deps)
+}
+
+/** Throws if a cancellation sends a VIN that is not one of the shipment's. */
+async function requireVin({ id = '' }: Found, request: Version1, sending: Sending, service: Service): Promise<void> {
+  const { vin, newestWillDo, changesVin } = namingOf(request) ?? {}
+  if (vin === undefined || newestWillDo || changesVin) return
+  const vehicles = shipmentIfRead(await service.send(shipmentRead(id), sending), id)?.body['vehicles']
+  const vins = (Array.isArray(vehicles) ? vehicles : []).flatMap((vehicle) => vinKey(idAt(vehicle, 'vin')) || [])
+  if (vins.length > 0 && !vins.includes(vinKey(vin)))
+    throw gatewayError('several-matches/vin', { vins: vins.join(', ') })
 }
 
 /** Of more shipments of one name, the caller has to send the VIN: not every one of them is read. */

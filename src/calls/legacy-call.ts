@@ -84,7 +84,8 @@ async function answerVersion1(
 ): Promise<Answer> {
   const { tenant, profile } = caller
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
-  if (looksUp(request)) await deps.prove(sending)
+  const proof = looksUp(request) ? deps.prove(sending) : undefined
+  if (proof) await proof
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
   if (plan.problems.length > 0) {

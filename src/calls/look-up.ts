@@ -17,6 +17,8 @@ export interface Found {
   readonly quote: { readonly id: string; readonly facts: Facts | undefined } | undefined
   /** True where the cross-reference or the service knew it as a shipment, which proves that it existed. */
   readonly isShipment: boolean
+  /** True where the name that was looked up has no VIN, such as a name of a quote. */
+  readonly isVinUnknown?: boolean
   /** The shipment, where the service was asked for it by the caller's name. */
   readonly shipment?: Shipment
   /** The quote whose approval stands for what a booking names. */
@@ -97,11 +99,16 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
     const approval = match || facts || isId(value) ? await xref.approval(tenant, id) : undefined
     const approved = approval
       ? { id, sendsQuoteId: approval === 'approved' }
-      : await olderApproval(matches, tenant, xref)
+      : await olderApproval([...matches, ...(await matchesOf(own, value, tenant, xref))], tenant, xref)
     if (match || facts || approval) return { ...NOTHING_FOUND, own, quote: { id, facts }, approved }
     if (approved) return { ...NOTHING_FOUND, approved }
   }
   return NOTHING_FOUND
+}
+
+/** Returns what the caller's own number for a quote stands for, where it differs from the name that was looked up. */
+async function matchesOf(own: string | undefined, name: string, tenant: string, xref: Xref): Promise<readonly Match[]> {
+  return own === undefined || own === name ? [] : xref.matches(tenant, own)
 }
 
 /** Returns the approved quote that a name stood for before it was given to the current quote. */
@@ -118,14 +125,14 @@ async function olderApproval(
 
 /** Returns a match with what the cross-reference remembers of it. */
 export async function foundMatch(
-  { id, kind }: Match,
+  { id, kind, vin }: Match,
   [field, value]: Name,
   tenant: string,
   xref: Xref,
 ): Promise<Found> {
   const found = await foundId(id, field, tenant, xref)
   const own = found.own ?? (field === 'ShipmentNumber' ? value : undefined)
-  return { ...found, own, isShipment: kind === 'shipment' }
+  return { ...found, own, isShipment: kind === 'shipment', isVinUnknown: vin === '' }
 }
 
 /** Returns an id with what the cross-reference remembers of it. */
@@ -146,7 +153,7 @@ export function chooseShipment(
   const chosen = vin === undefined ? undefined : shipments.find((match) => match.vin === vinKey(vin))
   if (chosen) return chosen
   const areSeveral = new Set(shipments.map(({ id }) => id)).size > 1
-  const hasOtherVin = vin !== undefined && newest.vin !== ''
+  const hasOtherVin = vin !== undefined && shipments.some((match) => match.vin !== '')
   if (areSeveral ? newestWillDo && vin === undefined : newestWillDo || changesVin || !hasOtherVin) return newest
   return {
     message: areSeveral ? 'several-matches' : 'several-matches/vin',

@@ -125,8 +125,8 @@ export const allowedHosts = list.transform((entries, ctx) => {
   return z.NEVER
 })
 
-const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@]+\/?$/i.test(text)
-const isHostName = (text: string) => /^[^\s/?#@:]+$/.test(text) && URL.canParse(`http://${text}`)
+const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@*]+\/?$/i.test(text)
+const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse(`http://${text}`)
 
 /** Path prefixes, without their closing slashes. */
 export const basePaths = list.transform((paths, ctx) => {

@@ -1,6 +1,7 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
 import type { Call } from './call.ts'
 import { type Counters, createCounters } from './counters.ts'
+import type { Gauge } from './gauge.ts'
 
 /** The metrics of one process. */
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
@@ -23,6 +24,8 @@ export interface Scrape {
 export interface MetricsOptions {
   /** Whether tenants have series of their own: only if the gateway knows them, because elsewhere callers name themselves. */
   readonly knowsTenants: boolean
+  /** @default none */
+  readonly gauges?: readonly Gauge[]
   /**
    * Collects the metrics of all processes of this gateway.
    * @default this is the only process
@@ -31,10 +34,10 @@ export interface MetricsOptions {
 }
 
 /** Opens the metrics of one gateway. */
-export function createMetrics({ knowsTenants, share }: MetricsOptions): Metrics {
+export function createMetrics({ knowsTenants, gauges = [], share }: MetricsOptions): Metrics {
   const counters = createCounters(knowsTenants)
   let opened: ReturnType<typeof openRegistry> | undefined
-  const registry = () => (opened ??= openRegistry(counters))
+  const registry = () => (opened ??= openRegistry(counters, gauges))
   const collect = share?.(async () => (await registry()).own.getMetricsAsJSON())
   return {
     countCall: counters.count,
@@ -47,11 +50,11 @@ export function createMetrics({ knowsTenants, share }: MetricsOptions): Metrics 
 }
 
 /** Loads `prom-client` at the first scrape: no call needs it, and it would lengthen the start by a tenth. */
-async function openRegistry({ calls, seconds, unknownFields }: Counters) {
+async function openRegistry({ calls, seconds, unknownFields }: Counters, gauges: readonly Gauge[]) {
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
   const own = new Registry()
   // Its own counters would hash the labels of every call again. It asks no more of a metric than these have.
-  for (const metric of [calls, unknownFields, seconds]) own.registerMetric(metric as unknown as Metric)
+  for (const metric of [calls, unknownFields, seconds, ...gauges]) own.registerMetric(metric as unknown as Metric)
   collectDefaultMetrics({ register: own })
   return { own, aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all) }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 
 /**
@@ -67,7 +67,5 @@ export function createCircuit(): Circuit {
 }
 
 function open(leftMs: number): GatewayError {
-  const message =
-    'The service keeps failing, so that it is not asked for a moment; nothing was sent. Try again in a few seconds.'
-  return new GatewayError('circuit-open', message, { headers: { 'Retry-After': String(Math.ceil(leftMs / 1000)) } })
+  return gatewayError('circuit-open', {}, { headers: { 'Retry-After': String(Math.ceil(leftMs / 1000)) } })
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import { parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
@@ -197,9 +197,7 @@ export function readJson(reply: UpstreamReply): unknown {
   try {
     return parseJson(replyText(reply.body))
   } catch (cause) {
-    throw new GatewayError('service-unreadable', 'The reply of the service cannot be read as JSON. Try again later.', {
-      cause,
-    })
+    throw gatewayError('service-unreadable/json', {}, { cause })
   }
 }
 

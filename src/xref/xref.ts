@@ -28,8 +28,6 @@ export interface XrefRecord {
    * @default false
    */
   readonly isOnRecord?: boolean
-  /** The id of an approved quote's shipment that this one stands in for: its names without a VIN mean this one now. */
-  readonly replaces?: string | undefined
 }
 
 /** The durable record from what callers call a thing to the service's id. */
@@ -59,12 +57,6 @@ export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => n
     if (links.length > 0) await store.put({ links })
   }
 
-  /** Returns the links without a VIN from these names to a shipment. */
-  async function linksTo(tenant: string, names: readonly string[], id: string): Promise<readonly Link[]> {
-    const links = await Promise.all([...new Set(names)].map((name) => store.links(tenant, name)))
-    return links.flat().filter((link) => link.kind === 'shipment' && link.vin === '' && link.id === id)
-  }
-
   return {
     matches: (tenant, name) => store.links(tenant, name),
     remembered: async (tenant, id) => {
@@ -77,11 +69,7 @@ export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => n
       if (record.isOnRecord) return addNames(tenant, record)
       const { kind, id, names, vin, own, facts } = record
       const at = now()
-      const replaced = record.replaces === undefined ? [] : await linksTo(tenant, names, record.replaces)
-      const links: Link[] = [
-        ...[...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at })),
-        ...replaced.map((link) => ({ ...link, id, at })),
-      ]
+      const links: Link[] = [...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at }))
       const thing: Thing = { tenant, id, own: own ?? '', facts: facts ?? null, at }
       return store.put({ links, ...((own !== undefined || facts !== undefined) && { thing }) })
     },

@@ -182,8 +182,8 @@ test('who is to be verified waits for no more than a turn of each other source, 
   expect(refused).toBeLessThan(10)
   const before = refused
   expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
-  // In the order in which they came, it would have been the last.
-  expect(refused - before).toBeLessThan(12)
+  // In the order in which they came, it would have been the last. Sources that have guessed wrong come after it.
+  expect(refused - before).toBeLessThan(6)
   expect(counted(await strangers)).toEqual({ 401: 30 })
 }, 30_000)
 

@@ -61,13 +61,13 @@ test('strangers take few connections at once, and none that others wait for', as
   const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
   expect((await quote(house, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(house, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
-  await arrived(32)
+  await arrived(16)
   // As many as the owner may have, for quotes and bookings, and one that the service has never seen from where nobody waits.
   const answers = await atOnce(20, (i) => (i % 2 ? quote(house, owner) : book(house, `R-${i}`, owner)))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 20 })
   const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }
   expect((await book(house, 'R-OTHER', other)).status).toBe(200)
-  expect(held).toHaveLength(32)
+  expect(held).toHaveLength(16)
   const timer = setInterval(refuseHeld, 10)
   expect(counted((await strangers).map(({ status }) => status))).toEqual({ 401: 60 })
   clearInterval(timer)
@@ -136,15 +136,15 @@ test('a new credential may come with as many calls at once as it likes', async (
   const { house, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
   const answers = await atOnce(200, () => quote(house, owner))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
-  // Ten at first, each with its own, and ten that the others share.
-  expect(sockets.size).toBeLessThanOrEqual(20)
+  // Eight at first, each with its own, and ten that the others share.
+  expect(sockets.size).toBeLessThanOrEqual(18)
 })
 
 test('calls that wait with one wrong credential are refused together', async () => {
   const { treat, arrived, refuse: refuseHeld } = holding()
   const { house, service } = await openWary(treat)
   const calls = atOnce(100, () => quote(house, stranger('same')))
-  await arrived(16)
+  await arrived(8)
   const timer = setInterval(refuseHeld, 10)
   const answers = await calls
   clearInterval(timer)
@@ -159,7 +159,9 @@ test('calls that wait with one wrong credential are refused together', async () 
 test('a few wait, and the others are told to come back', async () => {
   const { treat, refuse: refuseHeld } = holding()
   // Of sixteen calls at once, eight may wait, and four of one source.
-  const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16' } })
+  const { house } = await openWary(treat, {
+    env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
+  })
   const told: Awaited<ReturnType<typeof quote>>[] = []
   const calls = atOnce(8, async (i) => told.push(await quote(house, { ...stranger(i), ...from('198.51.100.1') })))
   while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))

@@ -8,7 +8,7 @@ import { basic, get, type House, openHouse, post } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { dial, send } from '../http/wire.ts'
 
-const HEAD = 'Host: gateway.example\r\nConnection: close\r\n'
+const HEAD = 'Host: localhost\r\nConnection: close\r\n'
 const DRIP_MS = 50
 const FIXED = { V2_CLIENT_ID: 'sidecar', V2_CLIENT_SECRET: 's3cret' }
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i))

@@ -43,6 +43,10 @@ const WRONG: Record<string, string> = {
   PORT: '65536',
   ADMIN_PORT: 'none',
   MAX_IN_FLIGHT: '-1',
+  SOURCE_IN_FLIGHT: '0',
+  SOURCE_CONNECTIONS: 'many',
+  BODIES_LIMIT_BYTES: '64 MiB',
+  ALLOWED_HOSTS: 'gateway.internal:8080',
   SHUTDOWN_GRACE_MS: '1.5',
   LOG_LEVEL: 'loud',
   LEGACY_BASE_PATHS: 'quotes',
@@ -231,6 +235,8 @@ describe('valid values', () => {
       ADMIN_HOST: '127.0.0.1',
       ADMIN_PORT: 9901,
       MAX_IN_FLIGHT: 1024,
+      SOURCE_CONNECTIONS: 256,
+      BODIES_LIMIT_BYTES: 67_108_864,
       SHUTDOWN_GRACE_MS: 30_000,
       LOG_LEVEL: 'info',
       LEGACY_BASE_PATHS: ['', '/quotes'],
@@ -297,6 +303,30 @@ describe('valid values', () => {
 
   test.each(['.', 'src', 'sqlite:./src', 'file:///tmp', ' sqlite:src '])('a folder is not a store: %s', (STORE_URL) => {
     expect(errorsIn({ ...URL_ALONE, STORE_URL })).toEqual(['STORE_URL names a folder; it must name a file'])
+  })
+
+  test('ALLOWED_HOSTS are names and whole origins, in the spelling of browsers', () => {
+    const hosts = (ALLOWED_HOSTS: string) => readConfig({ ...URL_ALONE, ALLOWED_HOSTS }).ALLOWED_HOSTS
+    expect(hosts('')).toBeUndefined()
+    expect(hosts('Gateway.Internal, https://GATEWAY.example.com:443/, http://bücher.example:8080,b_1')).toEqual({
+      names: ['gateway.internal', 'b_1'],
+      origins: ['https://gateway.example.com', 'http://xn--bcher-kva.example:8080'],
+    })
+    for (const wrong of [
+      '*',
+      '*.example.com/',
+      'ftp://a',
+      'https://a/b',
+      'https://a?b',
+      'https://u@a',
+      'a:80',
+      'a b',
+      '//a',
+    ]) {
+      expect(errorsIn({ ...URL_ALONE, ALLOWED_HOSTS: wrong }), wrong).toEqual([
+        expect.stringMatching(/^ALLOWED_HOSTS must list names /),
+      ])
+    }
   })
 
   test('TRUST_PROXY=off is its default', () => {

@@ -20,7 +20,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Sends one request whose target and headers stay as they are. */
 function request(house: Pick<House, 'url'>, target: string, method = 'GET', headers = '') {
-  return send(house, `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+  return send(house, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}\r\n`)
 }
 
 describe('a legacy path', () => {

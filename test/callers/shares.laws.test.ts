@@ -1,0 +1,213 @@
+import { EventEmitter } from 'node:events'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createShares } from '../../src/callers/shares.ts'
+import { GatewayError } from '../../src/errors.ts'
+import type { Share } from '../../src/observe/call.ts'
+
+/** A night may take longer: TRANSLOAD_RUNS=1000000. */
+const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 2_000)
+const NIGHT_MS = 3_600_000
+
+const LIMITS = {
+  maxConnections: 40,
+  sourceConnections: 10,
+  maxInFlight: 16,
+  sourceInFlight: 4,
+  bodiesLimitBytes: 400_000,
+}
+const QUARTER_BYTES = 100_000
+const STREAM_BYTES = 262_144
+
+class FakeReply extends EventEmitter {
+  writableEnded = false
+  writableNeedDrain = false
+  destroyed = false
+}
+
+/** A request of the model, with what it holds. */
+interface Request {
+  readonly source: number
+  readonly share: Share
+  readonly reply: FakeReply
+  bodyBytes: number
+  answerBytes: number
+  isUnderWay: boolean
+  isOver: boolean
+}
+
+type Step =
+  | { readonly do: 'connect' | 'disconnect' | 'open'; readonly source: number }
+  | { readonly do: 'enter' | 'leave' | 'close' | 'admit'; readonly request: number }
+  | {
+      readonly do: 'take' | 'return' | 'stream' | 'answer' | 'expect'
+      readonly request: number
+      readonly bytes: number
+    }
+
+const source = fc.integer({ min: 0, max: 5 })
+const request = fc.nat({ max: 30 })
+const bytes = fc.integer({ min: 1, max: 100_000 })
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constantFrom('connect', 'disconnect', 'open', 'open', 'open'), source }),
+  fc.record({ do: fc.constantFrom('enter', 'enter', 'leave', 'close', 'admit'), request }),
+  fc.record({
+    do: fc.constantFrom('take', 'take', 'take', 'take', 'return', 'stream', 'answer', 'expect'),
+    request,
+    bytes,
+  }),
+)
+
+/** Returns whether it was done; a refusal changes nothing. */
+function done(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch (error) {
+    if (error instanceof GatewayError && (error.status === 429 || error.status === 503)) return false
+    throw error
+  }
+}
+
+/** Walks through the steps beside a model that adds up what everybody holds. */
+function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
+  const shares = createShares(LIMITS)
+  const from = (index: number) => ({ name: `source ${index}`, isBehindProxy: false, isEverybody: index === 5 })
+  const connections: { readonly source: number; readonly disconnect: () => void }[] = []
+  const requests: Request[] = []
+  const seen: Walk = { shares, connections, requests }
+  for (const step of steps) {
+    if ('request' in step) {
+      const one = requests[step.request % Math.max(1, requests.length)]
+      if (one) act(one, step)
+    } else if (step.do === 'connect') {
+      const disconnect = shares.connect(from(step.source))
+      if (disconnect) connections.push({ source: step.source, disconnect })
+    } else if (step.do === 'disconnect') {
+      const at = connections.findIndex((connection) => connection.source === step.source)
+      const [closed] = at === -1 ? [] : connections.splice(at, 1)
+      // Twice, as a socket may say twice that it is closed.
+      closed?.disconnect()
+      closed?.disconnect()
+    } else {
+      const reply = new FakeReply()
+      const share = shares.open(from(step.source), reply)
+      requests.push({
+        source: step.source,
+        share,
+        reply,
+        bodyBytes: 0,
+        answerBytes: 0,
+        isUnderWay: false,
+        isOver: false,
+      })
+    }
+    afterEach(seen)
+  }
+  return seen
+}
+
+interface Walk {
+  readonly shares: ReturnType<typeof createShares>
+  readonly connections: readonly { readonly source: number; readonly disconnect: () => void }[]
+  readonly requests: readonly Request[]
+}
+
+function act(one: Request, step: Exclude<Step, { readonly source: number }>): void {
+  const { share, reply } = one
+  switch (step.do) {
+    case 'admit':
+      return void done(() => share.admit())
+    case 'enter':
+      if (done(() => share.enter()) && !one.isOver) one.isUnderWay = true
+      return
+    case 'leave':
+      share.leave()
+      one.isOver = true
+      one.isUnderWay = false
+      one.bodyBytes = 0
+      return
+    case 'close':
+      reply.destroyed = true
+      reply.writableEnded = true
+      reply.emit('close')
+      one.answerBytes = 0
+      return
+    case 'take':
+      if (done(() => share.takeBody(step.bytes)) && !one.isOver) one.bodyBytes += step.bytes
+      return
+    case 'return':
+      share.returnBody(step.bytes)
+      one.bodyBytes -= Math.min(step.bytes, one.bodyBytes)
+      return
+    case 'stream': {
+      const most = one.source === 5 ? STREAM_BYTES : Math.min(STREAM_BYTES, QUARTER_BYTES)
+      const taken = Math.min(step.bytes, most)
+      if (done(() => share.streamBody(step.bytes)) && !one.isOver) one.bodyBytes += taken
+      return
+    }
+    case 'answer':
+      if (done(() => share.holdAnswer(step.bytes)) && !reply.destroyed) one.answerBytes += step.bytes
+      return
+    case 'expect':
+      return void done(() => share.expectBody(step.bytes))
+  }
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
+
+describe('what callers hold', { timeout: NIGHT_MS }, () => {
+  test('is counted exactly, is never more than there is, and is all returned in the end', () => {
+    const law = fc.property(fc.array(anyStep, { maxLength: 200 }), (steps) => {
+      const { shares, connections, requests } = walk(steps, (seen) => {
+        const held = sum(seen.requests.map(({ bodyBytes, answerBytes }) => bodyBytes + answerBytes))
+        expect(seen.shares.total).toEqual({
+          connections: seen.connections.length,
+          requests: seen.requests.filter(({ isOver }) => !isOver).length,
+          calls: seen.requests.filter(({ isUnderWay }) => isUnderWay).length,
+          bodyBytes: held,
+        })
+        expect(held).toBeLessThanOrEqual(LIMITS.bodiesLimitBytes)
+        for (const index of [0, 1, 2, 3, 4]) {
+          const own = seen.requests.filter((one) => one.source === index)
+          expect(sum(own.map((one) => one.bodyBytes + one.answerBytes))).toBeLessThanOrEqual(QUARTER_BYTES)
+          const working = own.filter(({ isUnderWay, reply }) => isUnderWay && !reply.writableEnded)
+          expect(working.length).toBeLessThanOrEqual(LIMITS.sourceInFlight)
+          expect(seen.connections.filter((one) => one.source === index).length).toBeLessThanOrEqual(10)
+        }
+      })
+      for (const { disconnect } of connections) disconnect()
+      for (const { share, reply } of requests) {
+        reply.emit('close')
+        share.leave()
+      }
+      expect(shares.total).toEqual({ connections: 0, requests: 0, calls: 0, bodyBytes: 0 })
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test('is limited for all together as well: connections, calls and bodies of many sources', () => {
+    const shares = createShares(LIMITS)
+    for (let i = 0; i < 1_000; i += 1) {
+      const from = { name: `source ${i % 100}`, isBehindProxy: false, isEverybody: false }
+      shares.connect(from)
+      const share = shares.open(from, new FakeReply())
+      done(() => share.takeBody(1_000))
+      done(() => share.enter())
+    }
+    expect(shares.total).toMatchObject({ connections: LIMITS.maxConnections, calls: LIMITS.maxInFlight })
+    expect(shares.total.bodyBytes).toBe(LIMITS.bodiesLimitBytes)
+  })
+
+  test('does not count for ever: ten thousand sources that are gone make room for others', () => {
+    const shares = createShares(LIMITS)
+    const open = (name: string) => shares.open({ name, isBehindProxy: false, isEverybody: false }, new FakeReply())
+    const lasting = open('lasting')
+    lasting.takeBody(QUARTER_BYTES)
+    for (let i = 0; i < 25_000; i += 1) open(`source ${i}`).leave()
+    // Whoever holds something is not forgotten.
+    expect(() => open('lasting').takeBody(1)).toThrow(/address/)
+    lasting.leave()
+    open('lasting').takeBody(QUARTER_BYTES)
+  })
+})
