@@ -44,6 +44,7 @@ export interface HouseOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly sandbox?: SandboxOptions
   readonly store?: Store
+  /** The clock of the store, if the test brings none. */
   readonly now?: () => number
   /** The timeouts that differ from the gateway's defaults. */
   readonly timeouts?: Partial<ListenerTimeouts>
@@ -79,9 +80,9 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     },
   })
   const catalog = await catalogOf(config)
-  const store = options.store ?? createMemoryStore()
+  const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
-  const parts = { catalog, store, log, adminPort: 0, timeouts, ...(options.now && { now: options.now }) }
+  const parts = { catalog, store, log, adminPort: 0, timeouts }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'

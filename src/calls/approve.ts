@@ -39,7 +39,7 @@ export function isApproval({ target, xrefRecord }: Action): boolean {
  */
 export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
   const quote = plan.found.id ?? ''
-  return withQuoteLock(tenant, quote, sending, deps.exclusive, async () => {
+  return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
     const { send, xref } = deps
     const before = await xref.approval(tenant, quote)
     if (!before) await xref.setApproval(tenant, quote, 'sent')
@@ -53,7 +53,7 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
         return bookedAlready(plan, booked)
       }
       isSent = true
-      const reply = await send(plan, tenant, sending)
+      const reply = await send(plan, tenant, { ...sending, mayWrite: isHeld })
       await xref.setApproval(tenant, quote, 'approved')
       if (isCanceledReply(reply)) throw gatewayError('service-refused/canceled', {}, { status: 409 })
       const answer = answerOf(plan, reply)
@@ -128,6 +128,7 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
   'service-unreachable',
   'circuit-open',
   'overloaded',
+  'interrupted',
   'login-failed',
   'login-refused',
 ])

@@ -46,10 +46,13 @@ export async function book(
   const booking = bookingOf(plan, headers, caller, sending.deadline)
   // Under the lock: of two bookings of one approved quote, the second has to see that the first has its shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, () =>
-        deps.bookings.once(booking, () => makeOfApproved(plan, approved, tenant, sending, deps)),
+    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
+        deps.bookings.once(booking, (isClaimed) => {
+          const mayWrite = () => isLocked() && isClaimed()
+          return makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps)
+        }),
       )
-    : deps.bookings.once(booking, () => makeOfUnapproved(plan, tenant, sending, deps)))
+    : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
   if (requiresReadOf !== undefined) {
     const reply = await deps.service.send(shipmentRead(requiresReadOf), sending)
     if (!isSuccess(reply.status)) throw refusal(reply)
@@ -171,6 +174,7 @@ const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
   'shipment-changed',
   'circuit-open',
   'overloaded',
+  'interrupted',
   'login-failed',
   'login-refused',
 ])

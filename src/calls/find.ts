@@ -98,7 +98,9 @@ async function askForNamed(
       const shipment = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
       if (!shipment) continue
       const { id } = shipment
-      await xref.write(tenant, { kind, id, names: [value], vin: '', own: undefined, facts: undefined })
+      // The service knows it by that name, and nobody here has used it before.
+      const record = { kind, id, names: [], serviceNames: [value], vin: '', own: undefined, facts: undefined }
+      await xref.write(tenant, record)
       return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
     }
   }

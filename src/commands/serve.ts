@@ -6,8 +6,7 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
-import { createWorkerMutex } from '../workers/mutex.ts'
-import { reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
+import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './listen-failure.ts'
 import { stopSignal } from './stop-signal.ts'
 import { openConfiguredStore } from './store.ts'
@@ -40,6 +39,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(config.STORE_URL, {
       cacheBytes: config.STORE_CACHE_BYTES,
+      mustExist: process.env[REPLACEMENT] !== undefined,
       onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
     }),
     import('../gateway.ts'),
@@ -48,7 +48,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     catalog,
     store,
     log,
-    ...(cluster.isWorker && { shareMetrics, mutex: createWorkerMutex(config.UPSTREAM_TIMEOUT_MS) }),
+    ...(cluster.isWorker && { shareMetrics }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw listenFailure(error, config)

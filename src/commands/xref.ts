@@ -17,7 +17,8 @@ const USAGE = [
   '  transload xref import FILE|- [--tenant TENANT] [--format csv|ndjson] [--replace] [--restart]',
   '  transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume]',
   '',
-  'Columns: tenant, kind (quote or shipment), name, vin, id, at; only name and id are required.',
+  'Columns: tenant, kind (quote or shipment), name, vin, id, at, given_by (caller or service).',
+  'Only name and id are required.',
   'ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.',
 ]
 
@@ -97,7 +98,7 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
   if (from.counts.rows > 0) printError(`Going on after row ${count(from.counts.rows)}, where the last import ended.`)
   const progress = createProgress('imported')
   const input = file === '-' ? process.stdin : createReadStream(file)
-  const rows = readRows(input, format, { tenant, at: Date.now() }, (columns) =>
+  const rows = readRows(input, format, { tenant }, (columns) =>
     printError(`Columns that are not used: ${columns.join(', ')}`),
   )
   const counts = await named(

@@ -1,7 +1,7 @@
 import { GatewayError, gatewayError } from '../errors.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
-import { StoreDown } from '../store/store.ts'
+import { LockTimeout, StoreDown } from '../store/store.ts'
 
 const STORE_RETRY_AFTER_SECONDS = 5
 
@@ -12,6 +12,13 @@ export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof StoreDown) {
     return gatewayError(
       'store-down',
+      {},
+      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
+    )
+  }
+  if (thrown instanceof LockTimeout) {
+    return gatewayError(
+      'shipment-changed/under-way',
       {},
       { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
     )

@@ -11,6 +11,8 @@ export function noReplyError(error: NoReply): GatewayError {
       return gatewayError('service-unreachable', {}, { cause: error })
     case 'busy':
       return gatewayError('overloaded/connections', {}, { cause: error, headers: { 'Retry-After': '1' } })
+    case 'withdrawn':
+      return gatewayError('interrupted', {}, { cause: error, headers: { 'Retry-After': '1' } })
     case 'late':
       return gatewayError('service-silent', {}, { cause: error })
     case 'lost':

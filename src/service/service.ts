@@ -30,6 +30,11 @@ export interface Sending {
   readonly deadline: number
   /** @default false */
   readonly alone?: boolean
+  /**
+   * Asked right before the request is written; if it returns false, nothing is sent.
+   * @default always
+   */
+  readonly mayWrite?: () => boolean
 }
 
 /** A request as its bytes go out, the credential aside. */
@@ -85,7 +90,8 @@ export function createService(config: Config, upstream: Upstream): Service {
     return made
   }
 
-  const call = async ({ method, path, headers, body }: Outgoing, { account, requestId, deadline, alone }: Sending) => {
+  const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
+    const { account, requestId, deadline, alone, mayWrite } = sending
     const { origin, prefix, authorized, standing } = account
     const about = acquaintance(account)
     const pool = alone ? undefined : account.pool()
@@ -98,6 +104,7 @@ export function createService(config: Config, upstream: Upstream): Service {
         body,
         pool,
         deadline,
+        mayWrite,
       })
     const isProven = standing.isProven()
     // Calls that may well be refused say little of the service, unless there are no others.

@@ -86,7 +86,6 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
       catalog,
       settings: translationSettings(one.config),
       instance: 'operator',
-      now: Date.now,
     }
     await settle(claim, settlement, deps)
   }
@@ -262,9 +261,9 @@ describe('all at once', () => {
             } else {
               // Whoever sends now is taken for gone, and comes back from the dead with its answer.
               for (const { instance } of await pair.store.listClaims({ state: 'sending' })) {
-                await pair.store.leave(instance)
+                await pair.store.endLease(instance)
               }
-              await pair.store.orphan(10_000, 'another gateway')
+              await pair.store.orphanClaims(10_000, 'another gateway')
             }
           }
         }

@@ -78,6 +78,23 @@ describe.each([
     }
   })
 
+  test('updates of one shipment at both keep both changes, although the service sends no ETag', async () => {
+    const [one, other] = await twoHouses(await storeUrl())
+    const ReferenceNumber = 'REF-BOTH'
+    expect((await post(one, '/createShipment.php', { ...bookingExample, ReferenceNumber })).status).toBe(200)
+    one.sandbox.fail({ kind: 'delay', ms: 5, times: 'always' })
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const changes = [{ PickupName: `Gate ${round}` }, { DeliveryName: `Ramp ${round}` }, { Model: `Model ${round}` }]
+      const answers = await Promise.all(
+        changes.map((change, index) =>
+          post(index % 2 === 0 ? one : other, '/updateShipment.php', { ReferenceNumber, ...change }),
+        ),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+      expect((await read(other, { ReferenceNumber })).json).toMatchObject(Object.assign({}, ...changes))
+    }
+  })
+
   test('a booking of one is read, changed and canceled at the other', async () => {
     const [one, other] = await twoHouses(await storeUrl())
     const booking = { ...bookingExample, ReferenceNumber: 'REF-1' }
