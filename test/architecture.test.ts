@@ -394,7 +394,7 @@ test('every relative import is found and leads to a file', () => {
   expect(within.length).toBe(specifiers.length)
 })
 
-/** Folders of tests that mirror no room: programs from Debian, the case files of the mappings, and attacks on the whole. */
+/** Folders of tests that mirror no room: programs from Debian, case files of the mappings, and attacks on a whole gateway. */
 const TEST_FOLDERS = ['debian', 'cases', 'strangers']
 
 test('folders of tests mirror rooms', () => {
