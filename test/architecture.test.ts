@@ -271,6 +271,11 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './sandbox/sandbox.ts'" }],
   },
   {
+    name: 'every error of the gateway has a message of the table',
+    breaches: mayNotContain((path) => path !== 'src/errors.ts', /new GatewayError\(/),
+    broken: [{ path: 'src/calls/free.ts', text: "export const free = new GatewayError('draining', 'Wait.')" }],
+  },
+  {
     name: 'of the commands, only serve and the demo load the gateway',
     breaches: mayNotImport(
       (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts' && path !== DEMO,
@@ -389,8 +394,8 @@ test('every relative import is found and leads to a file', () => {
   expect(within.length).toBe(specifiers.length)
 })
 
-/** Folders of tests that mirror no room: programs from Debian, and the case files of the mappings. */
-const TEST_FOLDERS = ['debian', 'cases']
+/** Folders of tests that mirror no room: programs from Debian, case files of the mappings, and attacks on a whole gateway. */
+const TEST_FOLDERS = ['debian', 'cases', 'strangers']
 
 test('folders of tests mirror rooms', () => {
   const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())

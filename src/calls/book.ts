@@ -9,11 +9,11 @@ import { toGatewayError } from '../http/gateway-error.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
-import type { Xref } from '../xref/xref.ts'
+import { vinKey, type Xref } from '../xref/xref.ts'
 import { bookingOf, madeOf } from './booking.ts'
 import type { ApprovedQuote } from './look-up.ts'
 import type { Merge, Merged } from './merge.ts'
-import { vinOf } from './names.ts'
+import { namesIn, vinOf } from './names.ts'
 import { type Plan, planCall } from './plan.ts'
 import { approvalUnderWay, type Exclusive, withQuoteLock } from './quote-lock.ts'
 import type { SendPlan } from './send.ts'
@@ -27,28 +27,32 @@ export interface BookDeps {
   readonly service: Pick<Service, 'send'>
   readonly send: SendPlan
   readonly merge: Merge
-  readonly xref: Pick<Xref, 'approval'>
+  readonly xref: Pick<Xref, 'approval' | 'matches'>
   readonly exclusive: Exclusive
   readonly approvalBooks: Config['APPROVAL_BOOKS']
 }
 
-/** Books once: claims the booking, sends it and records it, or answers as the call that did. */
+/** Books once: claims the booking, sends it and records it, or returns the answer of the call that did. */
 export async function book(
-  plan: Plan,
+  planned: Plan,
   headers: IncomingHttpHeaders,
   caller: Caller,
   sending: Sending,
   deps: BookDeps,
 ): Promise<Answer> {
   const { tenant } = caller
+  const plan = await withFreeNumber(planned, tenant, deps)
   const { approved } = plan.found
   const booking = bookingOf(plan, headers, caller, sending.deadline)
-  // Under the lock: of two bookings of one approved quote, the second has to see that the first has its shipment.
+  // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, () =>
-        deps.bookings.once(booking, () => makeOfApproved(plan, approved, tenant, sending, deps)),
+    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
+        deps.bookings.once(booking, (isClaimed) => {
+          const mayWrite = () => isLocked() && isClaimed()
+          return makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps)
+        }),
       )
-    : deps.bookings.once(booking, () => makeOfUnapproved(plan, tenant, sending, deps)))
+    : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
   if (requiresReadOf !== undefined) {
     const reply = await deps.service.send(shipmentRead(requiresReadOf), sending)
     if (!isSuccess(reply.status)) throw refusal(reply)
@@ -57,7 +61,23 @@ export async function book(
   return answer
 }
 
-/** Books anew, unless an approval of the quote was sent since it was looked up. */
+/**
+ * Omits the number of the booking's quote if another booking has that number and the same VIN: a reference means
+ * the booking that was made with it.
+ */
+async function withFreeNumber(plan: Plan, tenant: string, { xref, bookings }: BookDeps): Promise<Plan> {
+  const { own, request } = plan
+  const { names: [reference] = [] } = request.compiled.action.xrefRecord ?? {}
+  if (own === undefined || reference === undefined || own === request.sent(reference)) return plan
+  const vin = vinKey(vinOf(request))
+  for (const match of await xref.matches(tenant, own)) {
+    const isSame = match.kind === 'shipment' && match.vin === vin
+    if (isSame && (await bookings.isBooked(tenant, match.id))) return { ...plan, own: undefined }
+  }
+  return plan
+}
+
+/** Books, unless an approval of the quote was sent since it was looked up. */
 async function makeOfUnapproved(
   plan: Plan,
   tenant: string,
@@ -71,7 +91,9 @@ async function makeOfUnapproved(
   return madeOf(plan, await send(plan, tenant, sending))
 }
 
-/** Books a quote that was approved: its shipment gets the booking's fields if the service made one, and none has it yet. */
+/**
+ * Books an approved quote: merges the booking into the quote's shipment, if there is one that no other booking has.
+ */
 async function makeOfApproved(
   plan: Plan,
   approved: ApprovedQuote,
@@ -80,20 +102,40 @@ async function makeOfApproved(
   deps: BookDeps,
 ): Promise<Made> {
   if (await beforeSending(deps.bookings.isBooked(tenant, approved.id))) {
-    // Another vehicle has the quote's shipment, so this booking is not the one that was approved.
-    const { request, found, settings } = plan
-    const another = planCall(request, { ...found, approved: undefined }, settings)
+    const another = withoutQuoteId(plan)
     return madeOf(another, await deps.send(another, tenant, sending))
   }
   const merged = await mergeIntoApproved(plan, approved, tenant, sending, deps)
   if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
-  const made = madeOf(plan, await deps.send(plan, tenant, sending))
-  return { ...made, record: { ...made.record, replaces: approved.id } }
+  const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
+  return madeOf(anew, await deps.send(anew, tenant, sending))
+}
+
+/** Plans a booking of another vehicle than the one that the quote was approved for. */
+function withoutQuoteId({ request, found, settings, own }: Plan): Plan {
+  return { ...planCall(request, { ...found, approved: undefined }, settings), own }
+}
+
+/** Tells if another vehicle is booked under the names of a booking already. */
+async function isOfOtherVehicle(
+  { request, own }: Plan,
+  tenant: string,
+  { xref, bookings }: BookDeps,
+): Promise<boolean> {
+  const names = [...namesIn(request, request.compiled.action.xrefRecord?.names ?? []).map(([, name]) => name), own]
+  const vin = vinKey(vinOf(request))
+  for (const name of new Set(names)) {
+    for (const match of name === undefined ? [] : await xref.matches(tenant, name)) {
+      const isOther = match.kind === 'shipment' && match.vin !== vin
+      if (isOther && (await bookings.isBooked(tenant, match.id))) return true
+    }
+  }
+  return false
 }
 
 /**
- * Merges a booking into the shipment of its approved quote; returns undefined if there is none. Whatever fails, nothing was
- * booked that a second attempt would book again.
+ * Merges a booking into the shipment of its approved quote; returns undefined if there is none. No failure here leaves
+ * a booking that a second attempt would make again.
  */
 async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent } }: Plan,
@@ -134,6 +176,7 @@ const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
   'shipment-changed',
   'circuit-open',
   'overloaded',
+  'interrupted',
   'login-failed',
   'login-refused',
 ])
@@ -145,7 +188,7 @@ function updateError(cause: unknown): unknown {
     : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_LATER })
 }
 
-/** Waits for what has to be known before a claimed booking is sent; a failure proves that nothing was sent. */
+/** Awaits work that must precede a claimed booking; a failure proves that nothing was sent. */
 async function beforeSending<T>(known: Promise<T>): Promise<T> {
   try {
     return await known

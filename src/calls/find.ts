@@ -1,7 +1,7 @@
 import { gatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
-import type { Xref } from '../xref/xref.ts'
+import { vinKey, type Xref } from '../xref/xref.ts'
 import {
   chooseShipment,
   type Found,
@@ -14,7 +14,7 @@ import {
 import { namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
-import { isGone, type Shipment, shipmentNamed } from './verify.ts'
+import { idAt, isGone, type Shipment, shipmentIfRead, shipmentNamed } from './verify.ts'
 
 /** The dependencies of a search. */
 export interface FindDeps {
@@ -36,10 +36,21 @@ export function findTarget(
 async function find(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
   const known = await lookUp(request, tenant, deps.xref)
   if (known && 'shipments' in known) return chooseLive(known, request, tenant, sending, deps)
+  if (known?.isVinUnknown) await requireVin(known, request, sending, deps.service)
   return known ?? askForNamed(request, tenant, sending, deps)
 }
 
-/** Of more shipments of one name, the caller has to send the VIN: not every one of them is read. */
+/** Throws if a cancellation sends a VIN that is not one of the shipment's. */
+async function requireVin({ id = '' }: Found, request: Version1, sending: Sending, service: Service): Promise<void> {
+  const { vin, newestWillDo, changesVin } = namingOf(request) ?? {}
+  if (vin === undefined || newestWillDo || changesVin) return
+  const vehicles = shipmentIfRead(await service.send(shipmentRead(id), sending), id)?.body['vehicles']
+  const vins = (Array.isArray(vehicles) ? vehicles : []).flatMap((vehicle) => vinKey(idAt(vehicle, 'vin')) || [])
+  if (vins.length > 0 && !vins.includes(vinKey(vin)))
+    throw gatewayError('several-matches/vin', { vins: vins.join(', ') })
+}
+
+/** The most shipments of one name that are read; beyond it, the caller has to send the VIN. */
 const MAX_READS = 10
 
 /**
@@ -70,7 +81,7 @@ async function chooseLive(
 
 const severalMatches = ({ message, vins }: SeveralMatches) => gatewayError(message, { vins })
 
-/** A value that the service may be asked for; any other could be more than one segment of a path. */
+/** A value that may stand in a path; any other could span several segments. */
 const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 
 /** Asks the service for a shipment by the names of the call, and records the name that it knows. */
@@ -87,7 +98,9 @@ async function askForNamed(
       const shipment = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
       if (!shipment) continue
       const { id } = shipment
-      await xref.write(tenant, { kind, id, names: [value], vin: '', own: undefined, facts: undefined })
+      // The service knows it by that name, and nobody here has used it before.
+      const record = { kind, id, names: [], serviceNames: [value], vin: '', own: undefined, facts: undefined }
+      await xref.write(tenant, record)
       return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
     }
   }
