@@ -9,11 +9,11 @@ import { type Answered, basic, get, post, startGateway, type TestGateway, type T
 /** A tenant as an operator declares it. */
 export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
 
-/** A hash that costs next to nothing, in the form that `transload tenants hash` prints. */
-export function cheapHash(secret: string, salt = `salt of ${secret}`): string {
-  const hash = scryptSync(secret, salt, 32, { N: 2 ** 4, r: 8, p: 1 })
+/** A hash that costs next to nothing, or twice as much for each `cost` more, in the form that `transload tenants hash` prints. */
+export function cheapHash(secret: string, salt = `salt of ${secret}`, cost = 4): string {
+  const hash = scryptSync(secret, salt, 32, { N: 2 ** cost, r: 8, p: 1 })
   const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
-  return `$scrypt$ln=4,r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
+  return `$scrypt$ln=${cost},r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
 }
 
 /** A folder for the time of one test. */
