@@ -32,7 +32,7 @@ import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
 
-/** What a gateway is opened with besides its configuration. */
+/** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
   readonly catalog: Catalog
   readonly store: Store
@@ -60,7 +60,7 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** Every use of a quote checks its age; this only frees the space. */
+/** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -193,7 +193,7 @@ export async function openGateway(
   }
 }
 
-/** What callers hold at the moment. */
+/** The current usage of all callers, as gauges. */
 function gaugesOf(total: Shares['total']): readonly Gauge[] {
   return [
     gauge('transload_connections', 'Connections of callers.', () => total.connections),

@@ -17,6 +17,8 @@ export interface Bookings {
   readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
+  /** Does the same, and tries again with every heartbeat while the store fails. */
+  readonly freeLater: (tenant: string, shipment: string) => Promise<void>
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
   /** Returns the bookings of a tenant that are under way or whose outcome is not known. */
@@ -156,15 +158,24 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     await Promise.race([look, senders.get(idOf(claim)) ?? look])
   }
 
+  async function free(tenant: string, shipment: string): Promise<void> {
+    for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
+      if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+    }
+  }
+
   return {
     once: (booking, send) => {
       const call = once(booking, send).finally(() => calls.delete(call))
       calls.add(call)
       return call
     },
-    free: async (tenant, shipment) => {
-      for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
-        if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+    free,
+    freeLater: async (tenant, shipment) => {
+      try {
+        await free(tenant, shipment)
+      } catch (err) {
+        record.retry(`canceled ${shipment}`, err, () => free(tenant, shipment))
       }
     },
     isBooked: async (tenant, shipment) =>

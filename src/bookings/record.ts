@@ -27,6 +27,8 @@ export interface BookingRecord {
   readonly neverSent: (handle: string) => void
   /** Whether a booking was made whose record is still to be written. */
   readonly isUnrecorded: (handle: string) => boolean
+  /** Runs work that has failed again with every heartbeat, until it succeeds. */
+  readonly retry: (key: string, error: unknown, work: () => Promise<unknown>) => void
   /** Records what could not be recorded when it happened, here or before the last start; to be called now and then. */
   readonly catchUp: () => Promise<void>
 }
@@ -124,6 +126,11 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     })
   }
 
+  function retry(key: string, err: unknown, work: () => Promise<unknown>): void {
+    log.warn({ booking: key, err }, 'a change of bookings could not be recorded yet')
+    late.set(key, work)
+  }
+
   async function catchUp(): Promise<void> {
     for (const entry of deps.emergencyLog.read()) {
       if (!late.has(entry.booking)) late.set(entry.booking, () => recordLate(entry))
@@ -142,5 +149,5 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     if (late.size === 0) deps.emergencyLog.clear()
   }
 
-  return { made, failed, neverSent, isUnrecorded: (handle) => unrecorded.has(handle), catchUp }
+  return { made, failed, neverSent, retry, isUnrecorded: (handle) => unrecorded.has(handle), catchUp }
 }

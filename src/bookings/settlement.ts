@@ -11,10 +11,10 @@ export interface BookedShipment {
   readonly number: string | undefined
 }
 
-/** What became of a booking whose outcome was not known. */
+/** The operator's decision on a booking with an unknown outcome. */
 export type Settlement = 'not-booked' | BookedShipment
 
-/** What became of an attempt to settle or reopen a booking. */
+/** The result of an attempt to settle or reopen a booking. */
 export type SettlementResult =
   | { readonly outcome: 'changed'; readonly claim: Claim }
   /** The booking is not in a state that allows it, or was changed in the meantime. */
@@ -26,11 +26,13 @@ export interface SettlementDeps {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
-  /** Who settles, for the audit trail. */
+  /** The person who settles, for the audit trail. */
   readonly instance: string
 }
 
-/** What the audit trail says of the two settlements. Only what stands there last can be reopened. */
+/**
+ * The audit trail's reasons for the two settlements. A booking can be reopened only if one of them is its last entry.
+ */
 const SETTLED_AS_BOOKED = 'settled: booked'
 const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
 const REOPENED = 'reopened'

@@ -5,7 +5,7 @@ import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
 import { idAt, isSameId } from './verify.ts'
 
-/** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
+/** Returns the record of an answered call for the cross-reference; undefined if it adds nothing. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
   const { compiled, fields, sent } = request
   const { target, xrefRecord, remember } = compiled.action

@@ -155,7 +155,7 @@ async function claimOf(store: Store, handle: string): Promise<Claim> {
   return claim
 }
 
-/** Names who changes a booking, as far as the machine knows, for the audit trail. */
+/** Returns the user and host, for the audit trail. */
 function operator(): string {
   return `operator ${userName()} on ${hostname()}`
 }
@@ -164,7 +164,7 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container the user may have a number and no name.
+    // In a container, a user may have a number and no name.
     return `uid ${process.getuid?.()}`
   }
 }

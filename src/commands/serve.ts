@@ -12,8 +12,8 @@ import { stopSignal } from './stop-signal.ts'
 import { openConfiguredStore } from './store.ts'
 
 /**
- * Makes V8 collect old objects when they have grown by half instead of fourfold, which saves 30 MB at the peak. It is set
- * once the listeners are open: during the start V8 would collect again and again, 50 ms in all.
+ * Makes V8 collect old objects when they have grown by half instead of fourfold, which saves 30 MB at the peak. It is
+ * set once the listeners are open: during the start V8 would collect again and again, 50 ms in all.
  */
 const HEAP_FLAG = '--heap-growing-percent=50'
 
@@ -28,7 +28,7 @@ export async function serve(): Promise<number> {
   try {
     return await serveAlone(config, catalog, log)
   } finally {
-    // The channel between a worker and its primary would keep the worker alive.
+    // The channel to the primary would keep the worker alive.
     cluster.worker?.disconnect()
   }
 }

@@ -40,7 +40,7 @@ export async function xref(args: readonly string[]): Promise<number> {
     },
   })
   const [target = ''] = operands
-  // Beside one application, in fixed mode, there is one tenant only.
+  // Fixed mode has one tenant only.
   const tenant = values.tenant ?? process.env['V2_CLIENT_ID']
   switch (verb) {
     case 'get':
@@ -74,7 +74,7 @@ async function get(store: Store, tenant: string, name: string): Promise<number> 
   for (const link of links) {
     const thing = await store.thing(tenant, link.id)
     const own = thing?.own ? { own: thing.own } : {}
-    // The facts are a customer's address; their names are all that a terminal needs to show.
+    // The facts contain a customer's address, so a terminal shows only their names.
     const remembered = thing?.facts ? { remembers: Object.keys(thing.facts) } : {}
     printJson({ ...link, at: new Date(link.at).toISOString(), ...own, ...remembered })
   }
@@ -129,7 +129,7 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
   return counts.conflicts + counts.badRows > 0 ? 1 : 0
 }
 
-/** Adds the file's name to the error of work that cannot read it. */
+/** Adds the file's name to a read error. */
 async function named<T>(file: string, work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -140,7 +140,7 @@ async function named<T>(file: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** What comes through a pipe cannot be read again from where it was left. */
+/** Input from a pipe cannot be resumed. */
 const isRegular = (file: string) => file !== '-' && statSync(file).isFile()
 
 interface ExportOptions {

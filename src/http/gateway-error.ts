@@ -5,7 +5,7 @@ import { LockTimeout, StoreDown } from '../store/store.ts'
 
 const STORE_RETRY_AFTER_SECONDS = 5
 
-/** Returns whatever was thrown as an error that can be answered; anything unforeseen is a fault of the gateway. */
+/** Converts anything thrown into an error that can be answered; an unexpected one is a fault of the gateway. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof NoReply) return noReplyError(thrown)

@@ -18,7 +18,7 @@ export interface ImportCounts {
 /** The durable progress of an import. */
 export interface ImportProgress {
   readonly counts: Readonly<ImportCounts>
-  /** The last link of these rows: a store without it is not the one that the import wrote to. */
+  /** The last link of these rows; a store without it is not the one that the import wrote to. */
   readonly last?: LinkKey | undefined
 }
 
@@ -96,7 +96,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
         const kept = JSON.parse(readFileSync(path, 'utf8')) as ImportProgress & { readonly stamp: string }
         return kept.stamp === stamp ? kept : undefined
       } catch {
-        // There is none, or not one of ours. Rows that are written again do no harm.
+        // There is none, or it is not ours. Writing rows again does no harm.
         return undefined
       }
     },
@@ -106,7 +106,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
         writeFileSync(`${path}.new`, JSON.stringify({ stamp, ...progress }))
         renameSync(`${path}.new`, path)
       } catch {
-        // Where nothing can be written beside the file, an interrupted import begins anew.
+        // If the folder is not writable, an interrupted import starts over.
       }
     },
     remove: () => rmSync(path, { force: true }),

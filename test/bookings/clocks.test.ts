@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { get, type House, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterAll(() => server.remove())
 
 interface Pair {
-  readonly right: House
+  readonly right: TestGateway
   readonly ahead: { readonly url: string }
 }
 
 async function openPair(env: Readonly<Record<string, string>> = {}): Promise<Pair> {
   const url = await server.createDatabase()
-  const right = await openHouse({ store: await openStore(url), env })
+  const right = await startGateway({ store: await openStore(url), env })
   const nodeOptions = ['--import', join(import.meta.dirname, 'hour-ahead.ts')]
   const ahead = await startGatewayProcess({ storeUrl: url, serviceUrl: right.sandbox.url, nodeOptions, env })
   return { right, ahead }

@@ -10,7 +10,7 @@ import { newInstance } from '../../src/store/instance.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { openHouse } from '../gateway.ts'
+import { startGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { newClaim } from '../store/samples.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, statesOf } from './desk.ts'
@@ -43,7 +43,7 @@ describe('on the embedded store', () => {
 
     const store = await openStore(path)
     expect((await claimOf({ store })).state).toBe('sending')
-    const house = await openHouse({ store, serviceUrl: sandbox.url })
+    const house = await startGateway({ store, serviceUrl: sandbox.url })
     const claim = await claimOf(house)
     expect(claim.state).toBe('unknown')
     expect(expectUnknown(await book(house))).toBe(claim.handle)
@@ -62,7 +62,7 @@ describe('on the embedded store', () => {
     const begun = sandbox.next(isCreation)
     const first = book(live)
     await begun
-    const house = await openHouse({ store: await openStore(path), serviceUrl: sandbox.url })
+    const house = await startGateway({ store: await openStore(path), serviceUrl: sandbox.url })
     expect((await claimOf(house)).state).toBe('sending')
     const second = await book(house)
     expect(expectBooked(second, true)).toBe(expectBooked(await first))
@@ -121,7 +121,7 @@ describe('a gateway that was taken for gone and comes back', () => {
     { what: 'with a refusal', fault: { kind: 'status', status: 422 }, state: 'refused' },
     { what: 'with a lost connection', fault: { kind: 'reset-after' }, state: 'unknown' },
   ] as const)('$what says what it knows', async ({ fault, state }) => {
-    const house = await openHouse()
+    const house = await startGateway()
     house.sandbox.fail({ ...fault, on: ON_CREATION })
     const store = house.store
     // It is judged at the moment when the service has the booking.
@@ -157,7 +157,7 @@ test('what was claimed before a lease may have lapsed is not this gateway’s an
 })
 
 test('a gateway that closes ends its lease, so that nobody waits for it to run out', async () => {
-  const house = await openHouse()
+  const house = await startGateway()
   expectBooked(await book(house))
   const { instance } = await claimOf(house)
   await house.gateway.close()

@@ -12,7 +12,7 @@ import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
-import { type House, openHouse, post } from '../gateway.ts'
+import { post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 import {
   book,
@@ -68,14 +68,14 @@ const body = fc.nat({ max: 1 })
 
 /** Two gateways before one service, on one store or on two connections to it. */
 interface Pair {
-  readonly houses: readonly [House, House]
+  readonly houses: readonly [TestGateway, TestGateway]
   readonly store: Store
   readonly operator: (claim: Claim) => Promise<void>
 }
 
 async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
-  const one = await openHouse({ store: stores[0] })
-  const other = await openHouse({ store: stores[1], serviceUrl: one.sandbox.url })
+  const one = await startGateway({ store: stores[0] })
+  const other = await startGateway({ store: stores[1], serviceUrl: one.sandbox.url })
   const catalog = await loadMappings(undefined, undefined)
   const operator = async (claim: Claim) => {
     // Who settles looks at the service first.

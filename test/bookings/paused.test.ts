@@ -9,7 +9,7 @@ import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import { openStore } from '../../src/store/open.ts'
-import { type House, openHouse } from '../gateway.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
 import { WHOLE } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, shipments, statesOf } from './desk.ts'
@@ -83,7 +83,7 @@ async function heldWay(serviceUrl: string) {
 /** A gateway that can be paused, and another on the same store before the same service. */
 async function openPair(engine: keyof typeof stores) {
   const storeUrl = await stores[engine]()
-  const neighbor = await openHouse({ store: await openStore(storeUrl) })
+  const neighbor = await startGateway({ store: await openStore(storeUrl) })
   const way = await heldWay(neighbor.sandbox.url)
   const env = { V2_CA_FILE: certificate('authority.pem'), V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
   const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: way.url, env })
@@ -107,10 +107,10 @@ const expectNotSent = {
 }
 
 /** What an operator does with a booking whose outcome is not known. */
-async function settleAs(house: House, reference: string, settlement: Parameters<typeof settle>[1]) {
+async function settleAs(gateway: TestGateway, reference: string, settlement: Parameters<typeof settle>[1]) {
   const catalog = await loadMappings(undefined, undefined)
-  const deps = { store: house.store, catalog, settings: translationSettings(house.config), instance: 'operator' }
-  const result = await settle(await claimOf(house, reference), settlement, deps)
+  const deps = { store: gateway.store, catalog, settings: translationSettings(gateway.config), instance: 'operator' }
+  const result = await settle(await claimOf(gateway, reference), settlement, deps)
   expect(result.outcome).toBe('changed')
 }
 
