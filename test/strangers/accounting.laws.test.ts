@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, get, type House, OWN, openHouse } from '../gateway.ts'
+import { basic, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { connectFrom, held, heldBy, type Stranger } from './sockets.ts'
 
@@ -97,8 +97,8 @@ async function openUnreliable() {
   })
 }
 
-async function act(house: House, { request, from, part, ending }: Behavior): Promise<Stranger> {
-  const stranger = await connectFrom(house, `127.0.1.${from}`)
+async function act(gateway: TestGateway, { request, from, part, ending }: Behavior): Promise<Stranger> {
+  const stranger = await connectFrom(gateway, `127.0.1.${from}`)
   const bytes = REQUESTS[request] ?? Buffer.alloc(0)
   stranger.write(bytes.subarray(0, Math.ceil(part * bytes.length)))
   if (ending === 'asks more') stranger.write(head('GET /getShipment.php?number=TL-2 HTTP/1.1'))
@@ -120,17 +120,17 @@ test('whatever callers do and whatever becomes of their calls, all that they hel
     V2_SHIPMENT_PATH: '/v2/shipments',
   }
   const timeouts = { headersMs: 400, requestMs: 600, replyMs: 600, checkMs: 50, lingerMs: 50 }
-  const house = await openHouse({ env, serviceUrl: (await openUnreliable()).url, timeouts })
+  const gateway = await startGateway({ env, serviceUrl: (await openUnreliable()).url, timeouts })
   const law = fc.asyncProperty(fc.array(anyBehavior, { minLength: 1, maxLength: 40 }), async (behaviors) => {
-    const strangers = await Promise.all(behaviors.map((behavior) => act(house, behavior)))
-    const { calls, bodyBytes } = await heldBy(house)
+    const strangers = await Promise.all(behaviors.map((behavior) => act(gateway, behavior)))
+    const { calls, bodyBytes } = await heldBy(gateway)
     expect(calls).toBeLessThanOrEqual(8)
     expect(bodyBytes).toBeLessThanOrEqual(1_200_000)
     await Promise.all(strangers.map(({ reply }) => reply))
     for (const { socket } of strangers) socket.destroy()
-    expect(await held(house, ({ connections }) => connections === 0)).toMatchObject({ connections: 0 })
-    await held(house, (now) => now.calls === 0 && now.bodyBytes === 0)
-    expect((await get(house, '/healthz')).status).toBe(200)
+    expect(await held(gateway, ({ connections }) => connections === 0)).toMatchObject({ connections: 0 })
+    await held(gateway, (now) => now.calls === 0 && now.bodyBytes === 0)
+    expect((await get(gateway, '/healthz')).status).toBe(200)
   })
   await fc.assert(law, { numRuns: RUNS })
 })

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import type { House } from '../gateway.ts'
+import type { TestGateway } from '../gateway.ts'
 import { type Reply, wholeReplies } from '../http/line.ts'
 
 /** A connection from an address of its own. */
@@ -14,7 +14,7 @@ export interface Stranger {
 }
 
 /** Connects from an address of 127.0.0.0/8, all of which are this machine. */
-export async function connectFrom({ url }: Pick<House, 'url'>, localAddress: string): Promise<Stranger> {
+export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddress: string): Promise<Stranger> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true })
   onTestFinished(() => void socket.destroy())
   const replied = Promise.withResolvers<Reply | undefined>()
@@ -49,16 +49,16 @@ export interface Held {
 const LOOK_AGAIN_MS = 10
 
 /** Reads the gauges. */
-export async function heldBy({ adminUrl }: Pick<House, 'adminUrl'>): Promise<Held> {
+export async function heldBy({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promise<Held> {
   const text = await (await fetch(`${adminUrl}/metrics`)).text()
   const read = (name: string) => Number(new RegExp(`^transload_${name} (\\d+)$`, 'm').exec(text)?.[1])
   return { connections: read('connections'), calls: read('calls_under_way'), bodyBytes: read('body_bytes') }
 }
 
 /** Resolves once the gauges are as wanted. */
-export async function held(house: Pick<House, 'adminUrl'>, isWanted: (held: Held) => boolean): Promise<Held> {
+export async function held(gateway: Pick<TestGateway, 'adminUrl'>, isWanted: (held: Held) => boolean): Promise<Held> {
   for (;;) {
-    const now = await heldBy(house)
+    const now = await heldBy(gateway)
     if (isWanted(now)) return now
     await pause(LOOK_AGAIN_MS)
   }
