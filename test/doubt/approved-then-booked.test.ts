@@ -124,6 +124,21 @@ describe.each(worlds)('where $world', ({ approvalBooks }) => {
     expect(live(house)).toEqual([])
   })
 
+  test("a VIN that is not the shipment's cancels nothing, under any name of the quote", async () => {
+    const { house } = await openQuoted(approvalBooks)
+    await approve(house, { ShipmentNumber: '', OrderRefNumber: quoteExample.OrderRefNumber })
+    await book(house)
+    for (const ReferenceNumber of [NUMBER, quoteExample.OrderRefNumber]) {
+      const { status } = await cancel(house, { ReferenceNumber, VinNo: OTHER_VIN })
+      expect([404, 409]).toContain(status)
+    }
+    expect(live(house)).toHaveLength(1)
+    await cancel(house)
+    await book(house, { VinNo: OTHER_VIN })
+    expect((await cancel(house, { ReferenceNumber: NUMBER, VinNo: '2HGFC2F59KH512345' })).status).toBe(409)
+    expect(live(house)).toHaveLength(1)
+  })
+
   test('an approval under a number that is booked is answered from that booking, and not sent', async () => {
     const { house } = await openQuoted(approvalBooks)
     await book(house)
