@@ -1,17 +1,21 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { scryptSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { startGateway } from './compare/contenders.ts'
+import { type Place, startGateway } from './compare/contenders.ts'
 import { HOST, type Running, residentMegabytes } from './compare/processes.ts'
 
 /*
  * Measures how long callers wait during attacks, and how long a refused call takes: node bench/under-attack.ts
- * It needs slowhttptest (Debian: slowhttptest) and the compiled gateway (npm run build).
+ * It needs the compiled gateway (npm run build), Linux, which answers on every address of 127.0.0.0/8, and for the slow
+ * callers slowhttptest (Debian: slowhttptest); without it, these rows are left out. Attacks whose names contain a word are
+ * measured alone: node bench/under-attack.ts strangers
  */
 
 const ATTACKERS = 1_000
@@ -21,7 +25,7 @@ const IN_FLIGHT = 50
 const SHED = 2_000
 
 const ATTACKS = [
-  { what: 'no attack', words: undefined },
+  { what: 'no attack', words: undefined, path: undefined },
   { what: 'slow with their headers (-H)', words: ['-H', '-i', '2', '-x', '10'], path: '/healthz' },
   {
     what: 'slow with their body (-B)',
@@ -35,6 +39,26 @@ const ATTACKS = [
   },
 ] as const
 
+/** Attackers of test/strangers/attackers.ts: what they do, from how many addresses, and the mode of the gateway. */
+const STRANGERS = [
+  { what: 'no attack, client mode', kinds: undefined, addresses: 0, mode: 'client' },
+  { what: 'strangers: wrong secrets', kinds: 'wrong', addresses: 50, mode: 'client' },
+  { what: 'strangers: credentials of 8 KB', kinds: 'long', addresses: 50, mode: 'client' },
+  { what: 'strangers: large bodies that do not end', kinds: 'large', addresses: 50, mode: 'client' },
+  { what: 'strangers: all of it', kinds: 'wrong,unknown,long,slow,large', addresses: 50, mode: 'client' },
+  { what: 'no attack, tenants mode', kinds: undefined, addresses: 0, mode: 'tenants' },
+  { what: 'strangers: ids that nobody has', kinds: 'unknown', addresses: 50, mode: 'tenants' },
+  {
+    what: 'strangers: all of it, tenants mode',
+    kinds: 'wrong,unknown,long,slow,large',
+    addresses: 50,
+    mode: 'tenants',
+  },
+] as const
+
+const ATTACKERS_PROGRAM = join(import.meta.dirname, '../test/strangers/attackers.ts')
+const CREDENTIAL = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
+
 interface Answer {
   readonly status: number
   readonly ms: number
@@ -44,7 +68,7 @@ interface Answer {
 function quote(port: number, number: string): Promise<Answer> {
   const body = JSON.stringify({ ...quoteExample, ShipmentNumber: number })
   const headers = {
-    Authorization: `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`,
+    Authorization: CREDENTIAL,
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
   }
@@ -77,29 +101,58 @@ function inWords(what: string, answers: readonly Answer[], status: number, pid: 
   return `| ${what} | ${figures.join(' | ')} |\n`
 }
 
-async function others(gateway: Running, attack: (typeof ATTACKS)[number]): Promise<string> {
+/** Asks for quotes, one after the other, until an attack has ended. */
+async function besides(what: string, gateway: Running, attacker: ChildProcess | undefined): Promise<string> {
   let over = false
-  const attacker =
-    attack.words &&
-    spawn(
-      'slowhttptest',
-      [
-        ...attack.words,
-        ...['-c', String(ATTACKERS), '-r', '500', '-l', String(SECONDS), '-p', '3'],
-        ...['-u', `http://${HOST}:${gateway.port}${attack.path}`],
-      ],
-      { stdio: 'ignore' },
-    )
-  const ended = attacker ? once(attacker, 'exit') : new Promise((resolve) => setTimeout(resolve, SECONDS * 1000))
+  const ended = attacker ? once(attacker, 'exit') : pause(SECONDS * 1000)
   void ended.then(() => {
     over = true
   })
   const answers: Answer[] = []
   while (!over) {
     answers.push(await quote(gateway.port, `P-${answers.length}`))
-    await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS))
+    await pause(PROBE_EVERY_MS)
   }
-  return inWords(attack.what, answers, 200, gateway.pid)
+  return inWords(what, answers, 200, gateway.pid)
+}
+
+function slowCallers({ port }: Running, { words, path }: { readonly words: readonly string[]; readonly path: string }) {
+  const common = ['-c', String(ATTACKERS), '-r', '500', '-l', String(SECONDS), '-p', '3']
+  return spawn('slowhttptest', [...words, ...common, '-u', `http://${HOST}:${port}${path}`], { stdio: 'ignore' })
+}
+
+/** Measures the attacks of strangers on a gateway with the default limits. */
+async function strangers(place: Place, attack: (typeof STRANGERS)[number]): Promise<string> {
+  const { what, kinds, addresses, mode } = attack
+  const env = mode === 'tenants' ? { TENANTS_FILE: tenantsFile(place.folder), DEMO_SECRET: 'demo-secret' } : {}
+  const gateway = await startGateway(place, { env, core: null })
+  try {
+    const words = [
+      ATTACKERS_PROGRAM,
+      `http://${HOST}:${gateway.port}`,
+      String(SECONDS),
+      'demo',
+      String(addresses),
+      kinds ?? '',
+    ]
+    return await besides(what, gateway, kinds && spawn(process.execPath, words, { stdio: 'ignore' }))
+  } finally {
+    await gateway.stop()
+  }
+}
+
+/** Writes a tenants file with one tenant, whose credential is the same at the service. */
+function tenantsFile(folder: string): string {
+  const [salt, hash] = [
+    'salt of the tenant',
+    scryptSync('demo-secret', 'salt of the tenant', 32, { N: 2 ** 14, r: 8, p: 1 }),
+  ]
+  const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
+  const path = join(folder, 'tenants.json')
+  const credentials = [{ id: 'demo', secret_hash: `$scrypt$ln=14,r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}` }]
+  const v2 = { client_id: 'demo', client_secret: { env: 'DEMO_SECRET' } }
+  writeFileSync(path, JSON.stringify({ tenants: [{ name: 'demo', credentials, v2 }] }))
+  return path
 }
 
 /** Measures calls beyond MAX_IN_FLIGHT, while that many wait for a service that does not answer. */
@@ -108,7 +161,7 @@ async function shed(folder: string, servicePort: number): Promise<string> {
   const gateway = await startGateway({ folder, servicePort }, { env, storeUrl: 'memory:', core: null })
   try {
     const waiting = Array.from({ length: IN_FLIGHT }, (_, i) => quote(gateway.port, `W-${i}`).catch(() => undefined))
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await pause(1_000)
     const answers: Answer[] = []
     while (answers.length < SHED) answers.push(await quote(gateway.port, 'S'))
     const words = inWords(`shed: ${IN_FLIGHT} under way`, answers, 503, gateway.pid)
@@ -122,26 +175,36 @@ async function shed(folder: string, servicePort: number): Promise<string> {
 
 const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
 const body = JSON.stringify({ shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', price: 1234.5 })
-const service = createServer((incoming, reply) => void incoming.resume().once('end', () => reply.end(body)))
+const service = createServer((incoming, reply) => {
+  incoming.resume().once('end', () => {
+    if (incoming.headers.authorization === CREDENTIAL) reply.end(body)
+    else reply.writeHead(401, { 'www-authenticate': 'Basic' }).end()
+  })
+})
 const silent = createServer((incoming) => void incoming.resume())
 for (const server of [service, silent]) await once(server.listen(0, HOST), 'listening')
 // Servers that listen on ports have addresses with ports.
 const [answering, stalling] = [service, silent].map((server) => (server.address() as AddressInfo).port)
 try {
-  process.stdout.write(
-    `Quotes one after the other, ${ATTACKERS} attackers for ${SECONDS} s, Node ${process.versions.node}\n\n`,
-  )
+  process.stdout.write(`Quotes one after the other, each attack for ${SECONDS} s, Node ${process.versions.node}\n\n`)
   process.stdout.write(
     '| beside | answers | wrong | p50 ms | p99 ms | slowest ms | memory MB |\n|---|---:|---:|---:|---:|---:|---:|\n',
   )
   const place = { folder, servicePort: answering ?? 0 }
+  const [, , word = ''] = process.argv
+  const isWanted = ({ what }: { readonly what: string }) => what.includes(word)
+  const hasSlowCallers = spawnSync('slowhttptest', ['-h']).error === undefined
   const gateway = await startGateway(place, { env: { SOURCE_CONNECTIONS: '10000' }, core: null })
   try {
-    for (const attack of ATTACKS) process.stdout.write(await others(gateway, attack))
+    for (const attack of ATTACKS.filter(isWanted)) {
+      if (attack.words && !hasSlowCallers) continue
+      process.stdout.write(await besides(attack.what, gateway, attack.words && slowCallers(gateway, attack)))
+    }
   } finally {
     await gateway.stop()
   }
-  process.stdout.write(await shed(folder, stalling ?? 0))
+  for (const attack of STRANGERS.filter(isWanted)) process.stdout.write(await strangers(place, attack))
+  if (isWanted({ what: 'shed' })) process.stdout.write(await shed(folder, stalling ?? 0))
 } finally {
   for (const server of [service, silent]) {
     server.close()

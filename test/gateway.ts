@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { Client } from 'undici'
 import { onTestFinished } from 'vitest'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
@@ -24,7 +25,7 @@ export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
   : '127.0.0.2'
 
 /** A gateway in front of the stand-in of the service; both are real servers on free ports. */
-export interface House {
+export interface TestGateway {
   readonly url: string
   readonly adminUrl: string
   readonly gateway: Gateway
@@ -39,24 +40,26 @@ export interface House {
 
 type LogLine = Readonly<Record<string, unknown>>
 
-export interface HouseOptions {
+export interface TestGatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly sandbox?: SandboxOptions
   readonly store?: Store
+  /** The clock of the store, if the test brings none. */
   readonly now?: () => number
   /** The timeouts that differ from the gateway's defaults. */
   readonly timeouts?: Partial<ListenerTimeouts>
   /** The address of the service. @default that of the stand-in */
   readonly serviceUrl?: string
   /**
-   * Whether the credentials of the stand-in have been accepted before the test begins; else the first call of each asks first.
+   * True if the service has accepted the credentials of the stand-in before the test begins; else the first call of each
+   * asks first.
    * @default true where callers bring them as Basic authentication, over plain HTTP
    */
   readonly proven?: boolean
 }
 
 /** Opens a gateway and a stand-in for one test, and closes them after it. */
-export async function openHouse(options: HouseOptions = {}): Promise<House> {
+export async function startGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options.sandbox })
   const config = {
     ...readConfig({
@@ -77,17 +80,15 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     },
   })
   const catalog = await catalogOf(config)
-  const store = options.store ?? createMemoryStore()
+  const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
-  const parts = { catalog, store, log, adminPort: 0, timeouts, ...(options.now && { now: options.now }) }
+  const parts = { catalog, store, log, adminPort: 0, timeouts }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'
   if (options.proven ?? (isPlain && options.serviceUrl === undefined)) {
     const { credentials = { [CLIENT.id]: CLIENT.secret } } = options.sandbox ?? {}
-    for (const [id, secret] of Object.entries(credentials === 'any' ? {} : credentials)) {
-      await get(gateway, '/getShipment.php?ReferenceNumber=none', { authorization: basic(id, secret) })
-    }
+    if (credentials !== 'any') await prove(gateway.url, credentials)
     sandbox.requests.length = 0
     written.length = 0
   }
@@ -117,6 +118,17 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   }
 }
 
+/** Reads with each credential, which the service accepts; leaves no connection behind. */
+async function prove(url: string, credentials: Readonly<Record<string, string>>): Promise<void> {
+  const client = new Client(url)
+  for (const [id, secret] of Object.entries(credentials)) {
+    const headers = { authorization: basic(id, secret) }
+    const { body } = await client.request({ method: 'GET', path: '/getShipment.php?ReferenceNumber=none', headers })
+    await body.dump()
+  }
+  await client.close()
+}
+
 let ownCatalog: Promise<Catalog> | undefined
 
 /** Returns the catalog of a configuration. The gateway's own is compiled once, because it never changes. */
@@ -143,24 +155,24 @@ export interface Answered {
 
 /** Sends a POST like an old integration; an object becomes JSON. */
 export async function post(
-  house: Pick<House, 'url'>,
+  gateway: Pick<TestGateway, 'url'>,
   path: string,
   body: string | object | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
   const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   return answered(
-    await fetch(house.url + path, { method: 'POST', body: sent, headers: { authorization: basic(), ...headers } }),
+    await fetch(gateway.url + path, { method: 'POST', body: sent, headers: { authorization: basic(), ...headers } }),
   )
 }
 
 /** Sends a GET like an old integration. */
 export async function get(
-  house: Pick<House, 'url'>,
+  gateway: Pick<TestGateway, 'url'>,
   path: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
-  return answered(await fetch(house.url + path, { headers: { authorization: basic(), ...headers } }))
+  return answered(await fetch(gateway.url + path, { headers: { authorization: basic(), ...headers } }))
 }
 
 async function answered(response: Response): Promise<Answered> {

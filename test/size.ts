@@ -22,6 +22,9 @@ const HALF_BITS = 16
 export const inSample = (index: number, oneIn: number): boolean =>
   WHOLE || (Math.imul(index + SEED, MULTIPLIER) >>> HALF_BITS) % oneIn === 0
 
-/** Returns all cases, or a sample of one in so many. */
-export const sample = <T>(cases: Iterable<T>, oneIn: number): readonly T[] =>
-  [...cases].filter((_, index) => inSample(index, oneIn))
+/** Returns all cases, or a sample of about one in so many, and at least one. */
+export function sample<T>(cases: Iterable<T>, oneIn: number): readonly T[] {
+  const all = [...cases]
+  const chosen = all.filter((_, index) => inSample(index, oneIn))
+  return chosen.length > 0 ? chosen : all.slice(0, 1)
+}

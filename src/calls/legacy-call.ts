@@ -45,7 +45,7 @@ export async function legacyCall(
     body = await readRequest(incoming, call, deps.bodyLimitBytes)
   } catch (error) {
     if (isOverload(error)) throw error
-    // Answers to unreadable bodies follow the caller's ERROR_STATUS, too.
+    // Errors about unreadable bodies follow the caller's ERROR_STATUS, too.
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   }
@@ -65,7 +65,7 @@ export async function legacyCall(
   }
 }
 
-/** Tells whether there was too much to do: then nothing more is done for the call, not even a check of its secret. */
+/** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */
 function isOverload(error: unknown): boolean {
   return error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')
 }
@@ -85,7 +85,8 @@ async function answerVersion1(
 ): Promise<Answer> {
   const { tenant, profile } = caller
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
-  if (looksUp(request)) await deps.prove(sending)
+  const proof = looksUp(request) ? deps.prove(sending) : undefined
+  if (proof) await proof
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
   if (plan.problems.length > 0) {

@@ -133,3 +133,10 @@ test('nobody waits longer than ten seconds', async () => {
   await settled()
   expect(told).toEqual(['a0', 'a1: overloaded'])
 })
+
+test('sources of a lower rank come first, and take turns among themselves', async () => {
+  const ranks = new Map([['bad', 2]])
+  queue = createFairQueue({ atOnce: 1, atOnceOfSource: 1, calls: CALLS, rankOf: (source) => ranks.get(source) ?? 0 })
+  for (const source of ['bad', 'bad', 'bad', 'a', 'a', 'b']) enter(source)
+  expect(await finish()).toEqual(['bad', 'a', 'b', 'a', 'bad', 'bad'])
+})

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Supply, shortage } from '../../src/callers/fair-share.ts'
+import { runs } from '../size.ts'
 
 /** A night may take longer: TRANSLOAD_RUNS=1000000. */
-const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 2_000)
+const RUNS = runs(400, 2_000)
 const NIGHT_MS = 3_600_000
 
 const anySupply = fc

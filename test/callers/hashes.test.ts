@@ -182,8 +182,8 @@ test('who is to be verified waits for no more than a turn of each other source, 
   expect(refused).toBeLessThan(10)
   const before = refused
   expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
-  // In the order in which they came, it would have been the last.
-  expect(refused - before).toBeLessThan(12)
+  // In the order in which they came, it would have been the last. Sources that have guessed wrong come after it.
+  expect(refused - before).toBeLessThan(6)
   expect(counted(await strangers)).toEqual({ 401: 30 })
 }, 30_000)
 
@@ -245,7 +245,7 @@ test('what was wrong may be right after a rotation, and what was right is wrong'
     )
   const reread = () => {
     const before = edge.lines().filter(({ msg }) => msg === 'the tenants file was read again').length
-    process.emit('SIGHUP')
+    edge.hangUp()
     expect(edge.lines().filter(({ msg }) => msg === 'the tenants file was read again')).toHaveLength(before + 1)
   }
   rotated('acme-legacy-secret', 'new')

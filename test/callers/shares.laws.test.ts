@@ -4,9 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { createShares } from '../../src/callers/shares.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Share } from '../../src/observe/call.ts'
+import { runs } from '../size.ts'
 
 /** A night may take longer: TRANSLOAD_RUNS=1000000. */
-const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 2_000)
+const RUNS = runs(400, 2_000)
 const NIGHT_MS = 3_600_000
 
 const LIMITS = {

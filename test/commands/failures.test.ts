@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { listenFailure } from '../../src/commands/listen-failure.ts'
 import { nearest } from '../../src/commands/nearest.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
+import { sample } from '../size.ts'
 
 /** The program in a folder of its own, which holds the files of the test. */
 function openFolder(files: Readonly<Record<string, string>> = {}) {
@@ -120,7 +121,7 @@ describe('what cannot be read ends with its exit code and lines without a stack'
   const CONFIG = /^transload: 1 configuration error\n {2}[^\n]+\n$/
   const IMPORT = ['xref', 'import']
 
-  test.each<[args: readonly string[], env: NodeJS.ProcessEnv, code: number, lines: RegExp, said: string]>([
+  const unreadable: [args: readonly string[], env: NodeJS.ProcessEnv, code: number, lines: RegExp, said: string][] = [
     [[...IMPORT, 'list.csv'], {}, 1, READABLE, 'list.csv holds JSON, not CSV; add --format ndjson'],
     [[...IMPORT, 'rows.csv'], {}, 1, READABLE, 'rows.csv holds JSON, not CSV'],
     [[...IMPORT, 'table.ndjson'], {}, 1, READABLE, 'table.ndjson does not begin with a JSON object'],
@@ -142,7 +143,8 @@ describe('what cannot be read ends with its exit code and lines without a stack'
       'MAPPINGS_DIR names list.csv, which cannot be read as a folder',
     ],
     [['tenants', 'list', 'nowhere'], {}, 78, CONFIG, 'the tenants file nowhere cannot be read (ENOENT)'],
-  ])('%j %j', async (args, env, code, lines, said) => {
+  ]
+  test.each(sample(unreadable, 3))('%j %j', async (args, env, code, lines, said) => {
     const { transload } = openFolder(FILES)
     const ended = await transload(args, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'x', ...tenantless(env), ...env })
     expect(ended.code).toBe(code)
@@ -156,7 +158,7 @@ describe('what cannot be read ends with its exit code and lines without a stack'
 })
 
 describe('what is typed wrong ends with 64 and a suggestion', () => {
-  test.each([
+  const typed: (readonly [args: readonly string[], line: RegExp])[] = [
     [['srve'], /^transload: unknown command srve; did you mean serve\?\n\nUsage: transload /],
     [['boookings', 'list'], /^transload: unknown command boookings; did you mean bookings\?\n/],
     [['--versoin'], /^transload: unknown option --versoin; did you mean --version\?\n/],
@@ -178,7 +180,8 @@ describe('what is typed wrong ends with 64 and a suggestion', () => {
       ['bookings', 'settle', 'bk_0', '--shipmentid', 'x'],
       /^transload: unknown option --shipmentid; did you mean --shipment-id\?\n/,
     ],
-  ])('%j', async (args, line) => {
+  ]
+  test.each(sample(typed, 4))('%j', async (args, line) => {
     const { transload } = openFolder()
     const { code, out, err } = await transload(args)
     expect({ code, out }).toEqual({ code: 64, out: '' })

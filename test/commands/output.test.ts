@@ -8,6 +8,7 @@ import type { Store } from '../../src/store/store.ts'
 import { escapeControls, printableJson } from '../../src/text/plain-text.ts'
 import { cheapHash } from '../callers/edge.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
+import { runs } from '../size.ts'
 import { link, newClaim, scanned } from '../store/samples.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
@@ -175,7 +176,7 @@ describe('escaping', () => {
         if (!OBEYED.test(text) && text.isWellFormed()) expect(escaped).toBe(text)
         OBEYED.lastIndex = 0
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(500, 5_000) },
     )
   })
 
@@ -191,7 +192,7 @@ describe('escaping', () => {
           expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify({ value, [text]: text })))
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(300, 2_000) },
     )
   })
 })

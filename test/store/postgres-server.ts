@@ -11,7 +11,7 @@ export interface PostgresServer {
   createDatabase(): Promise<string>
   start(): Promise<void>
   stop(): Promise<void>
-  /** Stops as `pg_ctl stop -m immediate` does: nobody is told, and the next start recovers. */
+  /** Stops as `pg_ctl stop -m immediate` does: without notice, and the next start recovers. */
   crash(): Promise<void>
   /** Stops for good and leaves nothing behind. */
   remove(): Promise<void>

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { forEachMember, isStructure, JsonError, parseJson, scalarText, setMember } from '../../src/text/json.ts'
+import { runs } from '../size.ts'
 
-const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 2_000)
+const RUNS = runs(400, 2_000)
 
 const blanks = fc.stringMatching(/^[ \t\r\n]{0,2}$/)
 const anyText = fc.oneof(

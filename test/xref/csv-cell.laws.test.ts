@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fromCell, toCell } from '../../src/xref/csv-cell.ts'
+import { runs } from '../size.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const FORMULA = /^[=+\-@\t]/
@@ -32,7 +33,7 @@ const text = fc
 /** The cells of a line as any reader of CSV sees them. */
 const cellsOf = (line: string): readonly string[] => parse(line, { trim: true })[0] ?? []
 
-const RUNS = { numRuns: 5_000 }
+const RUNS = { numRuns: runs(500, 5_000) }
 
 describe('a cell', () => {
   test('is read back as it was, by our reader', () => {

@@ -1,0 +1,113 @@
+import { connect } from 'node:net'
+import { describe, expect, test, vi } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { booking } from '../callers/edge.ts'
+import { basic, OWN } from '../gateway.ts'
+import { callFrom } from './call.ts'
+import { type GatewayProcess, type GatewayProcessOptions, startGatewayProcess } from './gateway-process.ts'
+import type { Defense } from './weakened.ts'
+
+/*
+ * The same attack on a gateway as it is and on one without the defense: it gets through the second one alone, so that the
+ * attacks are shown to be some.
+ */
+
+const CREDENTIALS = { demo: 'demo-secret' }
+const OWNER = { authorization: basic() }
+/** Calls with new credentials that one address may have under way at the service. */
+const AT_ONCE_OF_SOURCE = 8
+const PATIENCE_MS = 10_000
+const STRANGER = { authorization: basic('demo', 'wrong') }
+
+interface Control {
+  readonly defense: Defense
+  readonly what: string
+  readonly env?: GatewayProcessOptions['env']
+  /** Returns whether the attack got through. */
+  readonly attack: (gateway: GatewayProcess) => Promise<boolean>
+}
+
+const CONTROLS: readonly Control[] = [
+  {
+    defense: 'proof',
+    what: 'a wrong secret is claimed nothing',
+    attack: async (gateway) => {
+      await callFrom(gateway.url, { path: '/createShipment.php', headers: STRANGER, body: booking('R-1') })
+      return (await gateway.stop()).claims.length > 0
+    },
+  },
+  {
+    defense: 'shares',
+    what: 'unfinished calls from one address keep nobody out',
+    env: { MAX_CONNECTIONS: '100', SOURCE_CONNECTIONS: '25' },
+    attack: async ({ url }) => {
+      const { hostname: host, port } = new URL(url)
+      const sockets = Array.from({ length: 150 }, () =>
+        connect({ host, port: Number(port), localAddress: '127.0.0.2' }),
+      )
+      let connected = 0
+      for (const socket of sockets) {
+        socket
+          .on('error', () => {})
+          .once('connect', () => {
+            connected += 1
+          })
+        socket.write('POST /createShipment.php HTTP/1.1\r\n')
+      }
+      await vi.waitFor(() => expect(connected).toBe(sockets.length), PATIENCE_MS)
+      const { status } = await callFrom(url, { path: '/getShippingQuote.php', headers: OWNER, body: quoteExample })
+      for (const socket of sockets) socket.destroy()
+      return status !== 200
+    },
+  },
+  {
+    defense: 'queue',
+    what: 'new credentials do not come to the service all at once',
+    attack: async ({ url, sandbox }) => {
+      sandbox.fail({ kind: 'delay', ms: 1_000, times: 'always' })
+      const calls = Array.from({ length: 100 }, (_, i) =>
+        callFrom(url, {
+          path: '/createShipment.php',
+          headers: { authorization: basic('demo', `wrong ${i}`) },
+          body: booking('R-1'),
+        }),
+      )
+      await Promise.race(calls)
+      const atOnce = sandbox.requests.length
+      sandbox.clearFaults()
+      await Promise.all(calls)
+      return atOnce > 2 * AT_ONCE_OF_SOURCE
+    },
+  },
+  {
+    defense: 'browsers',
+    what: 'a page of another site books nothing',
+    env: OWN,
+    attack: async ({ url, sandbox }) => {
+      const headers = { origin: 'https://evil.example', host: 'evil.example' }
+      await callFrom(url, { path: '/createShipment.php', headers, body: booking('R-1') })
+      return sandbox.shipments.size > 0
+    },
+  },
+  {
+    defense: 'paths',
+    what: 'a path that leads out of /v2/ is not sent on',
+    env: OWN,
+    attack: async ({ url, sandbox }) => {
+      await callFrom(url, { method: 'GET', path: '/v2/a%2fb/../../x' })
+      return sandbox.requests.length > 0
+    },
+  },
+]
+
+describe.each(CONTROLS)('$what', ({ defense, env, attack }) => {
+  const start = (without?: Defense) => startGatewayProcess({ credentials: CREDENTIALS, ...(env && { env }), without })
+
+  test('by a gateway as it is', async () => {
+    expect(await attack(await start())).toBe(false)
+  })
+
+  test(`but is without its defense: ${defense}`, async () => {
+    expect(await attack(await start(defense))).toBe(true)
+  })
+})

@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Claim, Link } from '../../src/store/store.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import type { Defense } from './weakened.ts'
+
+/** A gateway in a process of its own, in front of the stand-in of the service. */
+export interface GatewayProcess {
+  readonly url: string
+  readonly sandbox: Sandbox
+  /** What the process takes now. */
+  readonly measure: () => Measured
+  /** Stops the gateway, and returns what its store holds. */
+  readonly stop: () => Promise<Stored>
+}
+
+/** What a process takes (proc(5)). */
+export interface Measured {
+  readonly megabytes: number
+  /** The most that it ever took. */
+  readonly peakMegabytes: number
+  readonly descriptors: number
+}
+
+/** What is durable. */
+export interface Stored {
+  readonly claims: readonly Claim[]
+  readonly links: readonly Link[]
+}
+
+export interface GatewayProcessOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** What the service accepts. */
+  readonly credentials: Readonly<Record<string, string>>
+  /** A defense that the gateway lacks. */
+  readonly without?: Defense | undefined
+}
+
+const KILOBYTE = 1024
+
+/** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
+export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
+  const { env, credentials, without } = options
+  const sandbox = await startSandbox({ credentials })
+  const folder = newFolder('strangers')
+  onTestFinished(async () => {
+    await sandbox.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const storeUrl = join(folder, 'store.db')
+  const weakened = without ? ['--import', join(import.meta.dirname, 'weakened.ts')] : []
+  const running = start(
+    process.execPath,
+    ['--max-semi-space-size=8', ...weakened, join(ROOT, 'src/main.ts'), 'serve'],
+    {
+      env: cleanEnv({
+        MALLOC_ARENA_MAX: '2',
+        MALLOC_TRIM_THRESHOLD_: '131072',
+        HOST: '127.0.0.1',
+        PORT: '0',
+        ADMIN_PORT: '0',
+        V2_BASE_URL: sandbox.url,
+        STORE_URL: storeUrl,
+        EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
+        WEAKENED: without,
+        ...env,
+      }),
+    },
+  )
+  const said = await running.says(/"listening"/)
+  const line = said.split('\n').find((one) => one.includes('"listening"')) ?? ''
+  const { url, pid }: { url: string; pid: number } = JSON.parse(line)
+  return {
+    url,
+    sandbox,
+    measure: () => measure(pid),
+    stop: async () => {
+      running.signal('SIGTERM')
+      await running.ended
+      const store = await openStore(storeUrl)
+      const links: Link[] = []
+      for await (const some of store.scan({})) links.push(...some)
+      const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
+      await store.close()
+      return { claims, links }
+    },
+  }
+}
+
+function measure(pid: number): Measured {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const megabytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / KILOBYTE
+  return {
+    megabytes: megabytes('VmRSS'),
+    peakMegabytes: megabytes('VmHWM'),
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+  }
+}
