@@ -101,7 +101,7 @@ async function askForNamed(
       // The service knows the shipment by this name, and the cross-reference does not have it yet.
       const record = { kind, id, names: [], serviceNames: [value], vin: '', own: undefined, facts: undefined }
       await xref.write(tenant, record)
-      return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
+      return { ...(await foundId(id, field, tenant, xref)), isNamedByService: true, isShipment: true, shipment }
     }
   }
   throw gatewayError('number-unknown', {

@@ -40,6 +40,8 @@ export interface XrefRecord {
 export interface Xref {
   /** Returns what a name stands for, newest first. A name of the service counts if the caller has no such name of the kind. */
   readonly matches: (tenant: string, name: string) => Promise<readonly Match[]>
+  /** Returns the ids of the shipments that the service calls by a number. */
+  readonly numbered: (tenant: string, number: string) => Promise<readonly string[]>
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
   /** Resolves when the record is durable; only then may an answer depend on it. */
   readonly write: (tenant: string, record: XrefRecord) => Promise<void>
@@ -67,6 +69,10 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
 
   return {
     matches: async (tenant, name) => preferCallers(await store.links(tenant, name)),
+    numbered: async (tenant, number) => {
+      const links = await store.links(tenant, number)
+      return links.flatMap(({ kind, givenBy, id }) => (kind === 'shipment' && givenBy === 'service' ? [id] : []))
+    },
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
       if (!thing) return NOTHING_REMEMBERED
