@@ -11,11 +11,13 @@ import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 let folder: string
 let postgres: PostgresServer
+let database: string
 let files = 0
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
   postgres = await startPostgres()
+  database = await postgres.createDatabase()
 })
 afterAll(async () => {
   await postgres.remove()
@@ -33,8 +35,8 @@ const places = {
     return () => openStore(`sqlite:${path}`)
   },
   async postgres() {
-    const url = await postgres.createDatabase()
-    return () => openStore(url)
+    await postgres.empty(database)
+    return () => openStore(database)
   },
 }
 
