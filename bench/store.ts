@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openStore } from '../src/store/open.ts'
-import type { Link, NewClaim, Store, Thing } from '../src/store/store.ts'
+import type { Link, NewClaim, Store } from '../src/store/store.ts'
 import { idOf, scattered } from './ids.ts'
 
 /*
@@ -52,15 +52,15 @@ function linkAt(index: number): Link {
     name,
     vin: shipment ? vin : '',
     id: idOf(index),
+    givenBy: 'caller',
     at: 1_760_000_000_000 + index,
   }
 }
 
-function quoteAt(index: number): { links: Link[]; thing: Thing } {
+function quoteAt(index: number): Parameters<Store['put']>[0] {
   const id = idOf(index)
-  const at = Date.now()
   const tenant = `tenant-${index % 20}`
-  const link = { tenant, kind: 'quote', vin: '', id, at } as const
+  const link = { tenant, kind: 'quote', vin: '', id, givenBy: 'caller' } as const
   const facts = {
     equipment: 'open',
     vehicle: 'car',
@@ -75,15 +75,15 @@ function quoteAt(index: number): { links: Link[]; thing: Thing } {
       { ...link, name: own },
       { ...link, name: `ORDER-${index}` },
     ],
-    thing: { tenant, id, own, facts, at },
+    thing: { tenant, id, own, facts },
   }
 }
 
 function claimAt(index: number): NewClaim {
   const key = `K-${index}`
   const handle = `bk_${index.toString(16).padStart(12, '0')}`
-  const rest = { body: 'h'.repeat(43), instance: 'bench', credential: 'c'.repeat(43), reference: key, vin: '' }
-  return { tenant: 'tenant-1', key, handle, ...rest, expires: 0, createdAt: Date.now() }
+  const rest = { body: 'h'.repeat(43), instance: 'bench', reference: key, vin: '' }
+  return { tenant: 'tenant-1', key, handle, ...rest }
 }
 
 function percentiles(millis: number[]): Record<string, number> {

@@ -12,7 +12,7 @@ import type { Metrics } from './observe/metrics.ts'
 import { alive, readiness } from './pages/health.ts'
 import type { Claims } from './store/store.ts'
 
-/** What the admin app is built from. */
+/** The dependencies of the admin app. */
 export interface AdminDeps {
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
@@ -20,7 +20,7 @@ export interface AdminDeps {
   readonly metrics: Pick<Metrics, 'scrape'>
 }
 
-/** Builds the app of the admin listener, which only operators reach. */
+/** Builds the app of the admin listener, which is for operators only. */
 export function createAdmin({ browserChecks, ready, store, metrics }: AdminDeps): Hono<Env> {
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
   app.use((c, next) => {

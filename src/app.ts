@@ -23,7 +23,7 @@ import { alive, readiness } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 import { welcome } from './pages/welcome.ts'
 
-/** What the public app is built from. */
+/** The dependencies of the public app. */
 export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Observers {
   readonly config: Config
   /** Decides the route of a request, on its decoded path. */
@@ -45,10 +45,10 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // The request id, the clock, the log line and the metrics of every call.
   app.use(observeCalls(deps))
 
-  // Where everybody who reaches the port may act, pages in a browser must not.
+  // Refuses calls that web pages of other sites send, where callers need no credential.
   if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
 
-  // Refuses calls while there are too many. Questions about the gateway itself are always answered.
+  // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
   const admit = admission(limitSource)
 
   // Version-1 calls.
@@ -98,7 +98,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.get('/own/healthz', (c) => reply(c, alive))
   app.get('/own/readyz', (c) => reply(c, readiness(ready())))
 
-  // Paths that lead nowhere.
+  // Unknown and refused paths.
   app.all('/unreadable', (c) => replyError(c, gatewayError('path-unreadable', {})))
   const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
@@ -123,7 +123,9 @@ export function createApp(deps: AppDeps): Hono<Env> {
   }
 }
 
-/** Dry runs are endpoints of the gateway's own. Every other path may be a version-1 caller's mistake. */
+/**
+ * Dry runs answer problem details, as the gateway's own pages do. Any other path may be a version-1 caller's mistake.
+ */
 const DRY_RUN = /^\/dry-run(\/|$)/
 
 function methodNotAllowed(allowed: string): Handler<Env> {

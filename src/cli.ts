@@ -71,7 +71,7 @@ const usage: readonly string[] = [
   '  --version    Prints the version of the program.',
 ]
 
-/** Runs the command that the arguments name, `serve` without any; returns the exit code. */
+/** Runs the command that the arguments name, or `serve` without arguments; returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   endWhenOutputCloses()
   try {

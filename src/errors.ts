@@ -38,6 +38,7 @@ export const errorTable = {
   'circuit-open': { status: 503, title: 'The service keeps failing' },
   overloaded: { status: 503, title: 'The gateway is overloaded' },
   draining: { status: 503, title: 'The gateway is shutting down' },
+  interrupted: { status: 503, title: 'The gateway was interrupted before it sent the call' },
   'store-down': { status: 503, title: 'The store is not available' },
   'service-silent': { status: 504, title: 'The service did not answer in time' },
 } as const

@@ -3,7 +3,7 @@ import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
-import { keepLeases, newInstance } from './bookings/leases.ts'
+import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
@@ -20,7 +20,6 @@ import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
-import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { type Gauge, gauge } from './observe/gauge.ts'
@@ -29,16 +28,15 @@ import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
+import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createXref } from './xref/xref.ts'
 
-/** What a gateway is opened with besides its configuration. */
+/** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
   readonly catalog: Catalog
   readonly store: Store
   readonly log: Logger
-  /** @default Date.now */
-  readonly now?: () => number
   /**
    * The port of the admin listener; 0 is any free port.
    * @default `ADMIN_PORT`, where 0 turns the listener off
@@ -49,11 +47,6 @@ export interface GatewayParts {
    * @default this is the only process
    */
   readonly shareMetrics?: MetricsOptions['share']
-  /**
-   * Serializes the updates of one shipment, over all processes.
-   * @default this is the only process
-   */
-  readonly mutex?: KeyedMutex
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
 }
@@ -67,7 +60,7 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** Every use of a quote checks its age; this only frees the space. */
+/** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -77,10 +70,8 @@ export async function openGateway(
     catalog,
     store,
     log,
-    now = Date.now,
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
-    mutex = createKeyedMutex(),
     timeouts = LISTENER_TIMEOUTS,
   }: GatewayParts,
 ): Promise<Gateway> {
@@ -99,8 +90,8 @@ export async function openGateway(
     actions: new Set(catalog.actions.keys()),
     log,
   })
-  const merge = createMerge(service, mutex)
-  const xref = createXref(store, config.QUOTE_MEMORY, now)
+  const merge = createMerge(service, store.exclusive)
+  const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const record = createBookingRecord({
     claims: store,
@@ -109,7 +100,6 @@ export async function openGateway(
     log,
     emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
-    now,
   })
   const bookings = createBookings({
     claims: store,
@@ -117,13 +107,10 @@ export async function openGateway(
     instance,
     holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
-    now,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
   const forgetting = setInterval(() => {
-    store
-      .forget(now() - config.QUOTE_MEMORY)
-      .catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
+    store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const isEdge = credentials.mode === 'tenants'
@@ -150,7 +137,7 @@ export async function openGateway(
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, merge),
     merge,
-    exclusive: (key, _waitMs, work) => mutex(key, () => work(() => true)),
+    exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
     xref,
     bookings,
@@ -206,7 +193,7 @@ export async function openGateway(
   }
 }
 
-/** What callers hold at the moment. */
+/** The current usage of all callers, as gauges. */
 function gaugesOf(total: Shares['total']): readonly Gauge[] {
   return [
     gauge('transload_connections', 'Connections of callers.', () => total.connections),

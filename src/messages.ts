@@ -44,6 +44,8 @@ export const messages = {
   'booking-under-way/approval':
     'The quote of this booking is being approved, and nothing was sent. Send the booking again in a few seconds.',
   'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
+  'shipment-changed/under-way':
+    'Other updates of this shipment are under way; nothing was sent. Send the update again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
   'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
   'action-unknown': '{path} does not know this ActionName{name}. Send one of these: {names}.',
@@ -99,6 +101,7 @@ export const messages = {
   'overloaded/credentials': 'Too many credentials are being checked; nothing was sent. Try again in a few seconds.',
   draining: 'The gateway is shutting down. Try again in a few seconds.',
   'draining/booking': 'The gateway is shutting down, and this booking was not sent. Send it again.',
+  interrupted: 'The gateway was interrupted before it sent the call; nothing was sent. Send the call again.',
   'store-down': 'The gateway cannot reach its store. Try again in a few seconds.',
   'service-silent': 'The service did not answer in time. Try again later.',
 } as const satisfies Partial<Readonly<Record<ErrorCode | `${ErrorCode}/${string}`, string>>>

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net'
 /** Networks such as `192.0.2.0/24`, `2001:db8::/32` or a single address. */
 export interface Networks {
   readonly has: (address: string) => boolean
-  /** Returns how many bits the narrowest network that has the address fixes; -1 if none has it. */
+  /** Returns the prefix length of the narrowest network that contains the address; -1 if none does. */
   readonly narrowest: (address: string) => number
 }
 

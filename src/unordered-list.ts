@@ -1,4 +1,4 @@
-/** Something in a bag, and where it lies. */
+/** An item of a list, and its current index. */
 export interface Held<T> {
   readonly item: T
   place: number
@@ -7,19 +7,20 @@ export interface Held<T> {
 /** A collection without an order. */
 export interface UnorderedList<T> {
   readonly add: (item: T) => Held<T>
-  /** Takes it out; what was taken out before stays out. */
+  /** Removes an item. Removing it again does nothing. */
   readonly take: (held: Held<T>) => void
   readonly size: () => number
-  /** All that is in it now; it may be taken from meanwhile. */
+  /** Returns a copy of the current items; items may be removed while it is read. */
   readonly items: () => readonly T[]
 }
 
 const OUT = -1
 
 /**
- * Makes a bag for what comes and goes with every call. Not a `Set` or a `Map`: V8 makes theirs anew every few dozen
- * changes, each old one points to the next, and once one of them has grown old it keeps all that follow it, and what they
- * held, until the next full collection. Under load that was 40 MB of garbage a second (docs/decisions/0010).
+ * Makes a list for items that come and go with every call. A `Set` or a `Map` would leak for a while: V8 replaces its
+ * table every few dozen changes, and each old table points to the next. Once one is in the old generation, it keeps
+ * all later tables and their items until the next full collection: 40 MB of garbage a second under load
+ * (docs/decisions/0010).
  */
 export function createUnorderedList<T>(): UnorderedList<T> {
   const all: Held<T>[] = []

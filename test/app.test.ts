@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { basic, get, openHouse } from './gateway.ts'
+import { basic, get, startGateway } from './gateway.ts'
 import { openService } from './http/service.ts'
 import { dial, repliesIn, send } from './http/wire.ts'
 
@@ -39,20 +39,20 @@ const calls: readonly Sent[] = [
 
 describe('the app is the front door', () => {
   test('every kind of call has one request id, one log line and one sample of the metrics', async () => {
-    const house = await openHouse({ proven: false })
+    const gateway = await startGateway({ proven: false })
     for (const [kind, method, path, body, status] of calls) {
       const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${basic()}\r\n`
       const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`
-      const reply = await send(house, `${head}X-Request-Id: ${kind}\r\n${length}\r\n${body}`)
+      const reply = await send(gateway, `${head}X-Request-Id: ${kind}\r\n${length}\r\n${body}`)
       expect([kind, reply.status, reply.headers.get('x-request-id')]).toEqual([kind, status, [kind]])
     }
 
-    const lines = house.lines().filter(({ msg }) => msg === 'call')
+    const lines = gateway.lines().filter(({ msg }) => msg === 'call')
     expect(lines.map(({ id, method, path, status }) => [id, method, path, status])).toEqual(
       calls.map(([kind, method, , , status, route]) => [kind, method, route, status]),
     )
 
-    const { text } = await get({ url: house.adminUrl }, '/metrics')
+    const { text } = await get({ url: gateway.adminUrl }, '/metrics')
     const samples = [...text.matchAll(SAMPLE)].flatMap(([, route, status, count]) =>
       Array<string>(Number(count)).fill(`${route} ${status}`),
     )
@@ -65,8 +65,8 @@ describe('the app is the front door', () => {
       const service = await openService((_incoming, outgoing) => {
         outgoing.writeHead(404, { 'content-type': 'application/json', 'content-length': 2 }).end('{}')
       })
-      const house = await openHouse({ serviceUrl: service.url })
-      const wire = await dial(house)
+      const gateway = await startGateway({ serviceUrl: service.url })
+      const wire = await dial(gateway)
       const head = `${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\nX-Request-Id: same\r\n`
       wire.write(`HEAD ${head}\r\n`)
       const byHead = await wire.until(/\r\n\r\n/)

@@ -9,7 +9,7 @@ import { configNames, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { readTenants } from '../src/config/tenants-file.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
-import { openHouse, post } from './gateway.ts'
+import { post, startGateway } from './gateway.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -95,7 +95,7 @@ function blocks(page: string, language: string): readonly string[] {
 }
 
 test("the README's calls work as printed, one after the other", async () => {
-  const { url } = await openHouse()
+  const { url } = await startGateway()
   const lines = blocks('README.md', 'sh')
     .flatMap((block) => block.split('\n'))
     .filter((line) => line.startsWith('curl '))
@@ -162,9 +162,9 @@ test.each(modules)('the example $file loads', async ({ file, code }) => {
 })
 
 test('the example action answers', async () => {
-  const house = await openHouse({ env: { MAPPINGS_DIR: folderOf(modules) } })
-  await post(house, '/createShipment.php', bookingExample)
-  const status = await post(house, '/getShipmentStatus.php', { ReferenceNumber: bookingExample.ReferenceNumber })
+  const gateway = await startGateway({ env: { MAPPINGS_DIR: folderOf(modules) } })
+  await post(gateway, '/createShipment.php', bookingExample)
+  const status = await post(gateway, '/getShipmentStatus.php', { ReferenceNumber: bookingExample.ReferenceNumber })
   expect(status.json).toEqual({
     ReferenceNumber: bookingExample.ReferenceNumber,
     Price: expect.stringMatching(/^\d+\.\d\d$/),
@@ -173,7 +173,7 @@ test('the example action answers', async () => {
     Message: 'Shipment TL-100001 is new.',
   })
   const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
-  expect((await post(house, '/getRate.php', trip)).status).toBe(200)
-  const rush = await post(house, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
+  expect((await post(gateway, '/getRate.php', trip)).status).toBe(200)
+  const rush = await post(gateway, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
   expect(rush.json.request.body.instructions).toBe('expedited')
 })

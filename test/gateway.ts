@@ -25,7 +25,7 @@ export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
   : '127.0.0.2'
 
 /** A gateway in front of the stand-in of the service; both are real servers on free ports. */
-export interface House {
+export interface TestGateway {
   readonly url: string
   readonly adminUrl: string
   readonly gateway: Gateway
@@ -40,10 +40,11 @@ export interface House {
 
 type LogLine = Readonly<Record<string, unknown>>
 
-export interface HouseOptions {
+export interface TestGatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly sandbox?: SandboxOptions
   readonly store?: Store
+  /** The clock of the store, if the test brings none. */
   readonly now?: () => number
   /** The timeouts that differ from the gateway's defaults. */
   readonly timeouts?: Partial<ListenerTimeouts>
@@ -58,7 +59,7 @@ export interface HouseOptions {
 }
 
 /** Opens a gateway and a stand-in for one test, and closes them after it. */
-export async function openHouse(options: HouseOptions = {}): Promise<House> {
+export async function startGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options.sandbox })
   const config = {
     ...readConfig({
@@ -79,9 +80,9 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     },
   })
   const catalog = await catalogOf(config)
-  const store = options.store ?? createMemoryStore()
+  const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
-  const parts = { catalog, store, log, adminPort: 0, timeouts, ...(options.now && { now: options.now }) }
+  const parts = { catalog, store, log, adminPort: 0, timeouts }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'
@@ -154,24 +155,24 @@ export interface Answered {
 
 /** Sends a POST like an old integration; an object becomes JSON. */
 export async function post(
-  house: Pick<House, 'url'>,
+  gateway: Pick<TestGateway, 'url'>,
   path: string,
   body: string | object | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
   const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   return answered(
-    await fetch(house.url + path, { method: 'POST', body: sent, headers: { authorization: basic(), ...headers } }),
+    await fetch(gateway.url + path, { method: 'POST', body: sent, headers: { authorization: basic(), ...headers } }),
   )
 }
 
 /** Sends a GET like an old integration. */
 export async function get(
-  house: Pick<House, 'url'>,
+  gateway: Pick<TestGateway, 'url'>,
   path: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
-  return answered(await fetch(house.url + path, { headers: { authorization: basic(), ...headers } }))
+  return answered(await fetch(gateway.url + path, { headers: { authorization: basic(), ...headers } }))
 }
 
 async function answered(response: Response): Promise<Answered> {

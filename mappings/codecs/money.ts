@@ -25,7 +25,7 @@ function readAmount(value: number | string): Amount | undefined {
   const whole = grouped.replaceAll(',', '')
   if (whole === '' && fraction === '') return undefined
   const near = Number(`${sign}${whole}.${fraction || '0'}e${power}`)
-  // Nothing beyond a double's range is a price, and an exponent of nine digits would fill the memory with zeros.
+  // No number beyond the range of a double is a price, and an exponent of nine digits would fill the memory with zeros.
   if (!Number.isFinite(near)) return undefined
   return { negative: sign === '-', whole, fraction, exponent: Number(power), near }
 }

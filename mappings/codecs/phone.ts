@@ -51,7 +51,7 @@ export const phone = codec<Scalar>(scalar, {
   name: 'phone',
   summary:
     'A phone number as digits: the 1 of the United States is dropped, an extension is lost. Text without digits counts as absent.',
-  // Forms send TBD or N/A for a number that nobody knows.
+  // Forms send TBD or N/A for an unknown number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: String,
   remark: remarkOnPhone,

@@ -10,7 +10,7 @@ const unpackGzip: Unpack = promisify(gunzip)
 const unpackZlib: Unpack = promisify(inflate)
 const unpackRaw: Unpack = promisify(inflateRaw)
 
-// RFC 9110 means zlib by "deflate", but senders that omit the wrapper are as old as the header.
+// RFC 9110 defines "deflate" as zlib, but some senders omit the zlib wrapper.
 const unpackDeflate: Unpack = (bytes, limits) => (hasZlibHeader(bytes) ? unpackZlib : unpackRaw)(bytes, limits)
 
 const UNPACKERS = new Map<string, Unpack | undefined>([
@@ -21,18 +21,18 @@ const UNPACKERS = new Map<string, Unpack | undefined>([
   ['deflate', unpackDeflate],
 ])
 
-/** The memory that the body of one request takes, out of what there is for the bodies of all. */
+/** The memory of one request's body, reserved from the shared limit. */
 export interface BodyMemory {
-  /** Throws if there is not room for so many bytes now. */
+  /** Throws if there is no room for this many bytes now. */
   readonly expectBody: (bytes: number) => void
-  /** Takes room for so many bytes more; throws if there is not enough. */
+  /** Reserves more bytes; throws if there is no room. */
   readonly takeBody: (bytes: number) => void
   readonly returnBody: (bytes: number) => void
 }
 
 /**
- * Reads the whole body of a request and inflates it, up to `limitBytes`. The socket is left to the server, and so is what
- * the body takes of the memory, until the call is over.
+ * Reads the whole body of a request and inflates it, up to `limitBytes`. It leaves the socket to the server, and the
+ * memory stays reserved until the call is over.
  */
 export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
@@ -52,11 +52,11 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
   const unpack = UNPACKERS.get(encoding)
   if (unpack === undefined || bytes.length === 0) return bytes
 
-  // A few bytes may become as many as are allowed.
-  memory.takeBody(limitBytes)
+  // A few compressed bytes may inflate to the limit.
+  memory.takeBody(limitBytes - bytes.length)
   try {
     const unpacked = await unpack(bytes, { maxOutputLength: limitBytes })
-    memory.returnBody(limitBytes - unpacked.length + bytes.length)
+    memory.returnBody(limitBytes - unpacked.length)
     return unpacked
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(limitBytes)
@@ -65,8 +65,8 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
 }
 
 /**
- * Fills a buffer with a body, up to a limit. It does not resolve with the bytes: the listeners stay on the request, and
- * would keep them in memory as long as the call takes.
+ * Fills a buffer with a body, up to a limit. It does not resolve with the bytes, because the listeners stay on the
+ * request and would keep them in memory for the whole call.
  */
 function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes: number): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -77,10 +77,10 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
       reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
     }
 
-    // A stream that is already over emits nothing more, and would never settle this promise.
+    // A stream that has ended emits no more events, and this promise would never settle.
     if (incoming.destroyed || incoming.readableEnded) return onGone(incoming.errored)
 
-    // None of these listeners is taken off again: taking each off would cost as much as putting it on.
+    // The listeners stay: removing each would cost as much as adding it.
     incoming.on('data', (chunk: Buffer) => {
       if (isSettled) return
       try {
@@ -89,7 +89,7 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
       } catch (error) {
         isSettled = true
         received.take()
-        // Paused, not destroyed: the reply has yet to go out on this socket; the server then drains the rest.
+        // Paused, not destroyed: the reply still needs this socket, and the server then drains the rest.
         incoming.pause()
         reject(error)
       }
@@ -99,7 +99,7 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
       resolve()
     })
     incoming.on('error', onGone).on('close', onGone)
-    // Only a stream that nobody paused flows by itself when it gets a listener.
+    // A stream that was paused before does not resume on its own when a listener is added.
     if (incoming.isPaused()) incoming.resume()
   })
 }
@@ -107,7 +107,7 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
 const ZLIB_METHOD_DEFLATE = 8
 const ZLIB_CHECK_DIVISOR = 31
 
-/** Tells whether bytes begin as RFC 1950, 2.2, says: the method in the low four bits, both bytes a multiple of 31. */
+/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits, both bytes a multiple of 31. */
 export function hasZlibHeader(bytes: Buffer): boolean {
   const [method = 0, flags = 0] = bytes
   return (method & 0x0f) === ZLIB_METHOD_DEFLATE && (method * 256 + flags) % ZLIB_CHECK_DIVISOR === 0

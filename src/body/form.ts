@@ -1,7 +1,7 @@
 import { addField, type Entry, flatValue } from './flat.ts'
 import type { Decode } from './text.ts'
 
-// The first name must look like a name: otherwise XML, or any text with a `=`, would be a form.
+// The first name must look like a name. Otherwise XML, or any text with a `=`, would be a form.
 const FIRST_PAIR = /^[\s&]*[\w.\-*~%+[\]]+=/
 
 /** Tells whether a text begins with a `name=value` pair. */
@@ -12,8 +12,8 @@ export function looksLikeForm(text: string): boolean {
 /**
  * Reads the fields of `name=value` pairs joined by `&`.
  *
- * `bytes` holds one byte in each character. Escapes are bytes, too: the encoding of `%E9` is known only when all bytes of
- * its value are together, and may differ from that of another value.
+ * `bytes` holds one byte in each character. Escapes are bytes, too: the encoding of `%E9` is known only when all bytes
+ * of its value are together, and may differ from that of another value.
  */
 export function readFormFields(bytes: string, decode: Decode): Entry[] {
   const fields: Entry[] = []

@@ -2,30 +2,30 @@
 export interface GrowingBuffer {
   readonly append: (part: Buffer) => void
   readonly lengthBytes: () => number
-  /** Returns all bytes and begins anew. */
+  /** Returns all bytes and resets the buffer. */
   readonly take: () => Buffer
 }
 
 export interface GrowingBufferOptions {
   /**
-   * How large the buffer ever needs to be.
+   * The largest size that the buffer will need.
    * @default not known
    */
   readonly mostBytes?: number
   /**
-   * Asked before the buffer takes more memory; may throw.
-   * @default memory is free
+   * Called before the buffer allocates more memory; may throw.
+   * @default no limit
    */
   readonly reserve?: (bytes: number) => void
 }
 
 const EMPTY = Buffer.alloc(0)
-/** A buffer that is replaced stays in memory until the next collection; larger steps leave less behind. */
+/** A replaced buffer stays in memory until the next collection; larger steps leave less garbage. */
 const GROWTH = 4
 
 /**
- * Makes a buffer that grows with its content. It does not keep the parts: one of a single byte takes about 600 with the
- * objects that hold it, and a caller can send a whole body in such parts.
+ * Makes a buffer that grows with its content. It copies the parts: a part of one byte costs about 600 bytes of objects,
+ * and a caller can send a whole body in such parts.
  */
 export function createGrowingBuffer({
   mostBytes = Number.POSITIVE_INFINITY,

@@ -2,7 +2,7 @@ import { type GatewayError, gatewayError } from '../errors.ts'
 import { forEachMember, JsonError, parseJson, scalarText } from '../text/json.ts'
 import { addField, type Entry, type FieldValue, flatValue, NOT_FLAT } from './flat.ts'
 
-/** Reads the fields of a JSON object, digit for digit; of two equal names, both. */
+/** Reads the fields of a JSON object, with all digits of numbers and both of two equal names. */
 export function readJsonFields(text: string): Entry[] {
   const fields: Entry[] = []
   try {
@@ -19,7 +19,7 @@ function fieldValue(value: unknown): FieldValue {
   return text === undefined ? NOT_FLAT : flatValue(text)
 }
 
-/** Reads any JSON value, digit for digit. */
+/** Reads any JSON value, with all digits of numbers. */
 export function readJsonValue(text: string): unknown {
   try {
     return parseJson(text)

@@ -7,8 +7,8 @@ const FIRST_PART = /^--(.{1,70}?)[ \t]*\r?\n(?:Content-|\r?\n)/i
 const BOUNDARY = /^\s*multipart\/.*;\s*boundary\s*=\s*(?:"([^"]{1,70})"|([^\s;,"]{1,70}))/i
 
 /**
- * Returns the boundary of a multipart body; undefined if it is not one. The first line of the body counts more than the
- * `Content-Type`, which senders forget or get wrong.
+ * Returns the boundary of a multipart body; undefined if it is not one. The first line of the body takes precedence
+ * over the `Content-Type`, which senders omit or get wrong.
  */
 export function boundaryOf(text: string, contentType = ''): string | undefined {
   const first = FIRST_PART.exec(text)?.[1]
@@ -19,8 +19,8 @@ export function boundaryOf(text: string, contentType = ''): string | undefined {
 }
 
 /**
- * Reads the fields of a `multipart/form-data` body (RFC 7578). `bytes` holds one byte in each character: the encoding of a
- * value is known only when its part is found.
+ * Reads the fields of a `multipart/form-data` body (RFC 7578). `bytes` holds one byte in each character: the encoding
+ * of a value is known only when its part is found.
  */
 export function readMultipartFields(bytes: string, boundary: string, decode: Decode): Entry[] {
   const parts = partsOf(bytes, `--${boundary}`).map(readPart)
@@ -30,7 +30,7 @@ export function readMultipartFields(bytes: string, boundary: string, decode: Dec
   for (const { name, content, contentType, isFile } of parts) {
     const decodePart = /;\s*charset\s*=/i.test(contentType) ? decoderFor(contentType) : decodeForm
     const value = () => flatValue(decodePart(Buffer.from(content, 'latin1')))
-    // A browser sends an empty file for a file field that nobody filled in.
+    // A browser sends an empty file for an empty file field.
     addField(fields, decodeForm(Buffer.from(name, 'latin1')), isFile && content !== '' ? IS_FILE : value())
   }
   return fields

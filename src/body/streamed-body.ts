@@ -4,13 +4,13 @@ import { gatewayError } from '../errors.ts'
 import { createGrowingBuffer } from './growing-buffer.ts'
 
 const PART_BYTES = 64 * 1024
-/** Of smaller parts on average, Node would hold hundreds of objects while the reader of the body waits. */
+/** With smaller parts, Node would hold hundreds of objects while the body waits for its reader. */
 const SMALLEST_PART_BYTES = 512
 
 /**
- * Returns the body of a request as a stream of parts of a useful size. What Node itself buffers of a body is limited in
- * bytes, not in parts, and each part takes 600 bytes with the objects that hold it. Destroying the stream leaves the request
- * alone, which may still be answered.
+ * Returns the body of a request as a stream of larger parts. Node limits its own buffer in bytes, not in parts, and
+ * each part costs 600 bytes of objects. Destroying the stream leaves the request intact, because it may still need an
+ * answer.
  */
 export function streamedBody(incoming: IncomingMessage): Readable {
   const pending = createGrowingBuffer()
@@ -55,7 +55,7 @@ export function streamedBody(incoming: IncomingMessage): Readable {
       if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(gatewayError('body-unreadable/chunks', {}))
     }
   }
-  // Its reader hears of errors; before there is one, they must not end the process.
+  // The reader handles errors; before there is one, errors must not end the process.
   body.on('error', () => {})
   incoming.on('data', onData)
   incoming.on('end', () => {

@@ -46,15 +46,15 @@ function transcoded(bytes: Buffer, decode: Decode): BodyText {
   return { bytes: Buffer.from(decode(bytes), 'utf8'), decode: decodeUnlabelled }
 }
 
-// Its characters consist of ASCII bytes, `&` and `=` among them: a form must be text before it is split.
+// Its characters consist of ASCII bytes, including `&` and `=`: a form must be decoded before it is split.
 const decodeIso2022Jp = strict('iso-2022-jp')
 
-// The bytes themselves tell these encodings apart; "ASCII" with high bytes is a wrong label.
+// The bytes identify these encodings; "ASCII" with high bytes is a wrong label.
 const IGNORED = /^(?:utf-?8|utf-?16(?:le|be)?|(?:us-)?ascii)$/
 
 const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i
 
-// Only known labels are stored, of which there are some 200: a caller cannot make it grow.
+// Stores known labels only, some 200: callers cannot make it grow.
 const decoders = new Map<string, Decode>([['iso-2022-jp', decodeIso2022Jp]])
 
 /** Returns the decoder of a `Content-Type`'s `charset`. */

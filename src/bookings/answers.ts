@@ -11,7 +11,7 @@ export function replay(claim: Claim): Answer {
   return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } }
 }
 
-/** The error of a call that has waited for the same booking as long as it may. */
+/** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {
   return gatewayError('booking-under-way', { key }, RETRY_LATER)
 }

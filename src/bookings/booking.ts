@@ -10,7 +10,7 @@ export interface Booking {
   readonly vin: string
   /** The caller's `Idempotency-Key`, used instead of the reference. */
   readonly idempotencyKey: string | undefined
-  /** The documented fields as they were read: the same body means the same fields, not the same bytes. */
+  /** The documented fields as they were read: two bodies are the same if their fields are, whatever their bytes. */
   readonly fields: readonly (readonly [name: string, value: string])[]
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
@@ -23,20 +23,20 @@ export interface Made {
   readonly record: XrefRecord
 }
 
-/** A booking that is made, by this call or by an earlier one. */
+/** The result of a booking, made by this call or by an earlier one. */
 export interface Booked {
   readonly answer: Answer
   /**
-   * A shipment that a call with another credential of the tenant booked: this caller gets the answer only if the service
-   * lets it read the shipment.
+   * A shipment that another credential of the tenant booked: this caller gets the answer only if the service lets it
+   * read the shipment.
    */
   readonly requiresReadOf?: string
 }
 
-/** Thrown where the service provably made no shipment for a booking: its claim is released. */
+/** Thrown if the service provably made no shipment for a booking; its claim is released. */
 export class NotBooked extends Error {
   override readonly name = 'NotBooked'
-  /** What the call ends with. */
+  /** The error that the call is answered with. */
   readonly reason: unknown
 
   constructor(reason: unknown) {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Claim, Claims, NewClaim } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
+import type { IsHeld } from './leases.ts'
 import { createMakers } from './makers.ts'
 import type { BookingRecord } from './record.ts'
 
@@ -9,12 +10,15 @@ import type { BookingRecord } from './record.ts'
 export interface Bookings {
   /**
    * Claims the booking durably, sends it and records it, in this order; or takes the answer of the call that did.
-   * `send` is called at most once, and runs to its end even if the caller hangs up. It throws `NotBooked` where it knows
-   * that the service made nothing.
+   * `send` is called at most once, and runs to its end even if the caller hangs up. It asks `isHeld` right before the
+   * request is written, and writes nothing if that is false. It throws `NotBooked` where it knows that the service made
+   * nothing.
    */
-  readonly once: (booking: Booking, send: () => Promise<Made>) => Promise<Booked>
+  readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
   /** Frees the key of a shipment that is canceled. */
   readonly free: (tenant: string, shipment: string) => Promise<void>
+  /** Does the same, and tries again with every heartbeat while the store fails. */
+  readonly freeLater: (tenant: string, shipment: string) => Promise<void>
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
   /** Returns the bookings of a tenant that are under way or whose outcome is not known. */
@@ -28,10 +32,9 @@ export interface BookingsDeps {
   readonly record: BookingRecord
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
-  readonly holdLease: () => Promise<void>
+  readonly holdLease: () => Promise<IsHeld>
   /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
-  readonly now: () => number
 }
 
 /** The pause after which a call that waits for another gateway's booking looks at it again. */
@@ -41,7 +44,7 @@ const HANDLE_BYTES = 6
 const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
-export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs, now }: BookingsDeps): Bookings {
+export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
   /** Every call that books or waits, whether or not its caller is still there. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -53,12 +56,13 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     const { credential } = booking
     const wanted = newClaim(booking)
     for (;;) {
-      await holdLease()
+      const isHeld = await holdLease()
       if (draining) throw shuttingDown()
       const { won, claim } = await take(wanted)
       if (won) {
         if (credential !== undefined) makers.note(claim.handle, credential)
-        return await announced(claim, sendClaimed(claim, send))
+        const sent = sendClaimed(claim, () => send(isHeld))
+        return await announced(claim, sent)
       }
       if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
       switch (claim.state) {
@@ -96,12 +100,9 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       handle: `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`,
       body,
       instance,
-      // Nothing of a credential is stored (docs/decisions/0016).
-      credential: '',
       reference,
       vin,
-      expires: byBody ? now() + dedupeWindowMs : 0,
-      createdAt: now(),
+      expiresInMs: byBody ? dedupeWindowMs : undefined,
     }
   }
 
@@ -157,16 +158,24 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     await Promise.race([look, senders.get(idOf(claim)) ?? look])
   }
 
+  async function free(tenant: string, shipment: string): Promise<void> {
+    for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
+      if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+    }
+  }
+
   return {
     once: (booking, send) => {
       const call = once(booking, send).finally(() => calls.delete(call))
       calls.add(call)
       return call
     },
-    free: async (tenant, shipment) => {
-      for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
-        if (claim.state === 'booked')
-          await claims.change(claim, { state: 'freed', instance, at: now(), why: 'canceled' })
+    free,
+    freeLater: async (tenant, shipment) => {
+      try {
+        await free(tenant, shipment)
+      } catch (err) {
+        record.retry(`canceled ${shipment}`, err, () => free(tenant, shipment))
       }
     },
     isBooked: async (tenant, shipment) =>
@@ -191,7 +200,7 @@ function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }
 
-/** Returns a claim without the hashes of the credential and of the body. */
+/** Returns a claim without the hash of the body. */
 export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {
   return {
     key: handle,

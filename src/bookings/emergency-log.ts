@@ -32,7 +32,7 @@ export function openEmergencyLog(path: string): EmergencyLog {
     write: (entry) => {
       try {
         mkdirSync(dirname(path), { recursive: true })
-        // The end of a process may have cut the line before short.
+        // A crash may have cut off the previous line.
         appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {
         // The log line that the caller writes remains.
@@ -58,7 +58,7 @@ export function openEmergencyLog(path: string): EmergencyLog {
 
 /** An entry as it stands in the file. */
 interface Line extends Omit<Unrecorded, 'record'> {
-  /** The record. Gateways of any version share the file, and every version knows it by this name. */
+  /** The record. Its name stays, because gateways of several versions may share the file. */
   readonly keepsake: XrefRecord
 }
 
@@ -66,7 +66,7 @@ function lineOf({ record, ...entry }: Unrecorded): string {
   return JSON.stringify({ ...entry, keepsake: record } satisfies Line)
 }
 
-/** Returns the entry of a line; none of a line that the end of a process cut short. */
+/** Returns the entry of a line; an empty list for a line that a crash cut off. */
 function entryIn(line: string): Unrecorded[] {
   try {
     const { booking, tenant, answer, keepsake: record }: Partial<Line> = JSON.parse(line) ?? {}

@@ -2,7 +2,7 @@ import type { StatusSet } from '../config/values.ts'
 import type { ErrorCode } from '../errors.ts'
 import { toGatewayError } from '../http/gateway-error.ts'
 import type { Logger } from '../observe/log.ts'
-import { NoReply } from '../service/exchange.ts'
+import { NoReply, type Silence } from '../service/exchange.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type Made, NotBooked } from './booking.ts'
@@ -10,6 +10,9 @@ import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
 
 /** Without a token nothing is sent, a refused one proves that nothing was done, and an open circuit lets nothing through. */
 const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
+
+/** Why a request was provably never sent. */
+const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
 
 /** What is known of a booking that failed. */
 export type Outcome = 'freed' | 'refused' | 'unknown'
@@ -24,6 +27,8 @@ export interface BookingRecord {
   readonly neverSent: (handle: string) => void
   /** Whether a booking was made whose record is still to be written. */
   readonly isUnrecorded: (handle: string) => boolean
+  /** Runs work that has failed again with every heartbeat, until it succeeds. */
+  readonly retry: (key: string, error: unknown, work: () => Promise<unknown>) => void
   /** Records what could not be recorded when it happened, here or before the last start; to be called now and then. */
   readonly catchUp: () => Promise<void>
 }
@@ -36,12 +41,11 @@ export interface BookingRecordDeps {
   readonly emergencyLog: EmergencyLog
   /** Which statuses of the service prove that nothing was booked. */
   readonly refusedStatuses: StatusSet
-  readonly now: () => number
 }
 
 /** Makes the record of bookings. */
 export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
-  const { claims, instance, log, now } = deps
+  const { claims, instance, log } = deps
   /** What is still to be recorded, by handle. */
   const late = new Map<string, () => Promise<unknown>>()
   const unrecorded = new Set<string>()
@@ -63,7 +67,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     // The numbers first: once the claim says booked, a retry is told of them and may ask for them.
     await deps.xref.write(tenant, record)
     const reply = JSON.stringify(answer)
-    const change = { state: 'booked', instance, at: now(), shipment: record.id, reply, why: 'made' } as const
+    const change = { state: 'booked', instance, shipment: record.id, reply, why: 'made' } as const
     if (!(await changeClaim(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
@@ -87,7 +91,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
 
   async function failed(claim: Claim, error: unknown): Promise<Outcome> {
     const { state, why } = proofOf(error)
-    const change = { state, why, instance, at: now() }
+    const change = { state, why, instance }
     try {
       await changeClaim(claim, change)
     } catch (err) {
@@ -104,7 +108,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   function proofOf(error: unknown): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
     if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
     if (error instanceof NoReply) {
-      return error.silence === 'unsent' || error.silence === 'busy'
+      return NEVER_SENT.has(error.silence)
         ? { state: 'freed', why: 'never sent' }
         : { state: 'unknown', why: error.silence }
     }
@@ -118,8 +122,13 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     late.set(handle, async () => {
       const claim = await claims.claimByHandle(handle)
       if (claim?.state !== 'sending' && claim?.state !== 'unknown') return
-      await changeClaim(claim, { state: 'freed', why: 'never sent', instance, at: now() })
+      await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
     })
+  }
+
+  function retry(key: string, err: unknown, work: () => Promise<unknown>): void {
+    log.warn({ booking: key, err }, 'a change of bookings could not be recorded yet')
+    late.set(key, work)
   }
 
   async function catchUp(): Promise<void> {
@@ -140,5 +149,5 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     if (late.size === 0) deps.emergencyLog.clear()
   }
 
-  return { made, failed, neverSent, isUnrecorded: (handle) => unrecorded.has(handle), catchUp }
+  return { made, failed, neverSent, retry, isUnrecorded: (handle) => unrecorded.has(handle), catchUp }
 }

@@ -11,10 +11,10 @@ export interface BookedShipment {
   readonly number: string | undefined
 }
 
-/** What became of a booking whose outcome was not known. */
+/** The operator's decision on a booking with an unknown outcome. */
 export type Settlement = 'not-booked' | BookedShipment
 
-/** What became of an attempt to settle or reopen a booking. */
+/** The result of an attempt to settle or reopen a booking. */
 export type SettlementResult =
   | { readonly outcome: 'changed'; readonly claim: Claim }
   /** The booking is not in a state that allows it, or was changed in the meantime. */
@@ -26,12 +26,13 @@ export interface SettlementDeps {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
-  /** Who settles, for the audit trail. */
+  /** The person who settles, for the audit trail. */
   readonly instance: string
-  readonly now: () => number
 }
 
-/** What the audit trail says of the two settlements. Only what stands there last can be reopened. */
+/**
+ * The audit trail's reasons for the two settlements. A booking can be reopened only if one of them is its last entry.
+ */
 const SETTLED_AS_BOOKED = 'settled: booked'
 const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
 const REOPENED = 'reopened'
@@ -45,39 +46,39 @@ export const isPlainId = (text: string): boolean => PLAIN.test(text)
 /** Settles an unknown booking: the caller's next retry is answered from the settlement. */
 export async function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
   if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
-  const { store, instance, now } = deps
+  const { store, instance } = deps
   if (settlement === 'not-booked') {
-    const change = { state: 'freed', instance, at: now(), why: SETTLED_AS_NOT_BOOKED } as const
+    const change = { state: 'freed', instance, why: SETTLED_AS_NOT_BOOKED } as const
     return resultOf(await store.change(claim, change), claim, store)
   }
   const { shipment, number } = settlement
   const holder = await holderOf(claim, shipment, store)
   if (holder !== undefined) return { outcome: 'taken', by: holder }
   // The names come first: once the claim says booked, a caller may ask for them.
-  const names = [claim.reference, number ?? ''].filter((name) => name !== '')
-  await createXref(store, 0, now).write(claim.tenant, {
+  await createXref(store, 0).write(claim.tenant, {
     kind: 'shipment',
     id: shipment,
-    names,
+    names: claim.reference === '' ? [] : [claim.reference],
+    serviceNames: number === undefined ? [] : [number],
     vin: claim.vin,
     own: undefined,
     facts: undefined,
   })
   const reply = JSON.stringify(answerOf(settlement, deps))
-  const change = { state: 'booked', instance, at: now(), shipment, reply, why: SETTLED_AS_BOOKED } as const
+  const change = { state: 'booked', instance, shipment, reply, why: SETTLED_AS_BOOKED } as const
   return resultOf(await store.change(claim, change), claim, store)
 }
 
 /** Takes back a settlement that was wrong: the booking is unknown again. No other booking can be reopened. */
 export async function reopen(
   claim: Claim,
-  { store, instance, now }: Pick<SettlementDeps, 'store' | 'instance' | 'now'>,
+  { store, instance }: Pick<SettlementDeps, 'store' | 'instance'>,
 ): Promise<SettlementResult> {
   const last = (await store.audit(claim.handle)).at(-1)
   if (last?.why !== SETTLED_AS_BOOKED && last?.why !== SETTLED_AS_NOT_BOOKED) {
     return { outcome: 'wrong-state', state: claim.state }
   }
-  const change = { state: 'unknown', instance, at: now(), shipment: '', reply: '', why: REOPENED } as const
+  const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
   return resultOf(await store.change(claim, change), claim, store)
 }
 

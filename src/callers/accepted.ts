@@ -1,34 +1,34 @@
 import { LRUCache } from 'lru-cache'
 import type { Standing } from '../service/standing.ts'
 
-/** A credential that the service has accepted in this process, and what belongs to it. */
+/** A credential that the service has accepted in this process, with its account. */
 export interface Accepted<T> {
   readonly value: T
   readonly standing: Standing
 }
 
-/** The credentials that the service has accepted, by the header that brings them. */
+/** Accepted credentials, by the `Authorization` header that carries them. */
 export interface AcceptedCredentials<T> {
   readonly find: (header: string) => Accepted<T> | undefined
   /**
-   * Makes the standing of a header that is not accepted yet. Once the service accepts it, it is found; a refusal takes it
-   * out again. `decided` hears of both.
+   * Makes the standing of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
+   * `decided` is called for both.
    */
   readonly open: (header: string, value: (standing: Standing) => T, decided?: Decided) => Accepted<T>
 }
 
-/** Hears what the service said of a header. */
+/** Called with the service's verdict on a header. */
 export type Decided = (header: string, isAccepted: boolean) => void
 
-/** So long after it last accepted a credential, the service is asked again. */
+/** Time after the last acceptance until the service is asked again. */
 const PROVEN_MS = 15 * 60_000
 const KEPT = 10_000
 const KEPT_BYTES = 32 * 1024 * 1024
-/** An account with its token, and three spellings of the credential. */
+/** The size of an account with its token and three encodings of the credential. */
 const ACCOUNT_BYTES = 2_048
 const SPELLINGS = 3
 
-/** Makes the memory of accepted credentials; what the service has not accepted takes no place in it. */
+/** Makes the cache of accepted credentials; a credential that the service has not accepted takes no place in it. */
 export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
   const kept = new LRUCache<string, Accepted<T>>({
     max: KEPT,

@@ -4,29 +4,29 @@ import { hostname } from 'node:os'
 import { gatewayError } from '../errors.ts'
 import type { Credentials } from './caller.ts'
 
-/** Names and origins by which a gateway may be reached, besides those that it knows to be its own. */
+/** Names and origins under which a gateway may be reached, besides those that it recognizes itself. */
 export interface AllowedHosts {
   readonly names: readonly string[]
   readonly origins: readonly string[]
 }
 
 /**
- * Checks of requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
- * Programs that are no browsers send none of the headers that tell on pages, and pass.
+ * Checks requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
+ * Programs other than browsers send no `Origin` and no `Sec-Fetch-Site`, and pass.
  */
 export interface BrowserChecks {
-  /** Throws if a page of another site sends the request. */
+  /** Throws if a page of another site sent the request. */
   readonly demandOwnOrigin: (incoming: IncomingMessage) => void
   /**
-   * Throws if the request came by a name that is not the gateway's. The owner of a name can let it point to the gateway, and
-   * to a browser his pages are then the gateway's own (DNS rebinding). An address is no danger.
+   * Throws if the `Host` is not a name of the gateway. The owner of any name can let it resolve to the gateway; a
+   * browser then treats the owner's pages as the gateway's own (DNS rebinding). An IP address is safe.
    */
   readonly demandOwnHost: (incoming: IncomingMessage) => void
 }
 
 const NO_MORE: AllowedHosts = { names: [], origins: [] }
 
-/** Makes the checks. */
+/** Makes the checks of a gateway with these names. */
 export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE): BrowserChecks {
   const allowedOrigins = new Set(origins)
   const allowedNames = new Set(
@@ -45,7 +45,7 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
       }
     },
     demandOwnHost: ({ headers: { host } }) => {
-      // An HTTP/1.0 caller sends none, and a browser always does.
+      // An HTTP/1.0 caller may send no `Host`; a browser always sends one.
       if (host === undefined || host === lastAllowed) return
       const name = nameOf(host)
       if (isIP(name) === 0 && !allowedNames.has(name))
@@ -55,10 +55,11 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
   }
 }
 
-/** Checks the callers of a gateway that know themselves to be recognized by their network alone. */
+/** Checks the callers of a gateway that recognizes callers by their network alone. */
 export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
   const check = (incoming: IncomingMessage) => {
-    if (incoming.headers.authorization !== undefined) return
+    // Any other header, such as a token, is none by which the gateway knows a caller.
+    if (BASIC.test(incoming.headers.authorization ?? '')) return
     checks.demandOwnOrigin(incoming)
     checks.demandOwnHost(incoming)
   }
@@ -82,15 +83,16 @@ export function checkNetworkCallers<T extends Credentials>(credentials: T, check
   }
 }
 
+const BASIC = /^basic /i
 const ORIGIN = /^https?:\/\/[^/@?#]+$/i
 const PORT = /:\d*$/
 
-/** Returns an origin with its default port left out; undefined where it is none. */
+/** Returns an origin without its default port; undefined if it is not an origin. */
 function originOf(text: string): string | undefined {
   return URL.canParse(text) ? new URL(text).origin : undefined
 }
 
-/** Returns the name or address of a `Host`. */
+/** Returns the name or address in a `Host`. */
 function nameOf(host: string): string {
   const name = host.startsWith('[') ? host.slice(1, host.lastIndexOf(']')) : host.replace(PORT, '')
   return name.toLowerCase().replace(/\.$/, '')

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { gatewayError } from '../errors.ts'
 import type { Turn } from './fair-queue.ts'
 
-/** Waits for a turn for as long as the caller does; throws if the caller hangs up first. */
+/** Waits for a turn; throws if the caller hangs up first. */
 export async function turnOf({ socket }: IncomingMessage, turn: Turn): Promise<void> {
   const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
   if (socket.destroyed) hungUp()
@@ -15,7 +15,7 @@ export async function turnOf({ socket }: IncomingMessage, turn: Turn): Promise<v
   }
 }
 
-/** What to do when a connection closes: one listener for all the calls that a caller sends over it without waiting. */
+/** Callbacks for the close of a connection: one listener serves all pipelined calls on it. */
 const watched = new WeakMap<Socket, Set<() => void>>()
 
 function onClose(socket: Socket, work: () => void): () => void {

@@ -9,15 +9,17 @@ import type { Prove } from './prove.ts'
 
 /** A caller, and its account at the service. */
 export interface Caller {
-  /** Separates cross-references, limits and connections. */
+  /** Scopes cross-references, limits and connections. */
   readonly tenant: string
-  /** The caller's own credential, where only the service can verify it; undefined where the gateway has done so. */
+  /**
+   * The caller's own credential if only the service can verify it; undefined if the gateway has verified the caller.
+   */
   readonly credential: string | undefined
   readonly account: Account
   readonly profile: Profile
 }
 
-/** The settings of one tenant that may differ from those of the others. */
+/** The settings that a tenant may override. */
 export interface Profile {
   readonly settings: Settings
   readonly errorStatus: Config['ERROR_STATUS']
@@ -26,9 +28,9 @@ export interface Profile {
   readonly limits: Limits
 }
 
-/** Where and with which credential a passed-through call goes. */
+/** The address and credential of a passed-through call. */
 export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
-  /** Undefined: a connection of its own. */
+  /** Undefined: a connection for this call alone. */
   readonly pool: string | undefined
   /** Undefined where the call names no client. */
   readonly tenant?: string | undefined
@@ -44,8 +46,8 @@ export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
 export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /**
-   * Returns the caller of a legacy call; throws if there is none. The call has to enter the limits of the caller's profile
-   * next: it may hold one of few places until it leaves them.
+   * Returns the caller of a legacy call; throws if there is none. The call has to enter the limits of the caller's
+   * profile next: it may hold one of few places until it leaves them.
    */
   readonly identify: (incoming: IncomingMessage) => Caller | Promise<Caller>
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */

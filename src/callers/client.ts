@@ -10,17 +10,17 @@ import {
   commonProfile,
   missingCredential,
 } from './caller.ts'
-import { createNewcomers, enteredLimits } from './newcomers.ts'
 import { createPassages } from './passages.ts'
+import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
-/** The caller's own credential goes to the service, which verifies it (docs/decisions/0016). */
+/** Sends the caller's own credential to the service, which verifies it (docs/decisions/0016). */
 export function clientCredentials(deps: CredentialsDeps): Credentials {
   const { config } = deps
   const profile = commonProfile(deps)
   const callers = createAcceptedCredentials<Caller>()
-  const newcomers = createNewcomers<Caller>(deps)
+  const unproven = createUnprovenCalls<Caller>(deps)
   const decided = (header: string, isAccepted: boolean) =>
-    newcomers.decide(header, isAccepted ? undefined : credentialRefused())
+    unproven.decide(header, isAccepted ? undefined : credentialRefused())
 
   function open(header: string, { id, secret }: BasicPair): Caller {
     const make = (standing: Caller['account']['standing']): Caller => ({
@@ -35,7 +35,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
   async function arrive(incoming: IncomingMessage, header: string, known: Caller | undefined): Promise<Caller> {
     const pair = basicPair(header)
     if (!pair) throw missingCredential(incoming)
-    const { shared, leave } = await newcomers.arrive(incoming, header, () => known ?? open(header, pair))
+    const { shared, leave } = await unproven.enter(incoming, header, () => known ?? open(header, pair))
     return { ...shared, profile: { ...profile, limits: enteredLimits(leave) } }
   }
 

@@ -4,22 +4,22 @@ import { gatewayError } from '../errors.ts'
 export interface Turn {
   /** Resolves when the work may begin; rejects when it may not. */
   readonly ready: Promise<void>
-  /** Gives the turn back, or ends the wait for it. */
+  /** Ends the turn, or leaves the queue. */
   readonly end: () => void
-  /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. The work takes no turn. */
+  /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. No turn is used. */
   readonly settle: (error?: Error) => void
 }
 
-/** Lets a few do something at once, and gives each source its turn, however many of another source wait. */
+/** Limits concurrent work, and serves sources round robin, however many calls one source has waiting. */
 export interface FairQueue {
   readonly enter: (source: string) => Turn
 }
 
 export interface FairQueueOptions {
   readonly atOnce: number
-  /** Of one source. */
+  /** The concurrent work of one source. */
   readonly atOnceOfSource: number
-  /** How many calls the gateway has under way at most; only a share of them may wait here. */
+  /** The most calls that the gateway has in flight; only a share of them may wait here. */
   readonly calls: number
   /**
    * Sources with a lower number come first.
@@ -43,7 +43,7 @@ interface Source {
   readonly waiting: Entry[]
 }
 
-/** Makes a queue that no source can fill: where it is full, the newcomer displaces the last of the longest line. */
+/** Makes a queue that one source cannot fill: if it is full, a new entry displaces the last entry of the longest line. */
 export function createFairQueue(options: FairQueueOptions): FairQueue {
   const mostWaiting = Math.ceil(options.calls * WAITING_SHARE)
   const mostWaitingOfSource = Math.ceil(options.calls * WAITING_SHARE_OF_SOURCE)
@@ -121,7 +121,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
     last.reject(overloaded())
   }
 
-  /** Throws where there is no room. */
+  /** Throws if there is no room. */
   function makeRoom(source: Source): void {
     if (source.waiting.length >= mostWaitingOfSource) throw tooMany()
     if (waiting >= mostWaiting) displace(source)

@@ -1,24 +1,24 @@
-/** How much there is of one thing, and how much of it one source may hold. */
+/** The total of a resource, and the most of it that one source may hold. */
 export interface Supply {
   readonly limit: number
-  /** Equal to `limit` where one source may hold all of it. */
+  /** Equal to `limit` if one source may hold all of it. */
   readonly perSource: number
-  /** A source that holds no more than this is refused only when nothing is left. */
+  /** A source below this is refused only if nothing is left. */
   readonly little: number
 }
 
-/** Who has too much: the source itself, or all sources together. */
+/** The reason of a refusal: the source itself, or all sources together, hold too much. */
 export type Shortage = 'source' | 'all'
 
-/** The part of a supply, one in so many, that goes to sources that hold little. */
+/** The reserve for sources that hold little, as a divisor of the total. */
 const RESERVE = 4
-/** Out of the reserve, a source may hold one in so many parts of what is left. */
+/** The most that a source may take of what is left of the reserve, as a divisor. */
 const PART_OF_REST = 3
 
 /**
- * Tells what keeps a source that holds so much from taking more; undefined if nothing does. Many sources that each take
- * their share would leave nothing for the others. The last quarter is therefore given out more sparingly the less of it
- * is left: a thousand sources that take all they can get still leave room for a small call of another one.
+ * Returns why a source that holds this much may not take more; undefined if it may. Many sources that each take their
+ * full share would leave nothing for the others. Therefore the less of the last quarter is left, the less of it a
+ * source may take: a thousand greedy sources still leave room for a small call of another one.
  */
 export function shortage(
   { limit, perSource, little }: Supply,

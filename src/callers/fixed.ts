@@ -9,7 +9,7 @@ import {
   refuseTokens,
 } from './caller.ts'
 
-/** One credential goes to the service, whatever the caller sent: the gateway stands beside one application. */
+/** Sends one credential to the service, whatever the caller sent: the gateway is the sidecar of one application. */
 export function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
   const basic = basicOf(id, secret)
   const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config

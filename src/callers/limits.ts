@@ -1,14 +1,14 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 
-/** How much one tenant may ask for. */
+/** The rate limits of one tenant. */
 export interface Limits {
-  /** Lets a call in, or throws `too-many-calls`; the answer is to be called when the call is over. */
+  /** Admits a call, or throws `too-many-calls`. Returns the function to call when the call is over. */
   readonly enter: () => () => void
 }
 
 const nothing = () => {}
 
-/** Lets every call in. */
+/** Admits every call. */
 export const unlimited: Limits = { enter: () => nothing }
 
 export interface LimitOptions {
@@ -16,7 +16,7 @@ export interface LimitOptions {
   readonly concurrent?: number | undefined
 }
 
-/** Lets so many calls in per second, with a second's worth at once, and so many at a time. */
+/** Limits calls per second, with a burst of one second's worth, and concurrent calls. */
 export function createLimits({ perSecond, concurrent = Number.POSITIVE_INFINITY }: LimitOptions): Limits {
   let inside = 0
   const most = Math.max(perSecond ?? 0, 1)

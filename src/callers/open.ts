@@ -8,7 +8,7 @@ import { fixedCredentials } from './fixed.ts'
 import { tenantCredentials } from './tenants.ts'
 
 export interface OpenCredentialsDeps extends CredentialsDeps {
-  /** The actions that a tenant's synonyms may mean. */
+  /** The actions that synonyms of a tenant may name. */
   readonly actions: ReadonlySet<string>
   readonly log: Logger
 }
@@ -18,10 +18,10 @@ export interface OpenCredentials extends Credentials {
   readonly close: () => void
 }
 
-/** Polled, for a file that is mounted from elsewhere changes without an event. */
+/** Polled, because a file on a mounted volume changes without an event. */
 const LOOK_EVERY_MS = 2_000
 
-/** Opens the mode that the configuration asks for; a tenants file is read again when it changes and on SIGHUP. */
+/** Opens the mode of the configuration. A tenants file is read again when it changes, and on SIGHUP. */
 export function openCredentials(deps: OpenCredentialsDeps): OpenCredentials {
   const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: path } = deps.config
   if (path !== undefined) return openTenants(deps, path)

@@ -7,39 +7,39 @@ import type { Standing } from '../service/standing.ts'
 import { createAcceptedCredentials } from './accepted.ts'
 import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type Passage } from './caller.ts'
 import { type Limits, unlimited } from './limits.ts'
-import { createNewcomers, enteredLimits } from './newcomers.ts'
+import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
-/** What one `Authorization` header may pass through with. */
-interface Passenger {
+/** The connections and the credential for calls with one `Authorization` header. */
+interface PassedCredential {
   readonly tenant: string | undefined
   readonly account: Account
 }
 
-/** Passes calls through with the credential that they bring, of whatever kind. */
+/** Passes calls through with the credential that they carry, of any scheme. */
 export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
   const { config, prove } = deps
-  const passengers = createAcceptedCredentials<Passenger>()
-  const newcomers = createNewcomers<Passenger>(deps)
+  const passed = createAcceptedCredentials<PassedCredential>()
+  const unproven = createUnprovenCalls<PassedCredential>(deps)
   const decided = (header: string, isAccepted: boolean) => {
-    // A refusal is handed on as it is, so that each call gets its own.
-    if (isAccepted) newcomers.decide(header, undefined)
+    // A refusal is passed on unchanged, so each call needs its own.
+    if (isAccepted) unproven.decide(header, undefined)
   }
   const open = (header: string) => {
-    const make = (standing: Standing): Passenger => ({
+    const make = (standing: Standing): PassedCredential => ({
       tenant: basicPair(header)?.id,
       account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: 'basic', standing }),
     })
-    return passengers.open(header, make, decided).value
+    return passed.open(header, make, decided).value
   }
 
   return async (incoming, streams) => {
     const header = incoming.headers.authorization
     if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
-    const known = passengers.find(header)
+    const known = passed.find(header)
     if (known?.standing.isProven()) return passage(incoming, header, known.value, unlimited)
-    const { shared, leave } = await newcomers.arrive(incoming, header, () => known?.value ?? open(header))
+    const { shared, leave } = await unproven.enter(incoming, header, () => known?.value ?? open(header))
     if (!streams) return passage(incoming, header, shared, enteredLimits(leave), leave)
-    // A body that is still on its way could keep the turn for as long as its sender likes.
+    // The sender of an incomplete body could hold the turn for as long as it wants.
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     try {
       await prove({ account: shared.account, deadline, requestId: randomUUID() })
@@ -56,7 +56,7 @@ const NO_CREDENTIAL = { pool: '', authorization: undefined, limits: unlimited } 
 function passage(
   { method = '', url = '' }: IncomingMessage,
   header: string,
-  { tenant, account }: Passenger,
+  { tenant, account }: PassedCredential,
   limits: Limits,
   answered: () => void = () => undefined,
 ): Passage {
@@ -68,7 +68,7 @@ function passage(
     tenant,
     authorization: async () => header,
     learn: (_authorization, { status }) => {
-      // Handing the reply on takes as long as its reader does.
+      // Passing the reply on takes as long as its reader does.
       answered()
       if (showsAcceptance(method, url, status)) standing.accepted()
       else if (status === UNAUTHORIZED) standing.refused()
@@ -78,7 +78,7 @@ function passage(
 }
 
 const UNAUTHORIZED = 401
-/** The service gives these to nobody without a credential; other paths under `/v2/` may be open to everybody. */
+/** Paths that the service never serves without a credential. Other paths under `/v2/` may be public. */
 const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
 
 function showsAcceptance(method: string, url: string, status: number): boolean {

@@ -7,12 +7,12 @@ import type { Sending, Service } from '../service/service.ts'
 import { NO_SHIPMENT } from '../service/standing.ts'
 
 /**
- * Asks the service whether it accepts a credential, with a read that can do no harm; throws if it does not, or does not
- * say. Undefined where that is known already.
+ * Asks the service if it accepts a credential, with a harmless read; throws if the service refuses it or gives no
+ * verdict. Undefined if the service has accepted it already.
  */
 export type Prove = (sending: Pick<Sending, 'account' | 'deadline' | 'requestId'>) => Promise<void> | undefined
 
-/** Makes the proof of credentials; calls of one credential at a time share one. */
+/** Proves credentials; concurrent calls of one credential share one proof. */
 export function createProve(service: Pick<Service, 'send'>): Prove {
   const underWay = new WeakMap<Account, Promise<void>>()
   const ask = async (sending: Parameters<Prove>[0]): Promise<void> => {
@@ -22,7 +22,7 @@ export function createProve(service: Pick<Service, 'send'>): Prove {
     try {
       reply = await service.send(request, sending)
     } catch (error) {
-      // A token that was given is proof enough.
+      // A token that the service issued is proof enough.
       if (account.standing.isProven()) return
       throw error instanceof NoReply && error.silence !== 'unsent' && error.silence !== 'busy' ? notSaid(error) : error
     }
@@ -47,7 +47,7 @@ function notSaid(cause: unknown): GatewayError {
 }
 
 function undecided(reply: UpstreamReply): GatewayError {
-  // Asked too often, the service says so in its own words.
+  // A rate limit of the service is answered with the service's own message.
   if (reply.status === 429) return refusal(reply)
   const later = timeAsked(reply.headers) ?? RETRY_AFTER_SECONDS
   const details = { serviceStatus: reply.status, headers: { 'Retry-After': later } }

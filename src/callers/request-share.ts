@@ -5,29 +5,32 @@ import { type Shortage, type Supply, shortage } from './fair-share.ts'
 import type { Source } from './source-address.ts'
 import type { Usage } from './usage.ts'
 
-/** The part of a response that tells whether there is still work to do for it. */
+/** The part of a response that shows if work for it remains. */
 export interface Reply {
   readonly writableEnded: boolean
   readonly writableNeedDrain: boolean
   readonly destroyed: boolean
-  /** Emitted once the reader has all of it, or is gone. */
+  /** Emitted when the reader has the whole response, or has disconnected. */
   readonly once: (event: 'close', listener: () => void) => unknown
 }
 
-/** What requests share. */
+/** The limits and counts that all requests share. */
 export interface Supplies {
   readonly connections: Supply
   readonly calls: Supply
   readonly bodyBytes: Supply
-  /** What all sources hold together. */
+  /** The usage of all sources together. */
   readonly total: Usage
   readonly underWay: UnorderedList<RequestShare>
 }
 
-/** So much of a body that is passed on while it arrives is in memory: in the request, its socket, and the one to the service. */
+/**
+ * The memory of a body that is passed on while it arrives: buffers of the request, its socket and the socket to the
+ * service.
+ */
 const STREAM_BYTES = 256 * 1024
 
-/** Holds what one request takes, until it leaves. */
+/** Tracks the resources that one request takes, until it ends. */
 export class RequestShare implements Share {
   readonly #supplies: Supplies
   readonly #source: Source
@@ -114,7 +117,7 @@ export class RequestShare implements Share {
     const { total, underWay } = this.#supplies
     const calls = this.#allowed(this.#supplies.calls)
     if (!shortage(calls, total.calls, this.#usage.calls, 1)) return undefined
-    // A reply that is only still to be read is no work, and must not keep others from theirs. Seldom looked at.
+    // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
     const working = underWay.items().filter((share) => share.#isWork())
     const own = working.filter((share) => share.#usage === this.#usage)
     return shortage(calls, working.length, own.length, 1)
@@ -124,13 +127,13 @@ export class RequestShare implements Share {
     return !this.#reply.writableEnded && !this.#reply.writableNeedDrain
   }
 
-  /** A source that is everybody may hold what there is for everybody. */
+  /** A source that stands for many callers may use the whole limit. */
   #allowed(supply: Supply): Supply {
     return this.#source.isEverybody ? { ...supply, perSource: supply.limit } : supply
   }
 }
 
-/** The rest of a refused body is not worth reading, and the next call may find more room over another connection. */
+/** The rest of a refused body is not read; the next call may find room over another connection. */
 const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {

@@ -2,18 +2,18 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { parseSecretHash } from '../config/secret-hash-form.ts'
 
-/** The cost of a hash: 2^15 rounds of 1 KiB, about a tenth of a second and 32 MiB. */
+/** The cost of a hash: 2^15 rounds of 1 KiB, about 0.1 s and 32 MiB. */
 const COST_LOG2 = 15
 const BLOCK = 8
 const PARALLEL = 1
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** What scrypt may take: 128 bytes a block a round, and some. */
+/** The memory limit of scrypt: 128 bytes per block and round, with a margin. */
 const MEMORY_BYTES = 256 * 1024 * 1024
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
 
-/** A salted, slow hash of a secret in the PHC string format: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+/** Returns a salted, slow hash of a secret as a PHC string: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const hash = await derive(secret, salt, HASH_BYTES, {
@@ -25,7 +25,7 @@ export async function hashSecret(secret: string): Promise<string> {
   return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(hash)}`
 }
 
-/** Returns whether a secret is the one that was hashed; takes the same time either way. */
+/** Returns true if the secret has this hash; takes the same time either way. */
 export async function matchesHash(secret: string, text: string): Promise<boolean> {
   const parsed = parseSecretHash(text)
   if (!parsed) return false

@@ -5,26 +5,26 @@ import { type Reply, RequestShare, type Supplies } from './request-share.ts'
 import type { Source } from './source-address.ts'
 import { createUsages, noUsage, type Usage } from './usage.ts'
 
-/** How much there is for all callers, and for one source. */
+/** The limits for all callers together and for one source. */
 export interface ShareLimits {
   readonly maxConnections: number
   readonly sourceConnections: number
   readonly maxInFlight: number
   /** @default a quarter of `maxInFlight` */
   readonly sourceInFlight?: number | undefined
-  /** One source may hold a quarter of it. */
+  /** One source may use a quarter of it. */
   readonly bodiesLimitBytes: number
 }
 
-/** Gives each source its share of what there is for all. */
+/** Divides the gateway's connections, calls and memory among sources. */
 export interface Shares {
-  /** Lets a connection in and returns what to call when it is closed; undefined refuses it. */
+  /** Admits a connection and returns the function to call when it closes; undefined refuses it. */
   readonly connect: (source: Source) => (() => void) | undefined
-  /** Opens the share of one request, which holds nothing yet. */
+  /** Starts the share of one request, without any resources. */
   readonly open: (source: Source, reply: Reply) => Share
   /** The largest body that one source can send. */
   readonly largestBodyBytes: number
-  /** What all hold together at the moment. */
+  /** The current usage of all sources together. */
   readonly total: Readonly<Usage>
 }
 
@@ -33,7 +33,7 @@ const FEW_CONNECTIONS = 8
 const FEW_CALLS = 4
 const SMALL_BODIES_BYTES = 16 * 1024
 
-/** Makes the shares of one process. */
+/** Makes the shares of this process. */
 export function createShares(limits: ShareLimits): Shares {
   const usageOf = createUsages()
   const supplies: Supplies = {

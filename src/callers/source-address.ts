@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { isIP, type Socket, SocketAddress } from 'node:net'
 import type { Networks } from '../networks.ts'
 
-/** Where a call comes from: its connection, or what trusted proxies say about it, from the nearest one on. */
+/** Returns the address of a caller: of its connection, or the one that trusted proxies report, nearest proxy first. */
 export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Networks | undefined): string {
   let address = plain(socket.remoteAddress ?? '')
   if (!trusted) return address
@@ -15,23 +15,23 @@ export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Net
   return address
 }
 
-/** Where a connection or a request comes from, as far as limits are concerned. */
+/** The source of a connection or a request, for limits. */
 export interface Source {
-  /** An address, or a network of IPv6. */
+  /** An IPv4 address, or an IPv6 network. */
   readonly name: string
-  /** A caller behind a trusted proxy: its connections are the proxy's. */
+  /** A caller behind a trusted proxy, which owns the connections. */
   readonly isBehindProxy: boolean
-  /** A trusted proxy that does not say for whom it speaks: not one caller. */
+  /** A trusted proxy that does not name its caller: it may stand for many. */
   readonly isEverybody: boolean
 }
 
-/** Tells the source of a connection, and of a request that came over it. */
+/** Returns the source of a connection, and of a request on it. */
 export interface SourceReader {
   readonly ofConnection: (socket: Pick<Socket, 'remoteAddress'>) => Source
   readonly ofRequest: (incoming: IncomingMessage) => Source
 }
 
-/** Makes a reader that believes the proxies of these networks. */
+/** Makes a reader that trusts the proxies in these networks. */
 export function createSourceReader(trusted: Networks | undefined): SourceReader {
   const known = new WeakMap<object, Source>()
   const ofConnection = (socket: Pick<Socket, 'remoteAddress'>): Source => {
@@ -55,8 +55,8 @@ export function createSourceReader(trusted: Networks | undefined): SourceReader 
 }
 
 /**
- * Whom an address belongs to, as far as limits are concerned: one caller has a whole network of IPv6 (RFC 6177), and could
- * come from another address of it each time.
+ * Returns the part of an address that identifies one caller: an IPv6 caller has a whole network (RFC 6177), and could
+ * use another address of it for each call.
  */
 export function sourceOf(address: string): string {
   if (!address.includes(':')) return address
@@ -77,7 +77,7 @@ function withoutPort(hop: string): string {
   return hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
 }
 
-/** IPv4 addresses come mapped into IPv6 where the server listens on both. */
+/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
 function plain(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 }

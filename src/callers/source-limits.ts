@@ -6,7 +6,7 @@ import { sourceAddress, sourceOf } from './source-address.ts'
 
 const SOURCES_KEPT = 10_000
 
-/** Makes the check that lets no source make more calls a second than these; throws `too-many-calls`. */
+/** Limits the calls per second of each source; throws `too-many-calls`. */
 export function createSourceLimits(
   perSecond: number | undefined,
   trustProxy: readonly string[] | undefined,

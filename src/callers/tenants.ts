@@ -18,9 +18,12 @@ import {
 import { createLimits } from './limits.ts'
 import { type Candidate, type Candidates, createVerification } from './verification.ts'
 
-/** The callers of the shared edge: the gateway verifies a tenant's own credential, and the tenant's other one goes to the service. */
+/**
+ * The callers of a shared edge: the gateway verifies a tenant's own credential, and sends the tenant's other one to
+ * the service.
+ */
 export interface TenantCredentials extends Credentials {
-  /** Takes a new list; tenants that are declared as before keep their tokens and limits. */
+  /** Replaces the list; unchanged tenants keep their tokens and limits. */
   readonly replace: (tenants: readonly Tenant[]) => void
 }
 
@@ -28,7 +31,7 @@ interface Register extends Candidates {
   readonly byNetwork: readonly { readonly networks: Networks; readonly caller: Caller }[]
 }
 
-/** Tells tenants apart by their credentials, or by their networks where they send none. */
+/** Identifies tenants by their credentials, or by their networks if a call carries no credential. */
 export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenant[]): TenantCredentials {
   const decoyOf = createDecoys()
   let callers = new Map<string, { readonly declared: string; readonly caller: Caller }>()
@@ -55,7 +58,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
 
   function recognize(incoming: IncomingMessage): Caller | undefined | Promise<Caller | undefined> {
     const { authorization } = incoming.headers
-    // A token says nothing to this gateway.
+    // This gateway issues no tokens, so a token identifies no tenant.
     if (!authorization || isBearer(authorization)) return byAddress(deps.addressOf(incoming))
     const pair = basicPair(authorization)
     return pair && verify(pair, incoming)
@@ -88,13 +91,13 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
   }
 }
 
-/** No secret has this hash. It stands in where no tenant has a credential. */
+/** A hash that no secret has, for a tenants file without credentials. */
 const NO_HASH = `$scrypt$ln=15,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
 const PICK_BYTES = 4
 
 /**
- * Makes the candidates of ids that nobody has: those of an id that somebody has, always the same one for the same id, and
- * with nobody behind them. An unknown id then costs what a known one costs, whatever the hashes of the tenants cost.
+ * Makes decoys for unknown ids: the hashes of a known id, always the same one for the same unknown id, without a
+ * caller. An unknown id then takes as long to refuse as a known one, even if tenants' hashes differ in cost.
  */
 function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) => readonly Candidate[] {
   const key = randomBytes(32)

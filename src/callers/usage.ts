@@ -1,24 +1,24 @@
-/** What one source, or all of them together, hold at the moment. */
+/** The current usage of one source, or of all sources together. */
 export interface Usage {
   connections: number
-  /** Requests that have begun. */
+  /** Requests that have started to arrive. */
   requests: number
-  /** Of these, the ones that are whole and worked on. */
+  /** Requests that have arrived and are in progress. */
   calls: number
   bodyBytes: number
 }
 
-/** More sources than this are remembered only while they hold something. */
+/** Beyond this number, only sources with current usage are remembered. */
 const SOURCES_KEPT = 10_000
 
-/** Begins to count. */
+/** Returns a usage of zero. */
 export function noUsage(): Usage {
   return { connections: 0, requests: 0, calls: 0, bodyBytes: 0 }
 }
 
 /**
- * Makes the function that returns the usage of a source. Idle sources are forgotten all together when there are many, and
- * not each as soon as it is idle: a map that changes with every call is expensive (docs/decisions/0010).
+ * Makes the function that returns the usage of a source. Idle sources are removed in bulk once there are many, because
+ * a map that changes with every call is expensive (docs/decisions/0010).
  */
 export function createUsages(): (source: string) => Usage {
   const usages = new Map<string, Usage>()

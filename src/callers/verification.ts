@@ -10,7 +10,7 @@ import { createFairQueue, type Turn } from './fair-queue.ts'
 import { matchesHash } from './secret-hash.ts'
 import { sourceOf } from './source-address.ts'
 
-/** A hash that the secret of an id may match, and the caller that it then belongs to; undefined: of nobody. */
+/** A hash that the secret of an id may match, and the caller that the secret proves; undefined for a decoy. */
 export interface Candidate {
   readonly hash: string
   readonly caller: Caller | undefined
@@ -18,39 +18,39 @@ export interface Candidate {
 
 /** The credentials of a tenants file. */
 export interface Candidates {
-  /** Never empty: an unknown id has candidates too, and so takes as long to refuse. */
+  /** Never empty: an unknown id has candidates too, so refusing it takes as long. */
   readonly of: (id: string) => readonly Candidate[]
 }
 
-/** Verifies credentials by slow hashes, once each. */
+/** Verifies each credential once by its slow hash. */
 export interface Verification {
-  /** Returns the caller; undefined if the credential is wrong. Throws if it was not looked at. */
+  /** Returns the caller; undefined if the credential is wrong. Throws if the credential was not checked. */
   readonly verify: (pair: BasicPair, incoming: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
-  /** Forgets all that was wrong, and what was right of callers that are no more. */
+  /** Forgets wrong credentials, and verified ones of removed callers. */
   readonly renew: (isCurrent: (caller: Caller) => boolean) => void
 }
 
 const VERIFIED_KEPT = 100_000
-/** So many wrong secrets for one id from one source in a while, and no other is looked at from there. */
+/** Wrong secrets for one id from one source per period; further guesses are refused unchecked. */
 const GUESSES = 10
-/** And so many for all ids together: ids cost nothing to make up. */
+/** Wrong secrets for all ids together from one source per period: invented ids cost the sender nothing. */
 const GUESSES_OF_SOURCE = 20
 const GUESSES_WINDOW_MS = 60_000
 const GUESSES_KEPT = 10_000
 
-/** Of the four threads of libuv at least two stay free for names and files, and of the cores one for calls. */
+/** At least two of libuv's four threads stay free for DNS and files, and one core for calls. */
 const HASHES_AT_ONCE = Math.max(1, Math.min(2, availableParallelism() - 1))
 
-/** Makes the verification of credentials against those that `current` returns. */
+/** Verifies credentials against the candidates that `current` returns. */
 export function createVerification(
   { config: { MAX_IN_FLIGHT }, addressOf }: Pick<CredentialsDeps, 'config' | 'addressOf'>,
   current: () => Candidates,
 ): Verification {
-  // The key is this process's own: what is kept in memory is worth nothing elsewhere.
+  // The key exists in this process only, so the remembered values are useless elsewhere.
   const key = randomBytes(32)
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   const verified = new LRUCache<string, Caller>({ max: VERIFIED_KEPT })
-  // An old secret that is sent again and again uses up no guesses, nor anybody's time.
+  // An old secret that is sent again and again uses no guesses and no hashing time.
   const refused = new LRUCache<string, true>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS })
   const guesses = new LRUCache<string, number>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
   const hashes = createFairQueue({
@@ -60,7 +60,7 @@ export function createVerification(
     // A source that has not guessed wrong comes before those that have.
     rankOf: (source) => guesses.peek(digest(source)) ?? 0,
   })
-  /** The turns of calls with one credential: one hash decides for all. */
+  /** The turns of calls with one credential, which share one hash. */
   const underWay = new Map<string, Set<Turn>>()
 
   async function check(pair: BasicPair, id: string, incoming: IncomingMessage): Promise<Caller | undefined> {
@@ -96,13 +96,13 @@ export function createVerification(
     for (const [guesser] of guessers) guesses.set(guesser, Math.max(0, (guesses.get(guesser) ?? 0) + by))
   }
 
-  /** Counts a guess before it is known to be wrong: many at once are not free. */
+  /** Counts a guess before its result is known, so that concurrent guesses count too. */
   async function decide(pair: BasicPair, id: string, guessers: Guessers): Promise<Caller | undefined> {
     const asked = current()
     count(guessers, 1)
     const caller = await matching(pair.secret, asked.of(pair.id))
     if (caller) count(guessers, -1)
-    // What a list says that has been replaced meanwhile is not worth remembering.
+    // A result from a list that was replaced in the meantime is not remembered.
     if (asked !== current()) return caller
     if (caller) verified.set(id, caller)
     else refused.set(id, true)
@@ -118,7 +118,7 @@ export function createVerification(
       return check(pair, id, incoming)
     },
     renew: (isCurrent) => {
-      // Tenants that stay as they are need no slow hash again.
+      // Tenants that did not change need no new slow hash.
       for (const [id, caller] of verified) if (!isCurrent(caller)) verified.delete(id)
       refused.clear()
       guesses.clear()

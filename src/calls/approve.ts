@@ -33,19 +33,19 @@ export function isApproval({ target, xrefRecord }: Action): boolean {
 }
 
 /**
- * Approves a quote, unless one of its names is booked already: then the answer tells of that shipment. The approval is
- * recorded before it is sent, and a booking that follows asks the service for the quote's shipment whatever happens to
- * this call.
+ * Approves a quote, unless one of its names is booked already: then the answer is about that shipment. The approval is
+ * recorded before it is sent, so a later booking asks the service for the quote's shipment, whatever happens to this
+ * call.
  */
 export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
   const quote = plan.found.id ?? ''
-  return withQuoteLock(tenant, quote, sending, deps.exclusive, async () => {
+  return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
     const { send, xref } = deps
     const before = await xref.approval(tenant, quote)
     if (!before) await xref.setApproval(tenant, quote, 'sent')
     let isSent = false
     try {
-      // After the record: a booking that did not see it is seen here.
+      // After the record: this check sees a booking that did not see the record.
       await requireNonePending(plan, tenant, deps)
       const booked = await liveShipment(plan, tenant, sending, deps)
       if (booked) {
@@ -53,7 +53,7 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
         return bookedAlready(plan, booked)
       }
       isSent = true
-      const reply = await send(plan, tenant, sending)
+      const reply = await send(plan, tenant, { ...sending, mayWrite: isHeld })
       await xref.setApproval(tenant, quote, 'approved')
       if (isCanceledReply(reply)) throw gatewayError('service-refused/canceled', {}, { status: 409 })
       const answer = answerOf(plan, reply)
@@ -67,7 +67,7 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
   })
 }
 
-/** Throws if a booking under a name of the quote is under way, or nobody knows what became of it. */
+/** Throws if a booking under a name of the quote is in progress or has an unknown outcome. */
 async function requireNonePending(plan: Plan, tenant: string, { bookings, xref }: ApproveDeps): Promise<void> {
   const names = namesOf(plan)
   for (const claim of await bookings.pending(tenant)) {
@@ -79,7 +79,7 @@ async function requireNonePending(plan: Plan, tenant: string, { bookings, xref }
   }
 }
 
-/** Of more shipments of one name, the others are not looked at. */
+/** The most shipments of one name that are read. */
 const MAX_READS = 10
 
 /** Returns the newest shipment under a name of the quote that is not canceled. */
@@ -128,11 +128,12 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
   'service-unreachable',
   'circuit-open',
   'overloaded',
+  'interrupted',
   'login-failed',
   'login-refused',
 ])
 
-/** Refusals that may stand for an approval that was made before. */
+/** Refusals that may mean that the quote was approved earlier. */
 const MADE_PERHAPS = new Set([408, 409])
 
 /** Tells if an error proves that the quote was not approved. */

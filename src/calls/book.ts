@@ -32,7 +32,7 @@ export interface BookDeps {
   readonly approvalBooks: Config['APPROVAL_BOOKS']
 }
 
-/** Books once: claims the booking, sends it and records it, or answers as the call that did. */
+/** Books once: claims the booking, sends it and records it, or returns the answer of the call that did. */
 export async function book(
   planned: Plan,
   headers: IncomingHttpHeaders,
@@ -44,12 +44,15 @@ export async function book(
   const plan = await withFreeNumber(planned, tenant, deps)
   const { approved } = plan.found
   const booking = bookingOf(plan, headers, caller, sending.deadline)
-  // Under the lock: of two bookings of one approved quote, the second has to see that the first has its shipment.
+  // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, () =>
-        deps.bookings.once(booking, () => makeOfApproved(plan, approved, tenant, sending, deps)),
+    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
+        deps.bookings.once(booking, (isClaimed) => {
+          const mayWrite = () => isLocked() && isClaimed()
+          return makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps)
+        }),
       )
-    : deps.bookings.once(booking, () => makeOfUnapproved(plan, tenant, sending, deps)))
+    : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
   if (requiresReadOf !== undefined) {
     const reply = await deps.service.send(shipmentRead(requiresReadOf), sending)
     if (!isSuccess(reply.status)) throw refusal(reply)
@@ -59,7 +62,7 @@ export async function book(
 }
 
 /**
- * Leaves out the number of the booking's quote where another booking has that number and the same VIN: a reference means
+ * Omits the number of the booking's quote if another booking has that number and the same VIN: a reference means
  * the booking that was made with it.
  */
 async function withFreeNumber(plan: Plan, tenant: string, { xref, bookings }: BookDeps): Promise<Plan> {
@@ -74,7 +77,7 @@ async function withFreeNumber(plan: Plan, tenant: string, { xref, bookings }: Bo
   return plan
 }
 
-/** Books anew, unless an approval of the quote was sent since it was looked up. */
+/** Books, unless an approval of the quote was sent since it was looked up. */
 async function makeOfUnapproved(
   plan: Plan,
   tenant: string,
@@ -88,7 +91,9 @@ async function makeOfUnapproved(
   return madeOf(plan, await send(plan, tenant, sending))
 }
 
-/** Books a quote that was approved: its shipment gets the booking's fields if the service made one, and none has it yet. */
+/**
+ * Books an approved quote: merges the booking into the quote's shipment, if there is one that no other booking has.
+ */
 async function makeOfApproved(
   plan: Plan,
   approved: ApprovedQuote,
@@ -129,8 +134,8 @@ async function isOfOtherVehicle(
 }
 
 /**
- * Merges a booking into the shipment of its approved quote; returns undefined if there is none. Whatever fails, nothing was
- * booked that a second attempt would book again.
+ * Merges a booking into the shipment of its approved quote; returns undefined if there is none. No failure here leaves
+ * a booking that a second attempt would make again.
  */
 async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent } }: Plan,
@@ -171,6 +176,7 @@ const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
   'shipment-changed',
   'circuit-open',
   'overloaded',
+  'interrupted',
   'login-failed',
   'login-refused',
 ])
@@ -182,7 +188,7 @@ function updateError(cause: unknown): unknown {
     : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_LATER })
 }
 
-/** Waits for what has to be known before a claimed booking is sent; a failure proves that nothing was sent. */
+/** Awaits work that must precede a claimed booking; a failure proves that nothing was sent. */
 async function beforeSending<T>(known: Promise<T>): Promise<T> {
   try {
     return await known

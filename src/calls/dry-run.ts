@@ -53,7 +53,7 @@ async function planFromXref(request: Version1, tenant: string, settings: Setting
   return { ...plan, problems: [{ field, code: 'several-matches', message }, ...plan.problems] }
 }
 
-/** Plans without looking anything up: the id shows as the name that stands for it, unless the name is an id itself. */
+/** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = namingOf(request)?.names ?? []

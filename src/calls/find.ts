@@ -50,7 +50,7 @@ async function requireVin({ id = '' }: Found, request: Version1, sending: Sendin
     throw gatewayError('several-matches/vin', { vins: vins.join(', ') })
 }
 
-/** Of more shipments of one name, the caller has to send the VIN: not every one of them is read. */
+/** The most shipments of one name that are read; beyond it, the caller has to send the VIN. */
 const MAX_READS = 10
 
 /**
@@ -81,7 +81,7 @@ async function chooseLive(
 
 const severalMatches = ({ message, vins }: SeveralMatches) => gatewayError(message, { vins })
 
-/** A value that the service may be asked for; any other could be more than one segment of a path. */
+/** A value that may stand in a path; any other could span several segments. */
 const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 
 /** Asks the service for a shipment by the names of the call, and records the name that it knows. */
@@ -98,7 +98,9 @@ async function askForNamed(
       const shipment = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
       if (!shipment) continue
       const { id } = shipment
-      await xref.write(tenant, { kind, id, names: [value], vin: '', own: undefined, facts: undefined })
+      // The service knows it by that name, and nobody here has used it before.
+      const record = { kind, id, names: [], serviceNames: [value], vin: '', own: undefined, facts: undefined }
+      await xref.write(tenant, record)
       return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
     }
   }

@@ -11,13 +11,14 @@ import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
+import { freeCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
 import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
-import { idAt } from './verify.ts'
+import { deniesCancellation, idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
 export interface LegacyCallDeps extends ApproveDeps, BookDeps {
@@ -44,7 +45,7 @@ export async function legacyCall(
     body = await readRequest(incoming, call, deps.bodyLimitBytes)
   } catch (error) {
     if (isOverload(error)) throw error
-    // Answers to unreadable bodies follow the caller's ERROR_STATUS, too.
+    // Errors about unreadable bodies follow the caller's ERROR_STATUS, too.
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   }
@@ -64,7 +65,7 @@ export async function legacyCall(
   }
 }
 
-/** Tells whether there was too much to do: then nothing more is done for the call, not even a check of its secret. */
+/** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */
 function isOverload(error: unknown): boolean {
   return error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')
 }
@@ -123,10 +124,12 @@ async function answerVersion2(
   { action, toService, id }: Version2Plan,
   tenant: string,
   sending: Sending,
-  { service, bookings }: LegacyCallDeps,
+  { service, bookings, xref }: LegacyCallDeps,
 ): Promise<Answer> {
   const { notIdempotent, doneWhenStatus } = action.service
   const reply = await service.send(toService, notIdempotent ? { ...sending, alone: true } : sending)
-  if (isSuccess(reply.status) && doneWhenStatus && id !== undefined) await bookings.free(tenant, id)
+  if (isSuccess(reply.status) && doneWhenStatus && id !== undefined && !deniesCancellation(reply, id, doneWhenStatus)) {
+    await freeCanceled(id, tenant, { bookings, xref })
+  }
   return unchanged(reply)
 }

@@ -5,7 +5,7 @@ import { type Name, type Naming, namesIn, namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
 import type { Shipment } from './verify.ts'
 
-/** The quote or shipment that a call is about, as far as the gateway knows it. */
+/** The quote or shipment that a call is about, as far as it is known. */
 export interface Found {
   /** The service's id; undefined where the call names nothing. */
   readonly id: string | undefined
@@ -15,13 +15,13 @@ export interface Found {
   readonly own: string | undefined
   /** The id and the facts of the remembered quote. */
   readonly quote: { readonly id: string; readonly facts: Facts | undefined } | undefined
-  /** True where the cross-reference or the service knew it as a shipment, which proves that it existed. */
+  /** True if the cross-reference or the service knew it as a shipment, which proves that it existed. */
   readonly isShipment: boolean
-  /** True where the name that was looked up has no VIN, such as a name of a quote. */
+  /** True if the name that was looked up has no VIN, such as a name of a quote. */
   readonly isVinUnknown?: boolean
-  /** The shipment, where the service was asked for it by the caller's name. */
+  /** The shipment, if the service was asked for it by the caller's name. */
   readonly shipment?: Shipment
-  /** The quote whose approval stands for what a booking names. */
+  /** The approved quote behind the name in a booking. */
   readonly approved?: ApprovedQuote | undefined
 }
 
@@ -32,7 +32,7 @@ export interface ApprovedQuote {
   readonly sendsQuoteId: boolean
 }
 
-/** For a call that names nothing, such as one that asks for a new quote. */
+/** The result for a call that names nothing, such as a request for a new quote. */
 export const NOTHING_FOUND: Found = {
   id: undefined,
   namedBy: undefined,
@@ -43,7 +43,7 @@ export const NOTHING_FOUND: Found = {
 
 /** The result for a name of several shipments, or of one with another VIN than the caller sent. */
 export interface SeveralMatches {
-  /** The message that tells the caller of them. */
+  /** The message that lists them for the caller. */
   readonly message: 'several-matches' | 'several-matches/vin'
   readonly vins: string
   readonly name: Name
@@ -55,7 +55,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 /** Returns true for a value that looks like an id of the service. */
 export const isId = (value: string): boolean => UUID.test(value)
 
-/** Looks up what a call names, or the quote that a booking refers to; undefined where the gateway does not know it. */
+/** Looks up what a call names, or the quote that a booking refers to; undefined if the gateway does not know it. */
 export async function lookUp(
   request: Version1,
   tenant: string,
@@ -85,7 +85,7 @@ async function lookUpNamed(
   for (const [field, value] of naming.names) {
     if (isId(value)) return foundId(value, field, tenant, xref)
   }
-  // An approved quote is a shipment, but a name that stands for a booking comes first.
+  // An approved quote is a shipment, but the name of a booking takes precedence.
   return quoted && foundMatch(quoted.match, quoted.name, tenant, xref)
 }
 
@@ -93,7 +93,7 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
   for (const [, value] of names) {
     const matches = await xref.matches(tenant, value)
     const match = matches.find(({ kind }) => kind === 'quote')
-    // A caller that gave its quote no number was given the quote's id as one.
+    // A caller that gave its quote no number received the quote's id as its number.
     const id = match?.id ?? value
     const { own, facts } = await xref.remembered(tenant, id)
     const approval = match || facts || isId(value) ? await xref.approval(tenant, id) : undefined
@@ -106,12 +106,12 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
   return NOTHING_FOUND
 }
 
-/** Returns what the caller's own number for a quote stands for, where it differs from the name that was looked up. */
+/** Returns the matches of the caller's own number for a quote, if it differs from the name that was looked up. */
 async function matchesOf(own: string | undefined, name: string, tenant: string, xref: Xref): Promise<readonly Match[]> {
   return own === undefined || own === name ? [] : xref.matches(tenant, own)
 }
 
-/** Returns the approved quote that a name stood for before it was given to the current quote. */
+/** Returns the approved quote that had a name before the current quote got it. */
 async function olderApproval(
   matches: readonly Match[],
   tenant: string,

@@ -1,11 +1,11 @@
 import { gatewayError } from '../errors.ts'
-import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { entryWith, type Overlay } from '../mapping/overlay.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import type { Exclusive } from './quote-lock.ts'
 import { shipmentRead } from './service-request.ts'
 import { changeOf, requireWhole, type Shipment } from './verify.ts'
 
@@ -37,16 +37,22 @@ export interface Merged {
 export type Merge = (merging: Merging, tenant: string, sending: Sending) => Promise<Merged | undefined>
 
 /** Makes the merge of fields into shipments. */
-export function createMerge(service: Service, mutex: KeyedMutex): Merge {
+export function createMerge(service: Service, exclusive: Exclusive): Merge {
   /** Starts again from a fresh read if the shipment changed in between. */
-  async function mergeIntoCurrent(merging: Merging, sending: Sending): Promise<Merged | undefined> {
+  async function mergeIntoCurrent(
+    merging: Merging,
+    isHeld: () => boolean,
+    sending: Sending,
+  ): Promise<Merged | undefined> {
+    const mayWrite = () => isHeld() && sending.mayWrite?.() !== false
     for (let tries = 1; ; tries += 1) {
-      // Read under the mutex: another update may have changed the shipment since it was found.
+      // Read under the lock: another update may have changed the shipment since it was found.
       const current = await read(merging, sending)
       if (!current) return undefined
       const { shipment, entry, etag } = current
       const body = merging.overlay(shipment.body, merging.sent, entry)
-      const reply = await service.send({ ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag }, sending)
+      const put = { ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag } as const
+      const reply = await service.send(put, { ...sending, mayWrite })
       if (isSuccess(reply.status)) return { before: shipment, after: changeOf(reply, shipment.id) }
       if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, merging.nameFields)
       if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
@@ -66,7 +72,10 @@ export function createMerge(service: Service, mutex: KeyedMutex): Merge {
     }
   }
 
-  return (merging, tenant, sending) => mutex(`${tenant}\n${merging.id}`, () => mergeIntoCurrent(merging, sending))
+  return (merging, tenant, sending) =>
+    exclusive(`update ${tenant}\n${merging.id}`, sending.deadline - performance.now(), (isHeld) =>
+      mergeIntoCurrent(merging, isHeld, sending),
+    )
 }
 
 const PRECONDITION_FAILED = 412

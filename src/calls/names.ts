@@ -9,13 +9,13 @@ export interface Naming {
   /** In order of preference; never empty. */
   readonly names: readonly Name[]
   readonly vin: string | undefined
-  /** True where the newest of several things of one name will do, as for reading. */
+  /** True if the newest of several things with one name is enough, as for a read. */
   readonly newestWillDo: boolean
-  /** True where the call may give the shipment another VIN, so that a VIN that differs is not an error. */
+  /** True if the call may change the VIN of the shipment, so that a different VIN is not an error. */
   readonly changesVin: boolean
 }
 
-/** Returns how a call names the thing that it is about; undefined where it does not. */
+/** Returns how a call names the thing that it is about; undefined if it does not. */
 export function namingOf(request: Version1): Naming | undefined {
   const { target, service } = request.compiled.action
   const names = target ? namesIn(request, target.namedBy) : []
@@ -28,7 +28,7 @@ export function namingOf(request: Version1): Naming | undefined {
   }
 }
 
-/** Returns those of the fields that were sent, with their values. */
+/** Returns the sent fields among these, with their values. */
 export function namesIn({ sent }: Version1, fields: readonly string[]): readonly Name[] {
   return fields.flatMap((field) => {
     const value = sent(field)
@@ -36,7 +36,7 @@ export function namesIn({ sent }: Version1, fields: readonly string[]): readonly
   })
 }
 
-/** Returns the problem of a call that has to name something and does not. */
+/** Returns the problem of a call that must name something and does not. */
 export function missingName({ compiled, fields }: Version1): Problem | undefined {
   const { target } = compiled.action
   // A name that was sent and cannot be used is a problem of its own already.

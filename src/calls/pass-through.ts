@@ -2,14 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { readBytes } from '../body/bytes.ts'
 import { streamedBody } from '../body/streamed-body.ts'
+import type { Bookings } from '../bookings/bookings.ts'
 import type { Credentials, Passage } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
+import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
+import type { Xref } from '../xref/xref.ts'
+import { canceledBy, freeCanceled } from './canceled.ts'
 
 /** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
 const HOP_BY_HOP = new Set([
@@ -31,7 +35,9 @@ export interface PassThroughDeps {
   readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
   readonly credentials: Credentials
   readonly upstream: Upstream
-  /** How long a caller may take to read what is ready for it, in milliseconds. */
+  readonly bookings: Bookings
+  readonly xref: Xref
+  /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
 
@@ -48,7 +54,7 @@ export async function passThrough(
     call.share.enter()
     await passOn(body, deadline, incoming, outgoing, call, deps)
   } finally {
-    // A body that nothing reads any more must not go on collecting what the caller sends.
+    // A body without a reader must not go on buffering.
     if (body instanceof Readable) body.destroy()
   }
 }
@@ -59,8 +65,9 @@ async function passOn(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  { config, credentials, upstream, readerTimeoutMs }: PassThroughDeps,
+  deps: PassThroughDeps,
 ): Promise<void> {
+  const { config, credentials, upstream, readerTimeoutMs } = deps
   const passage = await credentials.passage(incoming, body instanceof Readable)
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
@@ -68,7 +75,7 @@ async function passOn(
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
-        // Every method passes; undici's type lists the usual ones.
+        // Every method passes; undici's type lists the common ones only.
         method: (incoming.method ?? 'GET') as 'GET',
         path: passage.prefix + incoming.url,
         headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
@@ -80,6 +87,9 @@ async function passOn(
       return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
     }
     const reply = await answerOf(passage, body, deadline, attempt)
+    const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
+    // Before the reply: the caller may book again at once.
+    if (canceled !== undefined && passage.tenant !== undefined) await freeCanceled(canceled, passage.tenant, deps)
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()
   } catch (cause) {
@@ -93,10 +103,10 @@ async function passOn(
 /** Null for a request without a body. */
 type Body = Buffer | Readable | null
 
-/** A body up to this size is read whole: that costs less than a stream, and it can be sent again with a new token. */
+/** A body up to this size is buffered: that costs less than a stream, and it can be sent again with a new token. */
 const SMALL_BYTES = 64 * 1024
 
-/** Makes one attempt with a body that can be read only once, and otherwise as many as the credential takes. */
+/** Makes one attempt with a body that can be read only once, otherwise as many as the credential needs. */
 async function answerOf(
   { authorized, authorization, learn }: Passage,
   body: Body,
@@ -153,8 +163,8 @@ function requestLines(lines: readonly string[], requestId: string): string[] {
 }
 
 /**
- * Headers with other names are dropped, because some servers take `Content_Length` and `Content.Length` for what frames
- * the body, and `X_Forwarded_For` for what a proxy vouches for.
+ * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body,
+ * and `X_Forwarded_For` as the statement of a trusted proxy.
  */
 const PLAIN_NAME = /^[a-z\d-]+$/
 
@@ -172,7 +182,7 @@ function replyLines(lines: readonly string[], requestId: string): string[] {
 
 const isPassedOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
 
-/** Returns the headers that `Connection` names, which concern this hop alone, and the request id, which each hop sets. */
+/** Returns the headers that apply to this hop only: those that `Connection` names, and the request id. */
 function namedByConnection(lines: readonly string[]): readonly string[] {
   const names = ['x-request-id']
   for (let i = 0; i < lines.length; i += 2) {

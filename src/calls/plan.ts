@@ -28,7 +28,7 @@ export interface Plan {
 
 /** The plan of a call with a version-2 body. */
 export interface Version2Plan {
-  /** The action that such a body means on its path. */
+  /** The action that the path implies for such a body. */
   readonly action: Action
   readonly parse: Version2['parse']
   readonly toService: ServiceRequest
@@ -36,7 +36,7 @@ export interface Version2Plan {
   readonly id: string | undefined
 }
 
-/** Plans a version-1 call. Pure, so that the dry run and the real call share it. */
+/** Plans a version-1 call. Pure, which lets the dry run and the real call share it. */
 export function planCall(request: Version1, found: Found, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target } = compiled.action
@@ -73,7 +73,7 @@ function factsOf({ quote }: Found): KnownFacts | undefined {
   return quote && { ...quote.facts, quote_id: quote.id }
 }
 
-/** Plans a call whose body is version 2: it goes unchanged to the endpoint that its path means. */
+/** Plans a call with a version-2 body, which goes unchanged to the endpoint that its path implies. */
 export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Version2Plan {
   const action = endpoint.choose(undefined)?.action
   if (!action) {

@@ -10,7 +10,7 @@ export function withQuoteLock<T>(
   quote: string,
   { deadline }: Pick<Sending, 'deadline'>,
   exclusive: Exclusive,
-  work: () => Promise<T>,
+  work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
   return exclusive(`quote ${tenant}\n${quote}`, deadline - performance.now(), work)
 }

@@ -14,15 +14,15 @@ export interface Version1 {
   readonly generation: 1
   readonly compiled: CompiledAction
   readonly fields: Fields
-  /** Returns the value of a documented field; undefined where it was not sent or cannot be used. */
+  /** Returns the value of a documented field; undefined if it was not sent or is unusable. */
   readonly sent: (field: string) => string | undefined
 }
 
-/** A body on a legacy path that is version 2 already. */
+/** A version-2 body on a legacy path. */
 export interface Version2 {
   readonly generation: 2
   readonly text: string
-  /** Parses the text: its value may take thirty times the memory, and is not needed while the call waits. */
+  /** Parses the text on demand: the value may take thirty times its memory, and a waiting call does not need it. */
   readonly parse: () => unknown
 }
 
@@ -48,7 +48,7 @@ export async function readRequest(incoming: IncomingMessage, call: Call, bodyLim
   return body
 }
 
-/** Decides the generation of a request, and the action of one that is version 1. */
+/** Decides the version of a request, and the action of a version-1 request. */
 export function classify(
   body: FlatBody,
   endpoint: Endpoint,
@@ -69,7 +69,10 @@ export function classify(
   return request
 }
 
-/** Returns the query. A body means nothing here and is dropped as it arrives: Node would keep it as long as the call takes. */
+/**
+ * Returns the query. A body has no meaning here and is discarded as it arrives, because Node would keep it for the
+ * call.
+ */
 function queryWithoutBody(incoming: IncomingMessage): string {
   if (!incoming.complete) incoming.resume()
   return queryOf(incoming.url ?? '')
@@ -91,7 +94,7 @@ function actionUnknown(
   })
 }
 
-/** Returns what follows the first question mark; later ones belong to a value (RFC 3986, 3.4). */
+/** Returns the text after the first question mark; later ones belong to a value (RFC 3986, 3.4). */
 function queryOf(target: string): string {
   const mark = target.indexOf('?')
   return mark === -1 ? '' : target.slice(mark + 1)
@@ -108,7 +111,7 @@ export function version1(compiled: CompiledAction, { entries }: FlatBody): Versi
 }
 
 function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
-  // The keys of version 2 are in lower case, unlike those of nearly every version-1 body.
+  // Version-2 keys are lower case, unlike those of nearly every version-1 body.
   const version2 = entries.find(([name]) => name.charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(name))
   if (!version2) return false
   const version1 = entries.find(
@@ -118,14 +121,14 @@ function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
   throw gatewayError('generations-mixed', { version1: version1[0], version2: version2[0] })
 }
 
-/** Names that both generations use. */
+/** Names that both versions use. */
 const COMMON_KEYS = new Set(['id', 'number', 'shipment_id', 'quote_id'])
 
 /** Returns the text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {
   const wanted = looseName(field)
   for (const [name, value] of entries) {
-    // A loose spelling is at most one character longer, so most names are told apart by their length.
+    // A loose spelling is at most one character longer, so the length rules out most names.
     const extra = name.length - wanted.length
     if ((extra === 0 || extra === 1) && typeof value === 'string' && looseName(name) === wanted) return value
   }

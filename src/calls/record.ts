@@ -5,7 +5,7 @@ import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
 import { idAt, isSameId } from './verify.ts'
 
-/** Returns the record that an answered call leaves in the cross-reference; undefined where there is nothing new. */
+/** Returns the record of an answered call for the cross-reference; undefined if it adds nothing. */
 export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
   const { compiled, fields, sent } = request
   const { target, xrefRecord, remember } = compiled.action
@@ -15,7 +15,8 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const id = replied ?? found.id
   if (id === undefined) return undefined
   const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
-  const names = [...given, ...(xrefRecord.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])]
+  const names = [...given]
+  const serviceNames = (xrefRecord.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
   const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
@@ -23,12 +24,13 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
     // An approval leaves a shipment where the service's reply speaks of one.
     return replied === undefined
       ? undefined
-      : { kind, id: found.id ?? id, names, vin: '', own: undefined, facts: undefined }
+      : { kind, id: found.id ?? id, names, serviceNames, vin: '', own: undefined, facts: undefined }
   }
   if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
     if ((vin ?? given[0]) === undefined) return undefined
     names.push((found.namedBy && sent(found.namedBy)) ?? id)
-    return { kind, id, names, vin: vinKey(vin ?? onlyVin(reply)), own: undefined, facts: undefined, isOnRecord: true }
+    const onRecord = { own: undefined, facts: undefined, isOnRecord: true }
+    return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...onRecord }
   }
   const known = found.quote?.facts
   // The shipment of an approved quote has the id of the quote, whose facts stay.
@@ -37,7 +39,7 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
     : id === found.quote?.id
       ? known
       : undefined
-  return { kind, id, names, vin: vinKey(vin), own, facts }
+  return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
 }
 
 /** Returns the VIN of a shipment of one vehicle. */

@@ -32,15 +32,15 @@ export function createSendPlan(service: Service, merge: Merge): SendPlan {
       return merged?.after ?? merged?.before.body
     }
     if (doneWhenStatus) return cancel(plan, id, doneWhenStatus, sending)
-    // The search for the shipment has read it already.
+    // The search has read the shipment already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
     const reply = await service.send(toService, notIdempotent ? { ...sending, alone: true } : sending)
     return verified(action, succeeded(plan, reply), id)
   }
 
   /**
-   * Cancels a shipment, and believes it when a read shows it as canceled or finds nothing. A refusal is a success, too, if
-   * the shipment is canceled already.
+   * Cancels a shipment; succeeds if a read shows it as canceled or finds nothing. A refusal is a success, too, if the
+   * shipment was canceled before.
    */
   async function cancel(plan: Plan, id: string, canceled: string, sending: Sending): Promise<unknown> {
     const { found, toService } = plan
@@ -51,7 +51,7 @@ export function createSendPlan(service: Service, merge: Merge): SendPlan {
 
     const now = await service.send(readOf(toService), sending)
     if (NOT_FOUND.has(now.status)) {
-      // The cross-reference knows that it existed, so what is gone now is canceled.
+      // The cross-reference proves that it existed, so not found means canceled.
       if (isDone || (found.isShipment && NOT_FOUND.has(reply.status))) return said
       throw refusalOf(plan, reply)
     }
@@ -74,7 +74,7 @@ function succeeded(plan: Plan, reply: UpstreamReply): UpstreamReply {
   return reply
 }
 
-/** Returns the body of a reply that is what its action asked for; throws for any other reply. */
+/** Returns the body of a reply that its action accepts; throws for any other reply. */
 function verified({ target, service }: Action, reply: UpstreamReply, id: string): unknown {
   if (target?.kind === 'shipment') return shipmentWithId(reply, id).body
   if (target?.kind === 'quote') return changeOf(reply, id)

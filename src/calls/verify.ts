@@ -6,14 +6,14 @@ import { isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'
 
 /*
- * Decides whether a successful reply of the service is what was asked for. Every reply of a translated call passes
- * through here before anything is written, recorded, freed or shown on its ground.
+ * Decides if a successful reply of the service is the reply to the request. Every reply of a translated call is checked
+ * here before the call uses it in any way.
  */
 
 /** A shipment as the service showed it. */
 export interface Shipment {
   readonly id: string
-  /** The body of the reply: an object with this id that does not deny itself. */
+  /** The body of the reply: an object with this id that reports no failure. */
   readonly body: Readonly<Draft>
 }
 
@@ -37,7 +37,7 @@ export function shipmentIfRead(reply: UpstreamReply, id: string): Shipment | und
   }
 }
 
-/** Tells if a reply to a read shows that there is no such shipment any more: it is canceled, or not found. */
+/** Returns true if a reply to a read shows that the shipment is gone: canceled, or not found. */
 export function isGone(reply: UpstreamReply, id: string): boolean {
   if (reply.status === 404 || reply.status === 410) return true
   const shipment = shipmentIfRead(reply, id)
@@ -74,8 +74,9 @@ export function changeOf(reply: UpstreamReply, id: string): Readonly<Draft> | un
 }
 
 /**
- * Returns what a successful reply to a cancellation shows: the shipment as canceled or something that proves nothing,
- * such as an empty body. Throws if it denies the cancellation. Only a read proves that the shipment is canceled.
+ * Checks a successful reply to a cancellation, and returns its body: the shipment as canceled, or something that
+ * proves nothing, such as an empty body. Throws if it denies the cancellation. Only a read proves that the shipment is
+ * canceled.
  */
 export function cancellationOf(reply: UpstreamReply, id: string, canceled: string): Readonly<Draft> | undefined {
   const parsed = parsedOrNothing(reply)
@@ -88,8 +89,8 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
 }
 
 /**
- * Throws unless a shipment that was read is whole enough to be sent back: the service may blank what an update leaves
- * out, and makes a second vehicle of one that is sent without its id.
+ * Throws unless a shipment that was read is complete enough to be sent back: the service may clear what an update
+ * omits, and creates a second vehicle for one that is sent without its id.
  */
 export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry: number): void {
   const { pickup, vehicles } = body
@@ -105,6 +106,16 @@ export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry
 /** Returns the id at a key of a body of any shape, as text; undefined if there is none. */
 export function idAt(body: unknown, key: string): string | undefined {
   return isObject(body) ? serviceId(body[key]) : undefined
+}
+
+/** Tells if a successful reply to a cancellation contradicts it. */
+export function deniesCancellation(reply: UpstreamReply, id: string, canceled: string): boolean {
+  try {
+    cancellationOf(reply, id, canceled)
+    return false
+  } catch {
+    return true
+  }
 }
 
 /** The error of a cancellation after which the service shows the shipment with another status. */

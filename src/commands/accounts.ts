@@ -13,7 +13,7 @@ export interface OwnAccount {
   readonly open: (upstream: Upstream, scheme: Scheme) => Account
 }
 
-/** Returns the accounts that the configuration holds; none in client mode, in which the callers bring their own. */
+/** Returns the configured accounts; none in client mode, where callers bring their own. */
 export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]> {
   const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file } = config
   const account = (

@@ -2,18 +2,18 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { UsageError } from './failures.ts'
 import { suggestion } from './nearest.ts'
 
-/** What may follow the name of a command. */
+/** The arguments that a command accepts. */
 export interface Grammar<Options extends ParseArgsOptionsConfig, Verb extends string> {
   /** The lines that explain the command. */
   readonly usage: readonly string[]
   readonly options: Options
-  /** By the word that follows the command's name. */
+  /** By the word after the command's name. */
   readonly verbs: Readonly<Record<Verb, Operands<Extract<keyof Options, string>>>>
 }
 
-/** What may follow a verb. */
+/** The arguments that a verb accepts. */
 export interface Operands<Option extends string> {
-  /** In order; one in brackets, such as `[FILE]`, may be left out. */
+  /** In order; one in brackets, such as `[FILE]`, is optional. */
   readonly operands: readonly string[]
   readonly options: readonly Option[]
 }

@@ -122,7 +122,6 @@ async function settleOne(store: Store, handle: string, settlement: Settlement, u
     catalog,
     settings: translationSettings(config),
     instance: operator(),
-    now: Date.now,
   })
   const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
   print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
@@ -131,7 +130,7 @@ async function settleOne(store: Store, handle: string, settlement: Settlement, u
 
 async function reopenOne(store: Store, handle: string): Promise<number> {
   const claim = await claimOf(store, handle)
-  const reopened = await reopen(claim, { store, instance: operator(), now: Date.now })
+  const reopened = await reopen(claim, { store, instance: operator() })
   changed(reopened, handle, 'only bookings that an operator settled can be reopened')
   print(`${handle} is unknown again.`)
   return 0
@@ -156,7 +155,7 @@ async function claimOf(store: Store, handle: string): Promise<Claim> {
   return claim
 }
 
-/** Names who changes a booking, as far as the machine knows, for the audit trail. */
+/** Returns the user and host, for the audit trail. */
 function operator(): string {
   return `operator ${userName()} on ${hostname()}`
 }
@@ -165,7 +164,7 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container the user may have a number and no name.
+    // In a container, a user may have a number and no name.
     return `uid ${process.getuid?.()}`
   }
 }

@@ -4,7 +4,7 @@ import { EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE } from '../exit-codes.ts'
 import { StoreDown, StoreTooNew } from '../store/store.ts'
 import { printError } from './output.ts'
 
-/** The command line cannot be understood. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly usage: readonly string[]
@@ -15,14 +15,14 @@ export class UsageError extends Error {
   }
 }
 
-/** The command cannot do what it was asked to, for a reason that its message tells the operator. */
+/** A failure whose message tells the operator the reason. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 }
 
 const debug = debuglog('transload')
 
-/** Tells an operator in plain lines why a command failed, never with a stack trace; returns the exit code. */
+/** Prints why a command failed, without a stack trace; returns the exit code. */
 export function reportFailure(error: unknown): number {
   if (debug.enabled) printError(...inspect(error).split('\n'))
   if (error instanceof UsageError) {
@@ -56,7 +56,7 @@ export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 
-/** Says what the operating system refused: `cannot open a.csv: no such file or directory`. */
+/** Describes an error of the operating system: `cannot open a.csv: no such file or directory`. */
 export function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
   // Node writes `ENOENT: no such file or directory, open 'a.csv'`.
   const reason = /^[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? code ?? message

@@ -3,13 +3,13 @@ import { get as getOverTls } from 'node:https'
 import { readConfig } from '../config/config.ts'
 import { CommandFailed } from './failures.ts'
 
-/** A container engine waits three seconds; this leaves time to say what is wrong. */
+/** Container engines wait three seconds; this leaves time to print the error. */
 const TIMEOUT_MS = 2_000
 
 /** Checks that the gateway of this environment answers; prints nothing if it does. */
 export async function healthcheck(): Promise<number> {
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, TLS_CERT_FILE } = readConfig(process.env, { certificates: false })
-  // The admin listener, where there is one, answers however many callers the public listener has.
+  // The admin listener, if there is one, answers even when the public listener is full.
   const [host, port, overTls] =
     ADMIN_PORT > 0 ? [ADMIN_HOST, ADMIN_PORT, false] : [HOST, PORT, TLS_CERT_FILE !== undefined]
   const failure = await failureOf(reachable(host), port, overTls)
@@ -20,7 +20,7 @@ export async function healthcheck(): Promise<number> {
 function failureOf(host: string, port: number, overTls: boolean): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { host, port, path: '/healthz', signal: AbortSignal.timeout(TIMEOUT_MS), agent: false }
-    // The certificate names the gateway's public name, not the address that is asked here.
+    // The certificate has the public name, not the address that is used here.
     const request = overTls ? getOverTls({ ...options, rejectUnauthorized: false }) : get(options)
     request.once('response', (reply) => {
       reply.resume()
@@ -34,7 +34,7 @@ function failureOf(host: string, port: number, overTls: boolean): Promise<string
   })
 }
 
-/** Returns an address to connect to, for a gateway that listens on all of them. */
+/** Returns an address to connect to, for a gateway that listens on all addresses. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host

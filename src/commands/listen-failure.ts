@@ -4,7 +4,7 @@ import { CommandFailed, isSystemError } from './failures.ts'
 /** The addresses that the gateway listens on. */
 type Listeners = Pick<Config, 'HOST' | 'PORT' | 'ADMIN_HOST' | 'ADMIN_PORT'>
 
-/** Returns an error that names the setting, for an address that cannot be listened on; any other error as it is. */
+/** Returns an error that names the setting of an address that cannot be used; any other error unchanged. */
 export function listenFailure(error: unknown, config: Listeners): unknown {
   if (!isSystemError(error) || !/^(listen|bind|getaddrinfo)$/.test(error.syscall ?? '')) return error
   const { host, port, names } = listenerOf(error, config)
@@ -25,7 +25,7 @@ export function listenFailure(error: unknown, config: Listeners): unknown {
   }
 }
 
-/** Node reports the address or the name that it tried; a worker may report the port alone. */
+/** Node reports the address or the name; a worker may report only the port. */
 function listenerOf(error: NodeJS.ErrnoException, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Listeners) {
   const tried = { address: undefined, hostname: undefined, port: undefined, ...error }
   const host = tried.hostname ?? tried.address

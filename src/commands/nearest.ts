@@ -1,7 +1,7 @@
-/** Typing errors in a word of which most is right. */
+/** The most typing errors in a word that still resembles another. */
 const MOST_EDITS = 2
 
-/** Finds the known word that differs least from what was typed; undefined if none is near. */
+/** Returns the known word nearest to the typed one; undefined if none is near. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((word) => ({ word, edits: editsBetween(typed.toLowerCase(), word.toLowerCase()) }))
@@ -10,7 +10,7 @@ export function nearest(typed: string, known: readonly string[]): string | undef
   return best?.word
 }
 
-/** Says what was probably meant, for the end of an error message; empty where nothing is near. */
+/** Returns a suggestion for the end of an error message; empty if no word is near. */
 export function suggestion(typed: string, known: readonly string[]): string {
   const meant = nearest(typed, known)
   return meant === undefined ? '' : `; did you mean ${meant}?`

@@ -1,8 +1,8 @@
 import { escapeControls, printableJson } from '../text/plain-text.ts'
 
 /*
- * The one place where commands write to the terminal. Whatever callers or the service put into names, nothing but
- * printable text and the commands' own line ends leaves through here.
+ * Writes all terminal output of commands. Only printable text and the commands' own line ends pass, whatever names callers
+ * or the service chose.
  */
 
 /** Prints lines on standard output; a line break inside one of them is shown as its escape sequence. */
@@ -10,7 +10,7 @@ export function print(...lines: readonly string[]): void {
   process.stdout.write(joined(lines))
 }
 
-/** Prints lines on standard error, where they do not mix with what a pipe passes on. */
+/** Prints lines on standard error, apart from the data on standard output. */
 export function printError(...lines: readonly string[]): void {
   process.stderr.write(joined(lines))
 }
@@ -20,14 +20,14 @@ export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
 }
 
-/** Asks for something on the terminal, on the same line as the answer. */
+/** Prompts on the terminal, on the same line as the answer. */
 export function prompt(question: string): void {
   if (process.stdin.isTTY) process.stderr.write(escapeControls(question))
 }
 
 const joined = (lines: readonly string[]): string => lines.map((line) => `${escapeControls(line)}\n`).join('')
 
-/** Ends the process quietly when the reader of standard output has seen enough, as in `transload xref export | head`. */
+/** Ends the process quietly when the reader of standard output closes it, as in `transload xref export | head`. */
 export function endWhenOutputCloses(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -2,7 +2,7 @@ import { printError } from './output.ts'
 
 const FIRST_AFTER_MS = 1_000
 
-/** Makes a reporter for long work: it tells a terminal how far the work is, half as often each time, and others nothing. */
+/** Reports the progress of long work on a terminal, at doubling intervals; elsewhere it reports nothing. */
 export function createProgress(verb: string): (rows: number) => void {
   const startedAt = performance.now()
   let intervalMs = FIRST_AFTER_MS

@@ -6,15 +6,14 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
-import { createWorkerMutex } from '../workers/mutex.ts'
-import { reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
+import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './listen-failure.ts'
 import { stopSignal } from './stop-signal.ts'
 import { openConfiguredStore } from './store.ts'
 
 /**
- * Makes V8 collect old objects when they have grown by half instead of fourfold, which saves 30 MB at the peak. It is set
- * once the listeners are open: during the start V8 would collect again and again, 50 ms in all.
+ * Makes V8 collect old objects when they have grown by half instead of fourfold, which saves 30 MB at the peak. It is
+ * set once the listeners are open: during the start V8 would collect again and again, 50 ms in all.
  */
 const HEAP_FLAG = '--heap-growing-percent=50'
 
@@ -29,7 +28,7 @@ export async function serve(): Promise<number> {
   try {
     return await serveAlone(config, catalog, log)
   } finally {
-    // The channel between a worker and its primary would keep the worker alive.
+    // The channel to the primary would keep the worker alive.
     cluster.worker?.disconnect()
   }
 }
@@ -40,6 +39,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(config.STORE_URL, {
       cacheBytes: config.STORE_CACHE_BYTES,
+      mustExist: process.env[REPLACEMENT] !== undefined,
       onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
     }),
     import('../gateway.ts'),
@@ -48,7 +48,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     catalog,
     store,
     log,
-    ...(cluster.isWorker && { shareMetrics, mutex: createWorkerMutex(config.UPSTREAM_TIMEOUT_MS) }),
+    ...(cluster.isWorker && { shareMetrics }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw listenFailure(error, config)

@@ -12,7 +12,9 @@ import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed } from './failures.ts'
 
-/** Asks the service for the shipment of a booking; throws `CommandFailed` unless it is plainly that booking's. */
+/**
+ * Reads the shipment of a booking from the service; throws `CommandFailed` unless it clearly belongs to the booking.
+ */
 export async function checkShipment(
   claim: Claim,
   { shipment, number }: BookedShipment,
@@ -63,7 +65,7 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   }
 }
 
-/** Returns what identifies the shipment of a reply; undefined if the reply is not the shipment with this id. */
+/** Returns the identifying fields of a reply; undefined if the reply is not the shipment with this id. */
 function identityIn(reply: UpstreamReply, wanted: string) {
   try {
     const { id, body } = shipmentWithId(reply, wanted)

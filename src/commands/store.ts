@@ -7,18 +7,18 @@ import type { StoreOptions } from '../store/state.ts'
 import { type Store, StoreDown } from '../store/store.ts'
 import { CommandFailed } from './failures.ts'
 
-/** Stands in for the address of the service, which a command that asks nothing of it does not need. */
+/** A placeholder for the service's address in commands that do not call the service. */
 const NO_SERVICE = 'https://service.example.com'
 
-/** Returns the environment for a command that asks nothing of the service, whose address is otherwise required. */
+/** Returns the environment for a command that does not call the service, whose address is otherwise required. */
 export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return { ...env, V2_BASE_URL: env['V2_BASE_URL']?.trim() || NO_SERVICE }
 }
 
-/** The work of a command on the open store; it returns the exit code. */
+/** The work of a command on the open store; returns the exit code. */
 export type StoreWork = (store: Store, storeUrl: string) => Promise<number>
 
-/** Runs a command on the store of a gateway. One that is not there is an error: an empty one would hide the wrong path. */
+/** Runs a command on an existing store. A missing store is an error: a new empty one would hide a wrong path. */
 export async function withExistingStore(work: StoreWork): Promise<number> {
   const { STORE_URL } = storeConfig()
   const scheme = schemeOf(STORE_URL)
@@ -29,7 +29,7 @@ export async function withExistingStore(work: StoreWork): Promise<number> {
   return withStore(work)
 }
 
-/** Opens the store of the environment for the time of one command, and makes it if it is not there. */
+/** Opens the configured store for one command, and creates it if it is missing. */
 export async function withStore(work: StoreWork): Promise<number> {
   const { STORE_URL } = storeConfig()
   if (schemeOf(STORE_URL) === 'memory') {
@@ -53,7 +53,7 @@ export async function withStore(work: StoreWork): Promise<number> {
 
 const storeConfig = () => readConfig(withoutService(), { certificates: false })
 
-/** Opens a store; one that can never be opened is a configuration error. */
+/** Opens a store; a store that can never be opened is a configuration error. */
 export async function openConfiguredStore(storeUrl: string, options: StoreOptions): Promise<Store> {
   try {
     return await openStore(storeUrl, options)

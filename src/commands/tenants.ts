@@ -43,7 +43,7 @@ export async function tenants(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Reads the secret from standard input: arguments stand in the history of the shell and in the list of processes. */
+/** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 async function hash(): Promise<number> {
   prompt('Type the secret, then Enter and Ctrl-D: ')
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '')
@@ -53,7 +53,7 @@ async function hash(): Promise<number> {
 }
 
 async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
-  // A tenants file can be prepared beside a gateway in fixed mode, which excludes one.
+  // A tenants file can be prepared beside a gateway in fixed mode, which does not allow one.
   const fixed = { V2_CLIENT_ID: undefined, V2_CLIENT_SECRET: undefined }
   const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])

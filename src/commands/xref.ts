@@ -17,7 +17,8 @@ const USAGE = [
   '  transload xref import FILE|- [--tenant TENANT] [--format csv|ndjson] [--replace] [--restart]',
   '  transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume]',
   '',
-  'Columns: tenant, kind (quote or shipment), name, vin, id, at; only name and id are required.',
+  'Columns: tenant, kind (quote or shipment), name, vin, id, at, given_by (caller or service).',
+  'Only name and id are required.',
   'ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.',
 ]
 
@@ -39,7 +40,7 @@ export async function xref(args: readonly string[]): Promise<number> {
     },
   })
   const [target = ''] = operands
-  // Beside one application, in fixed mode, there is one tenant only.
+  // Fixed mode has one tenant only.
   const tenant = values.tenant ?? process.env['V2_CLIENT_ID']
   switch (verb) {
     case 'get':
@@ -73,7 +74,7 @@ async function get(store: Store, tenant: string, name: string): Promise<number> 
   for (const link of links) {
     const thing = await store.thing(tenant, link.id)
     const own = thing?.own ? { own: thing.own } : {}
-    // The facts are a customer's address; their names are all that a terminal needs to show.
+    // The facts contain a customer's address, so a terminal shows only their names.
     const remembered = thing?.facts ? { remembers: Object.keys(thing.facts) } : {}
     printJson({ ...link, at: new Date(link.at).toISOString(), ...own, ...remembered })
   }
@@ -97,7 +98,7 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
   if (from.counts.rows > 0) printError(`Going on after row ${count(from.counts.rows)}, where the last import ended.`)
   const progress = createProgress('imported')
   const input = file === '-' ? process.stdin : createReadStream(file)
-  const rows = readRows(input, format, { tenant, at: Date.now() }, (columns) =>
+  const rows = readRows(input, format, { tenant }, (columns) =>
     printError(`Columns that are not used: ${columns.join(', ')}`),
   )
   const counts = await named(
@@ -128,7 +129,7 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
   return counts.conflicts + counts.badRows > 0 ? 1 : 0
 }
 
-/** Adds the file's name to the error of work that cannot read it. */
+/** Adds the file's name to a read error. */
 async function named<T>(file: string, work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -139,7 +140,7 @@ async function named<T>(file: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** What comes through a pipe cannot be read again from where it was left. */
+/** Input from a pipe cannot be resumed. */
 const isRegular = (file: string) => file !== '-' && statSync(file).isFile()
 
 interface ExportOptions {

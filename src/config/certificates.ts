@@ -17,7 +17,7 @@ export function certificateErrors(set: Environment): string[] {
   return [...authorityErrors(set['V2_CA_FILE']), ...PAIRS.flatMap((names) => pairErrors(names, set))]
 }
 
-/** Node takes the authorities that it can read from a file, and silently ignores the rest. */
+/** Node loads the certificates that it can parse and silently ignores the rest of the file. */
 function authorityErrors(path: string | undefined): string[] {
   const authorities = contentOf(path)
   if (authorities === undefined) return []
@@ -53,7 +53,7 @@ function pairErrors([certName, keyName]: readonly [string, string], set: Environ
   return [`${keyName} names ${set[keyName]}, whose key does not match the certificate of ${certName}`]
 }
 
-/** Returns why TLS refuses certificates and keys; it never quotes the files. */
+/** Returns the reason why TLS rejects certificates and keys, without quoting the files. */
 function refusalOf(options: SecureContextOptions): string[] {
   try {
     // Loaded when needed: it takes 20 ms, and most gateways have no certificate of their own.

@@ -121,7 +121,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
   return Object.freeze(parsed.data)
 }
 
-/** Reads variables that are valid by themselves, whatever is wrong with others: to find the errors in their files too. */
+/** Reads the variables that are valid, even if others are not, in order to check the files that they name, too. */
 export function readValidVariables(
   names: readonly (keyof Config)[],
   env: NodeJS.ProcessEnv = process.env,

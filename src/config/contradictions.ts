@@ -1,7 +1,7 @@
 import type { Config, Environment } from './config.ts'
 import { overlap } from './values.ts'
 
-/** Returns the errors of variables that are valid by themselves and not together. */
+/** Returns the errors of variables that contradict each other. */
 export function contradictions(set: Environment, valid: Partial<Config>): string[] {
   return [...incompletePairs(set), ...twoModes(set), ...unsharedStore(set), ...sharedPort(valid)]
 }

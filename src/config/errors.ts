@@ -1,6 +1,6 @@
 import { MappingErrors } from '../mapping/catalog.ts'
 
-/** A configuration that cannot be used: all its errors, one line each. */
+/** An invalid configuration: all its errors, one line each. */
 export class ConfigErrors extends Error {
   override readonly name = 'ConfigErrors'
   readonly errors: readonly string[]
@@ -11,7 +11,7 @@ export class ConfigErrors extends Error {
   }
 }
 
-/** Returns the lines of an error that an operator has to correct before a start; undefined for any other error. */
+/** Returns the lines of a configuration error; undefined for any other error. */
 export function configurationErrors(error: unknown): readonly string[] | undefined {
   if (error instanceof ConfigErrors) return error.errors
   if (error instanceof MappingErrors) return error.mistakes

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 
-/** Says what is wrong with a value of a JSON file, for a line that begins with the value's place. */
+/** Describes the error of a value in a JSON file, for a line that begins with the value's path. */
 export function issueText(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') return `unknown key ${issue.keys.join(', ')}`
-  // Everything else than the words of zod itself is ours, and written for operators.
+  // Messages other than zod's built-in ones are our own, written for operators.
   if (!/^(Invalid|Too)/.test(issue.message)) return issue.message
   if (issue.code === 'invalid_type') {
     return issue.message.endsWith('received undefined') ? 'is required' : `must be ${articled(issue.expected)}`

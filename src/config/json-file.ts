@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** The content of a JSON file, or why there is none, to stand after the file's name. */
+/** The content of a JSON file, or the error, phrased to follow the file's name. */
 export type JsonFile = { readonly content: unknown } | { readonly error: string }
 
-/** Reads a JSON file. The error never quotes the file, which may hold a secret in the wrong place. */
+/** Reads a JSON file. The error does not quote the file, which may contain a misplaced secret. */
 export function readJsonFile(path: string): JsonFile {
   let text: string
   try {

@@ -10,10 +10,10 @@ export interface LoadedConfig {
   readonly catalog: Catalog
 }
 
-/** Stands in for the mappings that cannot be loaded: which actions they have is not known. */
+/** Replaces mappings that failed to load, because their actions are unknown. */
 const ANY_ACTION = { has: () => true }
 
-/** Reads the environment and all files that it names; throws `ConfigErrors` with the errors of all of them. */
+/** Reads the environment and every file that it names; throws `ConfigErrors` with all errors. */
 export async function loadConfig(): Promise<LoadedConfig> {
   const errors: string[] = []
   const attempt = async <T>(read: () => T | Promise<T>): Promise<T | undefined> => {

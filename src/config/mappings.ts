@@ -15,7 +15,7 @@ import { renamedConstructors } from '../mapping/renamed.ts'
 import { codeOf } from './json-file.ts'
 import type { Lookups } from './lookups.ts'
 
-/** The parts that an operator's own module gets: it stands outside the package and cannot import them. */
+/** The dependencies of an operator's module, which lies outside the package and cannot import them. */
 export interface Toolbox {
   readonly vocabulary: typeof vocabulary
   readonly codecs: typeof codecs
@@ -51,7 +51,7 @@ function compileTable(
   }
 }
 
-/** Loads the operator's modules. The default export of each is an action, a list of actions, or a function of the toolbox. */
+/** Loads the operator's modules. The default export is an action, a list of actions, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
   const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
   const toolbox: Toolbox = { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }

@@ -1,4 +1,4 @@
-/** A hash in the PHC string format, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, taken apart. */
+/** A parsed PHC string, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export interface SecretHash {
   /** The logarithm of the number of rounds, to base 2. */
   readonly costLog2: number
@@ -9,10 +9,10 @@ export interface SecretHash {
 }
 
 const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
-/** A check of a hash that costs more than this could be used to stop the gateway. */
+/** The highest accepted cost. More expensive hashes would allow denial of service. */
 const LIMITS = { costLog2: 17, block: 8, parallel: 4 } as const
 
-/** Takes a hash apart; undefined if the text is not a hash, or if its check would cost too much. */
+/** Parses a hash; undefined if the text is not a hash or its check would cost too much. */
 export function parseSecretHash(text: string): SecretHash | undefined {
   const [, cost = '0', blocks = '0', lanes = '0', salt = '', hash = ''] = FORM.exec(text) ?? []
   const [costLog2, block, parallel] = [Number(cost), Number(blocks), Number(lanes)]

@@ -14,7 +14,7 @@ const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictO
 const credential = z.strictObject({
   id: z
     .string()
-    // The pattern goes into the JSON Schema, and not every validator of that knows Unicode classes.
+    // The pattern goes into the JSON Schema, and some validators lack Unicode classes.
     .regex(/^[^:]+$/, 'must be a client id without a colon')
     .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id without control characters'),
   secret_hash: z
@@ -81,7 +81,7 @@ const readableTenants = z.object({ tenants: z.array(readable) })
 
 type Readable = z.output<typeof readable>
 
-/** A tenant as its file declares it, with the service's secret fetched from the place that the file names. */
+/** A declared tenant, with the service's secret resolved from where the file points. */
 export type Tenant = z.output<typeof tenant> & { readonly secret: string }
 
 /** The names of the actions. */
@@ -103,7 +103,7 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
   return parsed.data.tenants.map((declared) => {
     const fetched = fetchSecret(declared.v2.client_secret, env)
-    // Without errors every secret is there.
+    // Without errors, every secret is present.
     return { ...declared, secret: 'secret' in fetched ? fetched.secret : '' }
   })
 }
@@ -154,7 +154,7 @@ function duplicates(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
 }
 
-/** Fetches a secret from the place that the file names, or says why it is not there. */
+/** Reads a secret from where the file points, or returns the error. */
 function fetchSecret(
   ref: z.output<typeof secretRef>,
   env: NodeJS.ProcessEnv,

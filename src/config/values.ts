@@ -25,17 +25,17 @@ export const wholeNumber = (least: number, most: number) =>
 /** `true` or `false`. */
 export const yesOrNo = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')
 
-/** A TCP port; 0 is any free one. */
+/** A TCP port; 0 means any free one. */
 export const port = wholeNumber(0, 65_535)
 
-/** Tells whether two hosts share a port. Names are compared as they are; no address is looked up. */
+/** Returns true if two hosts use the same port. Names are compared literally; nothing is resolved. */
 export function overlap(host: string, other: string): boolean {
   const [one, two] = [spelled(host), spelled(other)]
   const coversOther = (all: string, single: string) => all === '[::]' || (all === '0.0.0.0' && !single.startsWith('['))
   return one === two || coversOther(one, two) || coversOther(two, one)
 }
 
-/** Returns the one spelling of a host: `::` and `0:0::0` are the same. */
+/** Returns the canonical form of a host: `::` and `0:0::0` are the same. */
 function spelled(host: string): string {
   const authority = `http://${isIPv6(host) ? `[${host}]` : host}`
   return URL.canParse(authority) ? new URL(authority).hostname : host
@@ -59,11 +59,11 @@ export const serviceAddress = webAddress.transform((url, ctx) => {
     ctx.issues.push({ code: 'custom', message, input: url.origin })
     return z.NEVER
   }
-  // Every path begins with `/v2`, so a closing one is redundant.
+  // Every path begins with `/v2`, so a trailing `/v2` is redundant.
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '').replace(/\/+v2$/, '') }
 })
 
-/** The path of a file that can be read now. */
+/** The path of a readable file. */
 export const file = z.string().refine(canRead, {
   error: ({ input }) => `names ${String(input)}, which cannot be read`,
 })
@@ -110,7 +110,7 @@ export const list = z.string().transform((text) =>
     .filter(Boolean),
 )
 
-/** Host names, and whole origins, in the spelling of browsers. */
+/** Host names and whole origins, as browsers write them. */
 export const allowedHosts = list.transform((entries, ctx) => {
   const origins = entries.filter((entry) => /^https?:\/\//i.test(entry))
   const names = entries.filter((entry) => !origins.includes(entry))
@@ -128,7 +128,7 @@ export const allowedHosts = list.transform((entries, ctx) => {
 const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@*]+\/?$/i.test(text)
 const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse(`http://${text}`)
 
-/** Path prefixes, without their closing slashes. */
+/** Path prefixes, without trailing slashes. */
 export const basePaths = list.transform((paths, ctx) => {
   const wrong = paths.filter((path) => !/^\/[\w./-]*$/.test(path))
   if (paths.length > 0 && wrong.length === 0) return paths.map((path) => path.replace(/\/+$/, ''))

@@ -5,7 +5,7 @@ import type { Env, Unavailable } from './env.ts'
 import type { RequestHandler } from './listener.ts'
 import { malformedResponse } from './refusals.ts'
 
-/** Makes the request handler of an app whose handlers read `c.env.incoming` and write their answers to `c.env.outgoing`. */
+/** Makes the request handler of an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
 export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>): RequestHandler {
   let unavailable: Unavailable | undefined
   const listener = getRequestListener(
@@ -15,13 +15,13 @@ export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>): RequestHand
       try {
         await app.fetch(request, { incoming, outgoing, unavailable })
       } catch {
-        // Not even the error could be answered.
+        // Even the error reply failed.
         outgoing.destroy()
       }
-      // Whatever the app returns: for a HEAD Hono makes another Response, which the adapter would write a second time.
+      // Always the same answer: for a HEAD, Hono makes another Response, which the adapter would write a second time.
       return RESPONSE_ALREADY_SENT
     },
-    // An HTTP/1.0 request without Host needs a hostname. The listener itself discards what is left of a body.
+    // An HTTP/1.0 request without Host needs a hostname. The listener discards the rest of a body itself.
     { hostname: 'transload', autoCleanupIncoming: false, errorHandler: malformedResponse },
   )
   return (incoming, outgoing, now) => {

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Env, Unavailable } from './env.ts'
 
-/** Lets a call in, or throws: the listener takes none any more, there are too many, or its source makes too many. */
+/** Admits a call, or throws: the gateway is shutting down or overloaded, or the source makes too many calls. */
 export function admission(limitSource: (incoming: IncomingMessage) => void): MiddlewareHandler<Env> {
   return (c, next) => {
     const { incoming, unavailable } = c.env

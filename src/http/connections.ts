@@ -1,12 +1,12 @@
 import type { Server, Socket } from 'node:net'
 
-/** How many connections a listener holds. */
+/** The limits for connections of a listener. */
 export interface ConnectionLimits {
   /** @default no limit */
   readonly maxConnections?: number
   /**
-   * Lets a connection in and returns what to call when it is closed; undefined refuses it.
-   * @default lets each in
+   * Admits a connection and returns the function to call when it closes; undefined refuses it.
+   * @default admits all
    */
   readonly connect?: (socket: Socket) => (() => void) | undefined
 }
@@ -14,8 +14,8 @@ export interface ConnectionLimits {
 const nothing = () => {}
 
 /**
- * Refuses connections beyond the limits. Returns what closes all that are open, also those whose TLS handshake is not
- * complete.
+ * Refuses connections beyond the limits. Returns the function that closes all open ones, including those in a TLS
+ * handshake.
  */
 export function limitConnections(
   server: Server,

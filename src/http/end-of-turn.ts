@@ -1,8 +1,8 @@
 let endOfThisTurn: Promise<void> | undefined
 
 /**
- * Resolves when this turn of the event loop ends. Answers that are written there leave together, one right after the
- * other: most of what a write costs is waking the process at the other end (docs/decisions/0013).
+ * Resolves at the end of this turn of the event loop. Answers that are written there leave right after each other,
+ * because most of the cost of a write is to wake the receiving process (docs/decisions/0013).
  */
 export function endOfTurn(): Promise<void> {
   endOfThisTurn ??= new Promise((resolve) => {

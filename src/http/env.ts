@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../observe/call.ts'
 
-/** Why a listener takes no more calls. */
+/** The reason why a listener refuses new calls. */
 export type Unavailable = 'draining'
 
-/** What Hono carries along with a request. */
+/** The values that Hono carries with a request. */
 export interface Env {
   Bindings: {
     readonly incoming: IncomingMessage

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { BrowserChecks } from '../callers/browsers.ts'
 import type { Env } from './env.ts'
 
-/** Refuses what web pages of other sites send. Questions about the health of the gateway are answered under any name. */
+/** Refuses requests of other sites' pages. Health checks are answered under any host name. */
 export function refuseForeignPages(
   { demandOwnOrigin, demandOwnHost }: BrowserChecks,
   healthPaths: readonly string[],

@@ -11,21 +11,21 @@ import { destroyUnreadReplies } from './slow-readers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
 
-/** An import would load all that the module exports, with a `fetch` that nothing here uses: 20 ms of every start. */
+/** `import` would load all of the module's exports, including an unused `fetch`: 20 ms of every start. */
 const { createServer } = process.getBuiltinModule('node:http')
 
-/** Handles a request that the listener lets in. */
+/** Handles a request that the listener accepts. */
 export type RequestHandler = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  /** Why the listener takes no more calls. */
+  /** The reason why the listener refuses new calls. */
   unavailable: Unavailable | undefined,
 ) => void
 
-/** A server that listens. */
+/** A listening server. */
 export interface Listener {
   readonly url: string
-  /** Takes no more calls, waits at most `graceMs` for those in flight, and closes. */
+  /** Refuses new calls, waits at most `graceMs` for those in flight, and closes. */
   readonly close: (graceMs: number) => Promise<void>
 }
 
@@ -39,11 +39,11 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly log: Logger
 }
 
-/** Opens a listener. It refuses requests that no route may see, and hands the others to the handler. */
+/** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
 export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, log, timeouts = LISTENER_TIMEOUTS } = options
   const inFlight = createUnorderedList<ServerResponse>()
-  /** Connections whose last reply is decided: what still arrives over them is no request. */
+  /** Connections whose last reply is sent; further data on them is no request. */
   const finished = new WeakSet<Duplex>()
   let isClosing = false
   let onEmpty = () => {}
@@ -64,12 +64,12 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
     handler(incoming, outgoing, isClosing ? 'draining' : undefined)
   }
 
-  /** Refuses what arrived on a connection instead of a request, after the replies to earlier requests. */
+  /** Refuses malformed input on a connection, after the replies to earlier requests. */
   const refuseConnection = (socket: Duplex, reason: Refusal) => {
     if (finished.has(socket)) return
     finished.add(socket)
     const pending = inFlight.items().filter(({ req }) => req.socket === socket)
-    // An incomplete request is the one to refuse. Without it, the caller would take the refusal for another's reply.
+    // Refuses an incomplete request. Without one, the caller would mistake the refusal for another reply.
     const incomplete = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
     const last = pending.at(-1)
     if (last) {
@@ -135,14 +135,14 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
   }
 }
 
-/** Discards what a caller still sends after its reply, for a moment. */
+/** Briefly discards what a caller still sends after its reply. */
 function discardRest(incoming: IncomingMessage, lingerMs: number): void {
   if (incoming.destroyed) return
   const timer = setTimeout(() => incoming.socket.destroySoon(), lingerMs).unref()
   incoming.once('close', () => clearTimeout(timer)).resume()
 }
 
-/** The connection is gone, or TLS never began on it. */
+/** The connection is closed, or its TLS handshake never completed. */
 const NOT_HTTP = /^(ECONNRESET|EPIPE|ERR_SSL_|ERR_TLS_)/
 
 function started(server: SocketServer, host: string, port: number): Promise<void> {
@@ -162,7 +162,7 @@ function urlOf(server: SocketServer, host: string, scheme: string): string {
   return `${scheme}://${name}:${port}`
 }
 
-/** Resolves with the work, or after so many milliseconds. */
+/** Resolves with the work, or after a timeout in milliseconds. */
 function within(ms: number, work: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)

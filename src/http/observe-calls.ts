@@ -6,18 +6,18 @@ import type { LogCall } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Env } from './env.ts'
 
-/** Where calls are recorded, and what limits them. */
+/** Where calls are recorded, and the limits that they share. */
 export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
   readonly metrics: Pick<Metrics, 'countCall'>
 }
 
-/** Gives every call a request id, a clock and its share of what there is for all calls, and records it in the log and the metrics once it is answered. */
+/** Gives every call a request id, a start time and its share of the limits. Logs and counts it when it is answered. */
 export function observeCalls({ openShare, logCall, metrics }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
-    // The pattern of the last route that matches, because a path itself may contain anything.
+    // The pattern of the last matching route, because a path may contain anything.
     const call = beginCall(incoming, routePath(c, -1), openShare(incoming, outgoing))
     c.set('call', call)
     try {

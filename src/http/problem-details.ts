@@ -3,7 +3,7 @@ import { errorTable, type GatewayError, oneLine } from '../errors.ts'
 
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
-/** Returns an error as RFC 9457 problem details, which the gateway's own endpoints answer with. */
+/** Returns an error as RFC 9457 problem details, the format of the gateway's own endpoints. */
 export function problemDetails(error: GatewayError): Answer {
   const body = {
     type: `urn:transload:error:${error.code}`,

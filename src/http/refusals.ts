@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { JSON_TYPE } from './reply.ts'
 
-/** Why a listener refuses a request before any route sees it. */
+/** The reason why a listener refuses a request before routing. */
 export interface Refusal {
   readonly status: number
   readonly message: string
@@ -24,10 +24,10 @@ export const refusals = {
 } as const satisfies Readonly<Record<string, Refusal>>
 
 const HTTP_1_0_OR_LATER = /^1\.[01]$/
-/** Callers need fewer than this. Node would show only some of very many. */
+/** More headers than any caller needs. Beyond a limit of its own, Node would drop headers silently. */
 const MAX_HEADERS = 200
 
-/** Returns why a request is refused that Node lets through although servers read it differently. */
+/** Returns the reason to refuse a request that Node accepts and other servers read differently. */
 export function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
   if (!HTTP_1_0_OR_LATER.test(httpVersion)) return refusals.version
   if (method === 'TRACE' || method === 'CONNECT') return unsupported(method)
@@ -71,7 +71,7 @@ export const parserRefusal = (code: string | undefined): Refusal =>
 
 const bodyOf = (message: string) => JSON.stringify({ Message: message, TransportationBooked: 'No' })
 
-/** The rest of a refused request is not read, which ends its connection. */
+/** Closes the connection after the answer, because the rest of a refused request is not read. */
 const headersOf = (body: string) => ({
   'Content-Type': JSON_TYPE,
   'Content-Length': String(Buffer.byteLength(body)),
@@ -85,7 +85,7 @@ export function refuse(outgoing: ServerResponse, { status, message }: Refusal): 
   outgoing.writeHead(status, headersOf(body)).end(body)
 }
 
-/** Returns the answer to a request that no `Request` can be made of, such as one with an unusual spelling of its Host. */
+/** Returns the answer to a request that cannot become a `Request`, such as one with an unusual `Host`. */
 export function malformedResponse(): Response {
   const body = bodyOf(refusals.malformed.message)
   return new Response(body, { status: refusals.malformed.status, headers: headersOf(body) })

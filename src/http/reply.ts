@@ -20,7 +20,7 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
   return RESPONSE_ALREADY_SENT
 }
 
-/** Writes JSON for people to read. It may be long, and its reader slow. */
+/** Writes indented JSON. It may be long, and its reader slow. */
 export function replyReadably(c: Context<Env>, value: object): Response {
   const body = `${JSON.stringify(value, null, 2)}\n`
   c.get('call').share.holdAnswer(Buffer.byteLength(body))

@@ -2,18 +2,18 @@ import type { Endpoint } from '../mapping/catalog.ts'
 import { isBelowVersion2 } from './version-2-path.ts'
 
 /**
- * The path that `app.ts` routes a request by. Each kind of route has its own prefix, which keeps a caller's path from
- * standing for a route of another kind.
+ * Decides the path that `app.ts` routes a request by. Each kind of route has its own prefix, so a caller's path cannot
+ * match a route of another kind.
  */
 export type Route =
   | `/legacy${string}`
   | `/dry-run${string}`
   | `/own${string}`
-  /** Passed through to the service, whatever is below. */
+  /** Everything below is passed through to the service. */
   | '/service'
-  /** The service's token endpoint, passed through as well. */
+  /** The service's token endpoint, also passed through. */
   | '/token'
-  /** Refused: the path does not decode, or would mean one thing here and another at the service. */
+  /** Refused: the path does not decode, or the service might read it differently. */
   | '/unreadable'
 
 /** Decides the route of a request once, on its decoded path. */
@@ -46,7 +46,7 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
 const DRY_RUN = '/dry-run/'
 const CONTROL = /\p{Cc}/u
 
-/** Legacy names match without regard to case, with or without a trailing slash, with repeated slashes as one. */
+/** Legacy names ignore case, a trailing slash and repeated slashes. */
 function looseKey(path: string): string {
   const single = path.includes('//') ? path.replace(/\/{2,}/g, '/') : path
   const key = single.toLowerCase()

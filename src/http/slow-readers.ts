@@ -3,8 +3,8 @@ import type { UnorderedList } from '../unordered-list.ts'
 import type { ListenerTimeouts } from './timeouts.ts'
 
 /**
- * Destroys replies that are ready and that callers do not read in time. It checks all of them now and then, because a
- * timer for each would cost every call, and nearly none ever fires.
+ * Destroys replies that callers do not read in time. It checks all of them periodically, because a timer for each reply
+ * would cost every call, and almost none would fire.
  */
 export function destroyUnreadReplies(
   inFlight: UnorderedList<ServerResponse>,
@@ -14,7 +14,7 @@ export function destroyUnreadReplies(
   return setInterval(() => {
     const now = performance.now()
     for (const outgoing of inFlight.items()) {
-      // Without a socket it waits behind another reply on its connection.
+      // Without a socket, it waits behind another reply on its connection.
       if (!outgoing.writableEnded || !outgoing.socket) continue
       const since = readySince.get(outgoing) ?? now
       readySince.set(outgoing, since)

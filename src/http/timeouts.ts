@@ -1,4 +1,4 @@
-/** How long a listener waits, in milliseconds. */
+/** The timeouts of a listener, in milliseconds. */
 export interface ListenerTimeouts {
   /** For the head of a request, and for a TLS handshake. */
   readonly headersMs: number
@@ -6,13 +6,13 @@ export interface ListenerTimeouts {
   readonly requestMs: number
   /** For a caller to read a reply that is ready. */
   readonly replyMs: number
-  /** Between two checks of these. */
+  /** Between two checks of the timeouts above. */
   readonly checkMs: number
-  /** For a refused caller to read the refusal; what it still sends is discarded. */
+  /** For a refused caller to read the refusal; further input is discarded. */
   readonly lingerMs: number
-  /** For a first request on new connections, while the listener closes. */
+  /** For the first request on a new connection while the listener closes. */
   readonly lastRequestMs: number
-  /** Between two looks at the files of the certificate. */
+  /** Between two checks of the certificate's files. */
   readonly certificateMs: number
 }
 

@@ -21,7 +21,7 @@ export interface Target {
   readonly disambiguateBy?: string
 }
 
-/** What the cross-reference records of an answered call. */
+/** The record of an answered call in the cross-reference. */
 export interface XrefRecord {
   readonly kind: 'quote' | 'shipment'
   /** The place of the id in the reply. */
@@ -54,7 +54,7 @@ export interface Action {
     readonly path: string
     /** `current`: the body is merged into what the service has now. */
     readonly mergeInto?: 'current'
-    /** The service does it again each time it is asked. @default false */
+    /** The service repeats the effect each time it is asked. @default false */
     readonly notIdempotent?: boolean
     /** A refusal counts as success when the shipment already has this status. */
     readonly doneWhenStatus?: string

@@ -53,7 +53,7 @@ export class MappingErrors extends Error {
 /** Checks and compiles declarations; throws `MappingErrors`. */
 export function compileCatalog(actions: readonly Action[], { tables, synonyms = {} }: CatalogOptions): Catalog {
   const known = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
-  // Two actions of one name clash in every way; one mistake is enough.
+  // Two actions with one name clash in every way; one mistake is enough.
   const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
   const mistakes = [
     ...actions.flatMap((action) => mistakesOf(action, known)),
@@ -63,7 +63,7 @@ export function compileCatalog(actions: readonly Action[], { tables, synonyms = 
       .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is no action`),
     ...pathsOf(actions).flatMap((path) => clashes(path, distinct.filter(servedAt(path)), synonyms)),
   ]
-  // Compiling a wrong declaration would only repeat its mistakes.
+  // Compiling a wrong declaration would repeat its mistakes.
   if (mistakes.length > 0) throw new MappingErrors(mistakes)
 
   const compiled = new Map(actions.map((action) => [action.name, compileAction(action, tables)]))

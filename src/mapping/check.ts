@@ -7,7 +7,7 @@ import { fieldsOf, placesOf } from './row-parts.ts'
 /** The names that declarations may refer to. */
 export interface KnownNames {
   readonly tables: ReadonlySet<string>
-  /** Every fact that some action remembers. */
+  /** Every fact that any action remembers. */
   readonly facts: ReadonlySet<string>
 }
 

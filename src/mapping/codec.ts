@@ -2,11 +2,11 @@ import { z } from 'zod'
 
 /** A remark on a conversion, shown by the dry run; never an error. */
 export interface Remark {
-  /** What is lost, such as the extension of a ZIP+4. */
+  /** The lost part, such as the extension of a ZIP+4. */
   readonly loss?: string
-  /** What is assumed, such as a leading zero that the caller's system dropped. */
+  /** The assumption, such as a leading zero that the caller's system dropped. */
   readonly assumed?: string
-  /** What looks wrong and is sent on all the same. */
+  /** The suspicious part of a value that is sent on all the same. */
   readonly warning?: string
 }
 
@@ -19,8 +19,8 @@ export interface Codec<T = unknown> {
   /** Decodes version 1 to version 2 and encodes back. */
   readonly schema: z.ZodType<T, string>
   /**
-   * Decodes without zod, whose cost would be paid for each field of each call. Returns a `Failed` for text that cannot be
-   * read, and a `LeftOut` for text that counts as absent.
+   * Decodes without zod, which would cost every field of every call. Returns a `Failed` for text that cannot be read,
+   * and a `LeftOut` for text that counts as absent.
    * @default the schema decodes
    */
   readonly decode?: (text: string) => T | Failed | LeftOut

@@ -14,9 +14,9 @@ export interface RequestContext {
   readonly settings: Settings
   /** The facts of the remembered quote, if there is one. */
   readonly facts: KnownFacts | undefined
-  /** The field that named the thing. It is not a change to it, so its rows do not run. */
+  /** The field that named the thing. It is not a change of the thing, so its rows do not run. */
   readonly namedBy?: string | undefined
-  /** Receives explanations; a call wants none. */
+  /** Receives explanations; absent in a real call. */
   readonly explanations?: Explanation[]
 }
 
@@ -118,5 +118,5 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   }
 }
 
-/** Returns true for a row of this field alone. */
+/** Returns true for a row that covers this field only. */
 const isOf = (row: Row, field: string) => 'v1' in row && row.v1 === field

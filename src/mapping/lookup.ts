@@ -39,7 +39,7 @@ export function compileLookup(...tables: readonly Readonly<Record<string, string
   const root: TrieNode = { next: new Map() }
   for (const [phrase, value] of tables.flatMap((table) => Object.entries(table))) {
     const parts = wordsOf(phrase).flat()
-    // A phrase that never matches would be ignored without a word.
+    // A phrase that never matches would be ignored silently.
     if (parts.length === 0) throw new Error('a phrase of a lookup table has no words')
     let node = root
     for (const part of parts) {

@@ -43,7 +43,7 @@ export function valueAt(body: unknown, place: Place): unknown {
 
 /** Puts a value at a place of a body under construction, with the objects and lists that lead there. */
 export function putAt(body: Draft, place: Place, value: unknown): void {
-  // Earlier rows put only objects and lists on the way to a place.
+  // Earlier rows put only objects and lists above a place.
   let holder = body as Record<string | number, unknown>
   const last = place.length - 1
   for (let i = 0; i < last; i += 1) {

@@ -1,6 +1,6 @@
 /*
- * The names that earlier versions of the vocabulary used. An operator's module that still uses one gets a mistake with the
- * new name, where JavaScript would only say that something is not a function.
+ * The names in earlier versions of the vocabulary. An operator's module that uses one gets a mistake with the new name,
+ * instead of JavaScript's "is not a function".
  */
 
 /** Old constructor → new constructor. */

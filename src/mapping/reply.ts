@@ -19,7 +19,7 @@ export interface ReplyRun {
   readonly reply: Record<string, string>
   /** Required places that the service did not fill. */
   readonly missing: string[]
-  /** Places whose value no codec could read; a message takes them for absent. */
+  /** Places with a value that no codec can read; a message treats them as absent. */
   readonly unreadable: string[]
   readonly explanations: Explanation[] | undefined
 }

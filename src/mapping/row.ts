@@ -5,7 +5,7 @@ import type { DefaultSetting, SwitchSetting } from './settings.ts'
 /** One line of a mapping: twelve kinds, and no other. */
 export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2Only | ReplyRow
 
-/** What fills a place when the caller sent nothing for it. A row tries its fallbacks in order. */
+/** The source of a place's value if the caller sent nothing for it. A row tries its fallbacks in order. */
 export type Fallback = QuoteFact | { readonly kind: 'setting'; readonly setting: DefaultSetting }
 
 /** A fact of the remembered quote: the first of these that it has. */
@@ -42,7 +42,7 @@ export const move = (v1: string, v2: string, codec: Codec, options: MoveOptions 
   codec,
   required: false,
   fallbacks: [],
-  // Spread, not picked: the check at start has to see an option that does not exist.
+  // Spread, not picked, because the check at start must see unknown options.
   ...options,
 })
 

@@ -3,21 +3,21 @@ import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 
-/** What a request holds of what there is for all of them; `callers/shares.ts` decides how much. */
+/** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share extends BodyMemory {
-  /** Throws if the request would have no room even if it were whole. */
+  /** Throws if there would be no room for the request even if it were complete. */
   readonly admit: () => void
-  /** Takes the memory for a body that is passed on while it arrives. */
+  /** Reserves memory for a body that is passed on while it arrives. */
   readonly streamBody: (lengthBytes: number) => void
-  /** Counts the call as under way from now on; throws if there are too many. */
+  /** Counts the call as in flight from now on; throws if there are too many. */
   readonly enter: () => void
-  /** Takes the memory for a long answer, until its reader has it or is gone. */
+  /** Reserves memory for a long answer until its reader has it or disconnects. */
   readonly holdAnswer: (bytes: number) => void
-  /** Returns all that the request holds, but for its answer. */
+  /** Releases everything that the request holds, except its answer. */
   readonly leave: () => void
 }
 
-/** The share of a request that nothing limits. */
+/** A share without limits. */
 export const unlimitedShare: Share = {
   admit: () => {},
   expectBody: () => {},
@@ -29,7 +29,7 @@ export const unlimitedShare: Share = {
   leave: () => {},
 }
 
-/** What is known about a call so far, for its log line, its metrics and the shape of its errors. */
+/** The known facts of a call, for its log line, its metrics and the shape of its errors. */
 export interface Call {
   readonly id: string
   /** In milliseconds of `performance.now()`. */
@@ -42,21 +42,21 @@ export interface Call {
   /** The action, once it is known. */
   action: string | undefined
   tenant: string | undefined
-  /** Whether errors are answered with status 200; undefined until the caller is known. */
+  /** True if errors are answered with status 200; undefined until the caller is known. */
   errorStatus: Config['ERROR_STATUS'] | undefined
-  /** How many fields no mapping knows. */
+  /** The number of fields that no mapping knows. */
   unknownFields: number
   /** The code of the error that the call ended with. */
   error: string | undefined
   /** True if the credential was missing or refused, whatever status the answer has. */
   unauthorized: boolean
-  /** What was thrown, if the gateway itself failed. */
+  /** The thrown value, if the gateway itself failed. */
   cause: unknown
 }
 
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** Begins a call. It keeps the caller's request id if that is harmless. */
+/** Begins a call. It keeps the caller's request id if that is safe. */
 export function beginCall(incoming: IncomingMessage, route: string, share = unlimitedShare): Call {
   const sent = incoming.headers['x-request-id']
   return {
@@ -81,6 +81,6 @@ const UNAUTHORIZED = 401
 export function recordError(call: Call, { code, status, cause }: GatewayError): void {
   call.error = code
   call.unauthorized = status === UNAUTHORIZED
-  // The cause of every other error is told by its code.
+  // The code describes the cause of every other error.
   call.cause = code === 'gateway-failed' ? cause : undefined
 }

@@ -29,12 +29,12 @@ interface Count {
 
 interface Durations {
   readonly labels: Labels
-  /** How many calls took at most each bound and more than the one before; the last one: more than every bound. */
+  /** Calls per bucket: above the previous bound and at most this one; the last bucket has no bound. */
   readonly buckets: number[]
   sum: number
 }
 
-/** Makes counters. A call costs a look-up or two and no new object. */
+/** Makes counters. A call costs one or two look-ups and no allocation. */
 export function createCounters(knowsTenants: boolean): Counters {
   const calls = new Map<string, Count>()
   const unknownFields = new Map<string, Count>()

@@ -15,10 +15,10 @@ export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationS
 
 const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
-/** How a line of `createLogCall` ends. */
+/** The tail of a line of `createLogCall`. */
 const CALL_LINE_END = '"msg":"call"}\n'
 
-/** Writes many lines at a time to standard output: writing each by itself would cost a call as much as making it. */
+/** Writes lines to standard output in batches: one write per line would cost as much as making the line. */
 function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
   const out = pino.destination({ sync: false })
   let lines: string[] = []
@@ -44,15 +44,15 @@ function batched(): DestinationStream & { readonly flush: (done: () => void) => 
   }
 }
 
-/** Logs the one line of a call, without anything that may hold a secret of the caller: no body, header or query. */
+/** Logs the one line of a call, without anything that may contain a secret: no body, header or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Returns where a call comes from, and the client id that it names. */
+/** Returns the source address of a call, and the client id that it names. */
 export type OriginOf = (incoming: IncomingMessage) => { readonly source: string; readonly client: string | undefined }
 
 const UNAUTHORIZED = 401
 
-/** Makes the function that logs calls. Only the line of a refused credential says where the call came from. */
+/** Makes the function that logs calls. Only the line of a refused credential has the source address. */
 export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
   return (call, incoming, status) => {
     const line = {
@@ -77,7 +77,7 @@ export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
 const ID_LIMIT_CHARACTERS = 128
 const PLAIN = /^[\x20-\x7e]*$/
 
-/** Returns an id that a caller chose, bounded, and without anything that a terminal obeys. */
+/** Returns an id that a caller chose, truncated and without control characters. */
 function shown(id: string | undefined): string | undefined {
   if (id === undefined || (id.length <= ID_LIMIT_CHARACTERS && PLAIN.test(id))) return id
   return escapeControls(id.slice(0, ID_LIMIT_CHARACTERS))

@@ -9,7 +9,7 @@ export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
 /** Collects the metrics of every process, this one included. */
 export type CollectMetrics = () => Promise<ProcessMetrics[]>
 
-/** The metrics of one gateway. Labels hold names that the gateway knows: what a caller sends makes no new series. */
+/** The metrics of one gateway. Labels hold only names that the gateway knows, so callers cannot create series. */
 export interface Metrics {
   readonly countCall: (call: Call, status: number) => void
   readonly scrape: () => Promise<Scrape>
@@ -22,7 +22,10 @@ export interface Scrape {
 }
 
 export interface MetricsOptions {
-  /** Whether tenants have series of their own: only if the gateway knows them, because elsewhere callers name themselves. */
+  /**
+   * True if tenants have their own series: only if the gateway verifies them, because elsewhere callers name
+   * themselves.
+   */
   readonly knowsTenants: boolean
   /** @default none */
   readonly gauges?: readonly Gauge[]
@@ -49,11 +52,11 @@ export function createMetrics({ knowsTenants, gauges = [], share }: MetricsOptio
   }
 }
 
-/** Loads `prom-client` at the first scrape: no call needs it, and it would lengthen the start by a tenth. */
+/** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
 async function openRegistry({ calls, seconds, unknownFields }: Counters, gauges: readonly Gauge[]) {
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
   const own = new Registry()
-  // Its own counters would hash the labels of every call again. It asks no more of a metric than these have.
+  // Its own counters would hash the labels of every call. It uses only these members of a metric.
   for (const metric of [calls, unknownFields, seconds, ...gauges]) own.registerMetric(metric as unknown as Metric)
   collectDefaultMetrics({ register: own })
   return { own, aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all) }

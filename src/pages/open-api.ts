@@ -8,8 +8,8 @@ import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 type Schema = Readonly<Record<string, unknown>>
 
 /**
- * Makes the answer of `/openapi.json`, when it is first asked for. All calls share its bytes: a text of its own for each of
- * a thousand slow readers would take gigabytes.
+ * Makes the answer of `/openapi.json` on the first request. All calls share its bytes: one text for each of a thousand
+ * slow readers would take gigabytes.
  */
 export function openApiAnswer(catalog: Catalog, basePaths: readonly string[]): () => Answer {
   let answer: Answer | undefined

@@ -4,7 +4,7 @@ import type { Reply, SandboxRequest } from './service.ts'
 import type { SandboxSettings } from './state.ts'
 import type { RecordedRequest } from './traffic.ts'
 
-/** The prefix of the paths that control the stand-in and are no part of the service. */
+/** The prefix of the control endpoints, which are not part of the service. */
 export const CONTROL_PREFIX = '/__sandbox/'
 
 const faultsSchema = z.union([z.array(faultSchema), faultSchema.transform((fault) => [fault])])
@@ -22,7 +22,7 @@ const settingsSchema = z
   } satisfies Partial<Record<keyof SandboxSettings, z.ZodType>>)
   .partial()
 
-/** What the control endpoints read and change. */
+/** The state that the control endpoints read and change. */
 export interface Controlled {
   readonly faults: FaultQueue
   readonly requests: readonly RecordedRequest[]

@@ -5,7 +5,10 @@ const times = z.union([
   z.literal('always'),
 ])
 const common = {
-  /** The requests that it applies to; all by default. A path is exact, or a prefix if it ends in `*`, without the query. */
+  /**
+   * The requests that it applies to; all by default. A path is exact, or a prefix if it ends in `*`; the query is
+   * ignored.
+   */
   on: z
     .object({ method: z.string().optional(), path: z.union([z.string(), z.instanceof(RegExp)]).optional() })
     .optional(),
@@ -51,7 +54,10 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('not-json'), ...common }),
   /** Carried out; the answer's body is this text, whatever it is. */
   z.strictObject({ kind: z.literal('body'), ...common, body: z.string() }),
-  /** Carried out; every text of the answer, but no id, status or type, ends in control characters and half a character. */
+  /**
+   * Carried out; every text of the answer, except ids, statuses and types, ends in control characters and half a
+   * character.
+   */
   z.strictObject({ kind: z.literal('strange-strings'), ...common }),
   /** Carried out; the answer has one more member, nested so many levels deep. */
   z.strictObject({ kind: z.literal('deep'), ...common, levels: z.int().positive().max(1_000_000) }),

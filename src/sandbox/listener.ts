@@ -8,7 +8,7 @@ import type { Traffic } from './traffic.ts'
 
 const NEVER_ANSWERED: ReadonlySet<Fault['kind']> = new Set(['timeout', 'timeout-unprocessed'])
 
-/** What the listener works with. */
+/** The dependencies of the listener. */
 export interface ListenerDeps {
   readonly state: SandboxState
   readonly faults: FaultQueue

@@ -5,10 +5,10 @@ import { type Standing, trusted } from './standing.ts'
 import { createTokens } from './tokens.ts'
 import type { Upstream } from './upstream.ts'
 
-/** How the service is told who asks. */
+/** The authentication scheme for the service. */
 export type Scheme = 'basic' | 'oauth2' | 'auto'
 
-/** What a reply shows of how the service took a credential. */
+/** The verdict on a credential that a reply shows. */
 interface Taken {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -20,18 +20,20 @@ export interface Account {
   readonly prefix: string
   readonly scheme: Scheme
   /**
-   * Keeps the connections of one credential apart from those of another; undefined until the service has accepted the
-   * credential, and then each request uses a connection of its own.
+   * Separates the connections of one credential from those of another; undefined until the service has accepted the
+   * credential. Until then, each request uses a connection of its own.
    */
   readonly pool: () => string | undefined
   readonly standing: Standing
-  /** Makes an attempt with the right `Authorization`, and makes it anew where a refusal proves that another is right. */
+  /**
+   * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
+   */
   readonly authorized: <R extends Taken>(deadline: number, attempt: (authorization: string) => Promise<R>) => Promise<R>
-  /** The right `Authorization` as far as is known, for a call that cannot be made twice. */
+  /** The expected `Authorization`, for a call that cannot be repeated. */
   readonly authorization: (deadline: number) => Promise<string>
-  /** Learns from the answer to such a call. */
+  /** Learns from the reply to such a call. */
   readonly learn: (authorization: string, answer: Taken) => void
-  /** Returns whether a text repeats the credential, which nobody may see. */
+  /** Returns true if a text repeats the credential, which must stay secret. */
   readonly isRepeatedIn: (text: string) => boolean
 }
 
@@ -44,11 +46,11 @@ export interface AccountOptions {
   readonly pool: string
   readonly scheme: Scheme
   readonly timeoutMs: number
-  /** @default that of a credential which the operator gave to the gateway */
+  /** @default the standing of an operator's credential */
   readonly standing?: Standing
 }
 
-/** How long it is remembered which scheme the service wants, before Basic is tried again. */
+/** The time during which the scheme that the service wants is remembered, before Basic is tried again. */
 const PROBE_AGAIN_MS = 3_600_000
 
 /** Opens an account with the scheme that the operator chose. */
@@ -56,7 +58,7 @@ export function openAccount(options: AccountOptions): Account {
   const { origin, prefix, basic, scheme, standing = trusted } = options
   const pool = () => (standing.isProven() ? options.pool : undefined)
   const tokens = createTokens({ ...options, pool, standing })
-  /** Until when `auto` takes tokens to be what the service wants. */
+  /** The time until which `auto` assumes that the service wants tokens. */
   let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
   const usesTokens = () => performance.now() < bearerUntil
 
@@ -79,7 +81,7 @@ export function openAccount(options: AccountOptions): Account {
       const authorization = BEARER + (await tokens.get(deadline))
       const answer = await attempt(authorization)
       learn(authorization, answer)
-      // A 401 proves that nothing was done: once more with a new token, and no more than once.
+      // A 401 proves that nothing was done: one more attempt with a new token.
       if (answer.status !== 401 || !first) return answer
     }
   }
@@ -97,7 +99,7 @@ export function openAccount(options: AccountOptions): Account {
       if (!isLoginError(error) || performance.now() >= deadline) throw error
       failure = error
     }
-    // The service may have gone back to Basic, and its token endpoint with it.
+    // The service may have gone back to Basic and removed its token endpoint.
     const retried = await attempt(basic)
     if (retried.status !== 401) {
       bearerUntil = 0
@@ -120,7 +122,7 @@ export function openAccount(options: AccountOptions): Account {
       try {
         return BEARER + (await tokens.get(deadline))
       } catch (error) {
-        // Where there is no token endpoint any more, the service has gone back to Basic.
+        // Without a token endpoint, the service has gone back to Basic.
         if (scheme === 'auto' && isLoginError(error) && error.serviceStatus === NOT_FOUND) return basic
         throw error
       }
@@ -155,6 +157,6 @@ function challenges(headers: IncomingHttpHeaders): readonly string[] {
   )
 }
 
-/** A realm may hold commas, and words that look like schemes. */
+/** A realm may contain commas and words that look like schemes. */
 const QUOTED = /"(?:[^"\\]|\\.)*"/g
 const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi

@@ -13,9 +13,9 @@ export function basicPair(authorization: string | undefined): BasicPair | undefi
   const encoded = BASIC.exec(authorization ?? '')?.[1]
   if (encoded === undefined) return undefined
   const bytes = Buffer.from(encoded, 'base64')
-  // Base64 that is not canonical could mean one client here and another one at the service.
+  // Non-canonical Base64 could mean one client here and another one at the service.
   if (withoutPadding(bytes.toString('base64')) !== withoutPadding(encoded)) return undefined
-  // Read as UTF-8, all ids that are not UTF-8 would become the same id.
+  // UTF-8 would turn all ids that are not UTF-8 into the same id.
   const pair = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
   const colon = pair.indexOf(':')
   return colon > 0 ? { id: pair.slice(0, colon), secret: pair.slice(colon + 1) } : undefined
@@ -23,7 +23,7 @@ export function basicPair(authorization: string | undefined): BasicPair | undefi
 
 const withoutPadding = (base64: string) => base64.replace(/=+$/, '')
 
-/** Makes a Basic credential from its two halves. */
+/** Encodes an id and a secret as a Basic credential. */
 export function basicOf(id: string, secret: string): string {
   return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 }

@@ -2,13 +2,13 @@ import { type GatewayError, gatewayError } from '../errors.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 
 /**
- * Keeps calls away from a service that keeps failing, and lets one through now and then to see whether it is back. A call
- * that does not count neither opens the circuit nor closes it.
+ * Keeps calls away from a failing service, and sends one probe now and then. A call that does not count neither opens
+ * nor closes the circuit.
  */
 export type Circuit = (attempt: () => Promise<UpstreamReply>, counts?: boolean) => Promise<UpstreamReply>
 
 const WINDOW_MS = 10_000
-/** So few calls in a window prove nothing. */
+/** Fewer calls in a window prove nothing. */
 const LEAST_CALLS = 20
 const FAILED_SHARE = 0.5
 const OPEN_MS = 5_000
@@ -16,7 +16,7 @@ const LEAST_WAIT_MS = 1_000
 
 const FAILURES = new Set([502, 503, 504])
 
-/** Makes the circuit of one address of the service; it opens on sustained failure. */
+/** Makes the circuit breaker of one service address; it opens after sustained failure. */
 export function createCircuit(): Circuit {
   let windowAt = performance.now()
   let calls = 0
@@ -29,12 +29,12 @@ export function createCircuit(): Circuit {
     if (probeAt === undefined) return false
     const now = performance.now()
     if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
-    // If the probe is never heard of again, another one is let through later.
+    // If the probe never reports back, another one is sent later.
     probeAt = now + OPEN_MS
     return true
   }
   const note = (failed: boolean, isProbe: boolean) => {
-    // What was under way when the circuit opened says nothing new.
+    // Calls that were in flight when the circuit opened prove nothing new.
     if (probeAt !== undefined && !isProbe) return
     const now = performance.now()
     if (isProbe || now - windowAt > WINDOW_MS) {
@@ -59,7 +59,7 @@ export function createCircuit(): Circuit {
       note(FAILURES.has(reply.status), isProbe)
       return reply
     } catch (error) {
-      // What the gateway itself lacked says nothing of the service.
+      // A resource that the gateway itself lacks proves nothing about the service.
       if (error instanceof NoReply && !error.isOurs) note(true, isProbe)
       throw error
     }

@@ -1,29 +1,29 @@
 import { createUnorderedList, type Held } from '../unordered-list.ts'
 
-/** Something that has to be over at some time, in milliseconds of `performance.now()`. */
+/** Work with a deadline, in milliseconds of `performance.now()`. */
 export interface Waiting {
   readonly deadline: number
-  /** Called once, soon after the deadline, unless it was taken off before. */
+  /** Called once, soon after the deadline, unless the work was removed before. */
   readonly late: () => void
 }
 
-/** Watches over what is under way. */
+/** Watches the deadlines of work in progress. */
 export interface Deadlines {
   readonly add: (waiting: Waiting) => Held<Waiting>
   readonly take: (held: Held<Waiting>) => void
 }
 
-/** Makes a watch with one timer for all: a timer for each would cost every call, and nearly none ever goes off. */
+/** Watches all deadlines with one timer: a timer for each would cost every call, and almost none would fire. */
 export function createDeadlines(): Deadlines {
   const all = createUnorderedList<Waiting>()
   let timer: NodeJS.Timeout | undefined
-  /** When the timer goes off: at the earliest deadline of those that were there when it was set, or came since. */
+  /** When the timer fires: at the earliest deadline known when it was set, or added since. */
   let lookAt = Number.POSITIVE_INFINITY
 
   function setTimer(at: number): void {
     clearTimeout(timer)
     lookAt = at
-    // What is under way keeps the process alive by its connection.
+    // The connection of the work keeps the process alive.
     timer = setTimeout(look, Math.ceil(Math.max(0, at - performance.now()))).unref()
   }
 

@@ -3,7 +3,7 @@ import { oneLine } from '../errors.ts'
 import { parseJson } from '../text/json.ts'
 
 const WORDS_LIMIT_CHARACTERS = 300
-/** Where services put their words, the most telling first, in lower case and without `_` and `-`. */
+/** The keys of messages in error bodies, most specific first, in lower case and without `_` and `-`. */
 const KEYS = [
   'message',
   'errormessage',
@@ -15,20 +15,20 @@ const KEYS = [
   'msg',
   'title',
 ]
-/** What holds more words, or words by field. */
+/** The keys of nested messages, or of messages by field. */
 const HOLDERS = ['error', 'errors', 'messages', 'fault', 'fields', 'violations', 'details', 'data']
-/** What says which field an entry is about. */
+/** The keys that name the field of an entry. */
 const FIELDS = ['field', 'path', 'propertypath', 'param']
 const DEPTH_LIMIT = 4
 
-/** A reply's body as text: UTF-8 or, where it is none, Windows-1252; a byte order mark is no part of it. */
+/** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
 export function replyText(body: Buffer): string {
   return decodeUnlabelled(body).replace(/^\ufeff/, '')
 }
 
 /**
- * Returns the service's own message in the body of a refusal, if there is one; HTML is not quoted. `nameFields` puts the
- * caller's fields in the place of version 2's.
+ * Returns the service's own message in the body of a refusal, if there is one; HTML is not quoted. `nameFields`
+ * replaces version-2 places by the caller's fields.
  */
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
@@ -38,11 +38,11 @@ export function serviceMessage(body: Buffer, nameFields = (text: string) => text
   return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1).replace(HALF, '')}…` : line
 }
 
-/** Far more than a message shows: a refusal may have megabytes. */
+/** Longer than any message shows: a refusal may have megabytes. */
 const MOST_TEXTS = 50
 const LONGEST_TEXT = 1_000
 
-/** Leaves out what another text says already: many services list the fields of a message once more. */
+/** Drops texts that another text contains: many services repeat the fields of a message in a list. */
 function withoutRepeats(all: readonly string[]): readonly string[] {
   const texts = all.slice(0, MOST_TEXTS).map((text) => text.slice(0, LONGEST_TEXT))
   const plain = texts.map((text) =>
@@ -57,7 +57,7 @@ function withoutRepeats(all: readonly string[]): readonly string[] {
   })
 }
 
-/** The first half of a character that takes two units. */
+/** The first half of a surrogate pair. */
 const HALF = /[\ud800-\udbff]$/
 
 function parsed(text: string): unknown {
@@ -84,7 +84,7 @@ function wordsIn(value: unknown, depth: number): string[] {
   return [...named, ...held]
 }
 
-/** What a holder such as `errors` says: texts, entries with messages, or lists of texts by field. */
+/** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
 function heldWords(value: unknown, depth: number): string[] {
   const words = wordsIn(value, depth)
   if (words.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return words

@@ -19,6 +19,11 @@ export interface UpstreamRequest {
   readonly pool: string | undefined
   /** When the call has to be over, in milliseconds of `performance.now()`. */
   readonly deadline: number
+  /**
+   * Asked when the connection stands and the request is about to be written; if it returns false, nothing is written.
+   * @default always
+   */
+  readonly mayWrite?: (() => boolean) | undefined
 }
 
 /** A whole reply of the service. */
@@ -34,6 +39,8 @@ export type Silence =
   | 'unsent'
   /** Nor did this one, because the gateway itself lacked a connection: all were taken, or there was no socket or thread. */
   | 'busy'
+  /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
+  | 'withdrawn'
   /** It left, and there was no whole reply in time. */
   | 'late'
   /** It left, and the connection broke or spoke something else than HTTP. */
@@ -44,7 +51,7 @@ export type Silence =
 export interface NoReplyOptions extends ErrorOptions {
   /**
    * Whether the gateway itself lacked something, which says nothing of the service.
-   * @default `busy` alone
+   * @default `busy` and `withdrawn` alone
    */
   readonly isOurs?: boolean
 }
@@ -55,7 +62,10 @@ export class NoReply extends Error {
   readonly silence: Silence
   readonly isOurs: boolean
 
-  constructor(silence: Silence, { isOurs = silence === 'busy', ...options }: NoReplyOptions = {}) {
+  constructor(
+    silence: Silence,
+    { isOurs = silence === 'busy' || silence === 'withdrawn', ...options }: NoReplyOptions = {},
+  ) {
     super(`no reply of the service: ${silence}`, options)
     this.silence = silence
     this.isOurs = isOurs
@@ -112,13 +122,14 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
     // What can get no answer any more is better not sent.
     if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
     const { method, path, headers, body = null } = request
-    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request.deadline, line, resolve, reject))
+    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, line, resolve, reject))
   })
 }
 
 /** What undici tells of a request, up to the whole reply or to why there is none. */
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly deadline: number
+  readonly #mayWrite: (() => boolean) | undefined
   readonly #line: Line
   readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly #reject: (error: NoReply) => void
@@ -131,12 +142,13 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly #chunks: Buffer[] = []
 
   constructor(
-    deadline: number,
+    { deadline, mayWrite }: UpstreamRequest,
     line: Line,
     resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
     reject: (error: NoReply) => void,
   ) {
     this.deadline = deadline
+    this.#mayWrite = mayWrite
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject
@@ -153,6 +165,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) controller.abort(new NoReply('unsent'))
+    else if (this.#mayWrite?.() === false) this.#fail(new NoReply('withdrawn'))
   }
 
   /** An informational status is not the answer (RFC 9110, 15.2). */

@@ -4,13 +4,15 @@ import { serviceMessage } from './error-message.ts'
 import type { NoReply, UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
-/** The error of a call that got no whole reply. */
+/** Returns the error of a call without a whole reply. */
 export function noReplyError(error: NoReply): GatewayError {
   switch (error.silence) {
     case 'unsent':
       return gatewayError('service-unreachable', {}, { cause: error })
     case 'busy':
       return gatewayError('overloaded/connections', {}, { cause: error, headers: { 'Retry-After': '1' } })
+    case 'withdrawn':
+      return gatewayError('interrupted', {}, { cause: error, headers: { 'Retry-After': '1' } })
     case 'late':
       return gatewayError('service-silent', {}, { cause: error })
     case 'lost':
@@ -22,7 +24,7 @@ export function noReplyError(error: NoReply): GatewayError {
   }
 }
 
-/** The error of a reply that is no success, with the service's own message, if it has one, in the caller's fields. */
+/** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
 export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
   const words = serviceWords(serviceMessage(body, nameFields))
   const asked = timeAsked(headers)
@@ -41,7 +43,7 @@ export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (
   return gatewayError('service-failed', { status, words }, { serviceStatus: status })
 }
 
-/** The error of a call with a credential that the service has just refused to another call. */
+/** Returns the error of a call with a credential that the service has just refused to another call. */
 export function credentialRefused(): GatewayError {
   return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
 }

@@ -10,14 +10,14 @@ const raw: Inflater = promisify(inflateRaw)
 const INFLATERS = new Map<string, Inflater>([
   ['gzip', promisify(gunzip)],
   ['x-gzip', promisify(gunzip)],
-  // RFC 9110 means zlib by "deflate", but some servers leave its wrapper out.
+  // RFC 9110 defines "deflate" as zlib, but some servers omit the zlib wrapper.
   ['deflate', (bytes, limits) => (hasZlibHeader(bytes) ? zlib : raw)(bytes, limits)],
   ['br', promisify(brotliDecompress)],
 ])
 
 /**
- * Inflates what a `Content-Encoding` says is compressed; undefined where it is not, or not as it says. Rejects with a
- * `RangeError` what is larger than the limit.
+ * Inflates a body as its `Content-Encoding` says; undefined if it is not compressed, or not in that way. Rejects with a
+ * `RangeError` above the limit.
  */
 export async function inflate(bytes: Buffer, coding: string, limitBytes: number): Promise<Buffer | undefined> {
   const inflater = INFLATERS.get(coding.trim().toLowerCase())

@@ -9,11 +9,11 @@ export interface Names {
 }
 
 export interface NamesOptions {
-  /** How long an address is used without asking again. */
+  /** The time during which an address is used without asking again. */
   readonly freshMs: number
-  /** How long an address is used while it is asked for again. */
+  /** The time during which an address is used while it is refreshed. */
   readonly usableMs: number
-  /** @default as the system does it */
+  /** @default the system's resolver */
   readonly lookup?: LookupFunction | undefined
 }
 
@@ -26,9 +26,9 @@ interface Known {
 type Done = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 
 /**
- * Asks for each name once, however many connections wait for it, and remembers the answer for seconds. Each question to the
- * system takes one of the few threads of libuv until it is answered: with one question for each connection, calls that are
- * going to be refused would keep everybody else's waiting.
+ * Asks for each name once, however many connections wait for it, and caches the answer for seconds. Each question to
+ * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
+ * delay all other calls.
  */
 export function createNames({ freshMs, usableMs, lookup = lookupBySystem as LookupFunction }: NamesOptions): Names {
   const known = new Map<string, Known>()
@@ -39,7 +39,7 @@ export function createNames({ freshMs, usableMs, lookup = lookupBySystem as Look
     if (others) return void others.push(done)
     const all = [done]
     waiting.set(hostname, all)
-    // The hint is the one that `net` gives.
+    // `net` passes this hint.
     lookup(hostname, { all: true, hints: ADDRCONFIG }, (error, answer, family = 0) => {
       waiting.delete(hostname)
       const addresses = typeof answer === 'string' ? [{ address: answer, family }] : answer
@@ -63,7 +63,7 @@ export function createNames({ freshMs, usableMs, lookup = lookupBySystem as Look
       const ageMs = found ? performance.now() - found.at : Number.POSITIVE_INFINITY
       if (!found || ageMs > usableMs) return ask(hostname, tell)
       if (ageMs > freshMs) ask(hostname, () => undefined)
-      // Like an answer that had to be asked for, never before `lookup` returns.
+      // Asynchronous in every case: the callback never runs before `lookup` returns.
       return process.nextTick(tell, null, found.addresses)
     },
   }

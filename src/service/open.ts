@@ -9,7 +9,7 @@ export type UpstreamConfig = Pick<
   'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE' | 'V2_CERT_FILE' | 'V2_KEY_FILE'
 >
 
-/** Opens the way to the service as the configuration says; no connection is made before the first call. */
+/** Opens the client of the service as configured; the first call makes the first connection. */
 export function openUpstream(config: UpstreamConfig): Upstream {
   return createUpstream({
     connections: config.UPSTREAM_CONNECTIONS,

@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 
-/** Makes an attempt again where that can do no harm and may help, as long as few others have to. */
+/** Repeats an attempt if that is harmless and may help, within a budget. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>
 
 const TRIES = 3
 const BACKOFF_MS = 100
-/** What a retry needs at least of the call's own time to be worth making. */
+/** The least time that must remain of a call for a retry. */
 const WORTHWHILE_MS = 50
 const WINDOW_SECONDS = 10
-/** Retries may be a fifth of the traffic of a window, and ten in any case: more would keep a failing service down. */
+/** Retries may be a fifth of the traffic of a window, and always ten: more would keep a failing service down. */
 const SHARE = 0.2
 const ALWAYS_ALLOWED = 10
 
 const TEMPORARY = new Set([502, 503, 504])
 
-/** Makes the retries of one service, with one budget for all its callers. */
+/** Makes the retries of one service, with one budget for all callers. */
 export function createRetry(): Retry {
   const budget = createBudget()
   return async (attempt, deadline) => {
@@ -49,15 +49,15 @@ function isTemporary(outcome: unknown): boolean {
   return isReply(outcome) && TEMPORARY.has(outcome.status)
 }
 
-/** Seconds or a date; what is neither is nothing that an answer of ours should repeat. */
+/** Seconds or a date; anything else must not be repeated in an answer. */
 const A_TIME = /^[\w,: -]{1,40}$/
 
-/** The time that a reply asks to wait for. */
+/** Returns the time that a reply asks to wait. */
 export function timeAsked({ 'retry-after': asked }: IncomingHttpHeaders): string | undefined {
   return asked !== undefined && A_TIME.test(asked) ? asked : undefined
 }
 
-/** A service that names a time is not asked again before; one that names a date is not asked sooner than others. */
+/** A service that names a number of seconds is not asked earlier; one that names a date is asked at the usual time. */
 function askedPauseMs(outcome: unknown): number {
   const seconds = isReply(outcome) ? Number(outcome.headers['retry-after']) : 0
   return seconds > 0 ? seconds * 1_000 : 0

@@ -1,4 +1,4 @@
-/** Makes the check whether a text repeats a Basic credential, or the secret in it. */
+/** Makes the check for texts that repeat a Basic credential, or the secret in it. */
 export function repeatsCredential(basic: string): (text: string) => boolean {
   const encoded = basic.slice('Basic '.length).trim()
   const secret = Buffer.from(encoded, 'base64')

@@ -22,7 +22,7 @@ export interface ServiceRequest {
   readonly ifMatch?: string | undefined
 }
 
-/** How a request is sent, and on whose account. */
+/** The deadline and the account of a request. */
 export interface Sending {
   readonly account: Account
   readonly requestId: string
@@ -30,9 +30,14 @@ export interface Sending {
   readonly deadline: number
   /** @default false */
   readonly alone?: boolean
+  /**
+   * Asked right before the request is written; if it returns false, nothing is sent.
+   * @default always
+   */
+  readonly mayWrite?: () => boolean
 }
 
-/** A request as its bytes go out, the credential aside. */
+/** The bytes of a request, without its credential. */
 export interface Outgoing {
   readonly method: ServiceRequest['method']
   readonly path: string
@@ -40,21 +45,21 @@ export interface Outgoing {
   readonly body: string | undefined
 }
 
-/** Version 2 as the gateway speaks it. */
+/** The client of the version-2 service. */
 export interface Service {
-  /** Sends a request; answers whatever the service answers, and throws `NoReply` where it does not. */
+  /** Sends a request. Returns any reply of the service, and throws `NoReply` without one. */
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
-  /** What `send` would put on the wire now. */
+  /** Returns the request that `send` would send now. */
   readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
 }
 
-/** Where the service is. */
+/** The address of the service. */
 export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
 
-/** What has been found out about an address. */
+/** The learned state of a service address. */
 interface Acquaintance {
   readonly retry: Retry
-  /** For credentials that the service has not accepted: their retries take nothing from the budget of the others. */
+  /** For unproven credentials: their retries use none of the budget of the others. */
   readonly retryUnproven: Retry
   readonly circuit: Circuit
   /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
@@ -66,7 +71,7 @@ interface Acquaintance {
 type QuoteMethod = 'POST' | 'GET'
 type ShipmentPath = '/v2/shipments' | '/v2/shipment'
 
-/** Speaks version 2 in the spelling that the service understands. */
+/** Makes the client, which uses the spelling that the service understands. */
 export function createService(config: Config, upstream: Upstream): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
   const known = new Map<string, Acquaintance>()
@@ -85,7 +90,8 @@ export function createService(config: Config, upstream: Upstream): Service {
     return made
   }
 
-  const call = async ({ method, path, headers, body }: Outgoing, { account, requestId, deadline, alone }: Sending) => {
+  const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
+    const { account, requestId, deadline, alone, mayWrite } = sending
     const { origin, prefix, authorized, standing } = account
     const about = acquaintance(account)
     const pool = alone ? undefined : account.pool()
@@ -98,9 +104,10 @@ export function createService(config: Config, upstream: Upstream): Service {
         body,
         pool,
         deadline,
+        mayWrite,
       })
     const isProven = standing.isProven()
-    // Calls that may well be refused say little of the service, unless there are no others.
+    // Calls that are likely to be refused count only if there are no others.
     const counts = isProven || performance.now() - about.acceptedAt > ACCEPTED_LATELY_MS
     const once = () => about.circuit(() => authorized(deadline, attempt), counts)
     const again = isProven
@@ -112,7 +119,7 @@ export function createService(config: Config, upstream: Upstream): Service {
       about.acceptedAt = performance.now()
       standing.accepted()
     } else if (reply.status === UNAUTHORIZED) standing.refused()
-    // A refusal may quote what it refuses, and the credential may be one that the caller has never seen.
+    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
     const tells = !isSuccess(reply.status) && account.isRepeatedIn(reply.body.toString('latin1'))
     return tells ? { ...reply, body: Buffer.alloc(0) } : reply
   }
@@ -134,29 +141,29 @@ export function createService(config: Config, upstream: Upstream): Service {
   }
 }
 
-/** For so long after an accepted call, calls of unproven credentials do not count for the circuit. */
+/** After an accepted call, calls of unproven credentials do not count for the circuit for this time. */
 const ACCEPTED_LATELY_MS = 60_000
-/** A call of an unproven credential is not tried again after this: it may hold one of few connections. */
+/** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
-/** To a read of a shipment these are answers: the service looked for it, and so it accepted the credential. */
+/** These statuses answer a read of a shipment: the service looked for it, so it accepted the credential. */
 const LOOKED_FOR = new Set([404, 410])
 const READ_OF_SHIPMENT = /^\/v2\/shipments?\/[^/]+$/
 
-/** Returns whether a reply shows that the service accepts the credential. */
+/** Returns true if a reply shows that the service accepts the credential. */
 export function accepts(method: string, path: string, status: number): boolean {
   return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }
 
 const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
-/** Reads, quotes and cancels do the same however often they are done; updates and bookings do not. */
+/** Reads, quotes and cancels are idempotent; updates and bookings are not. */
 const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
 const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
 
 const BASE_HEADERS = {
   accept: 'application/json',
-  // Inflating is work for nobody's benefit on a connection this short, and a way to be flooded.
+  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
   'accept-encoding': 'identity',
   'user-agent': 'transload',
 } as const
@@ -191,7 +198,7 @@ function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing 
   return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
 }
 
-/** Reads the body of a success as JSON, digit for digit; undefined if it is empty, as some successes are. */
+/** Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. */
 export function readJson(reply: UpstreamReply): unknown {
   if (reply.body.length === 0) return undefined
   try {
@@ -201,5 +208,5 @@ export function readJson(reply: UpstreamReply): unknown {
   }
 }
 
-/** Whether a status is a success. */
+/** Returns true for 2xx. */
 export const isSuccess = (status: number) => status >= 200 && status < 300

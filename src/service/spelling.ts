@@ -1,8 +1,8 @@
-/** Which of two documented spellings the service understands. */
+/** Chooses between two documented spellings of a request. */
 export interface Spelling<T> {
   /**
-   * Tries the spelling in use, and the other one if the service does not know it. A 404 to a request that names an id
-   * means the id, unless no spelling has been confirmed yet.
+   * Tries the current spelling, and the other one if the service does not know it. A 404 to a request with an id means
+   * an unknown id, unless no spelling has been confirmed yet.
    */
   readonly send: <R extends { readonly status: number }>(
     namesAnId: boolean,
@@ -12,7 +12,7 @@ export interface Spelling<T> {
   readonly current: () => T
 }
 
-/** Starts with the first spelling, and changes over when the service knows only the other. */
+/** Starts with the first spelling, and switches when the service knows only the other. */
 export function autoSpelling<T>(first: T, second: T): Spelling<T> {
   let current = first
   let confirmed = false
@@ -45,6 +45,6 @@ export function fixedSpelling<T>(only: T): Spelling<T> {
 
 const unknownPath = (status: number) => status === 404 || status === 405
 
-/** A refusal for other reasons may come from in front of the path, such as a login or a rate limit. */
+/** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (status: number) =>
   (status >= 200 && status < 300) || status === 400 || status === 409 || status === 412 || status === 422

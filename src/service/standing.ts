@@ -1,6 +1,6 @@
-/** What this process knows of whether the service accepts a credential. */
+/** The knowledge of this process about the service's view of a credential. */
 export interface Standing {
-  /** Returns whether the service has accepted the credential lately. */
+  /** Returns true if the service has accepted the credential recently. */
   readonly isProven: () => boolean
   /** Called when the service accepts the credential. */
   readonly accepted: () => void
@@ -11,5 +11,5 @@ export interface Standing {
 /** The standing of a credential that the operator gave to the gateway. */
 export const trusted: Standing = { isProven: () => true, accepted: () => {}, refused: () => {} }
 
-/** An id that no shipment has: a read of it changes nothing and shows nothing, but that the credential is accepted. */
+/** An id that no shipment has: reading it is harmless and shows only if the credential is accepted. */
 export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'

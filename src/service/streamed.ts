@@ -4,38 +4,39 @@ import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
 
-/** A reply of the service that is handed on while it arrives. */
+/** A reply of the service that is passed on while it arrives. */
 export interface StreamedReply {
   readonly status: number
-  /** Names and values in turn, as they came, a character for each byte. */
+  /** Names and values in turn, as received, one character per byte. */
   readonly lines: readonly string[]
-  /** Hands the body on as fast as the reader takes it; resolves when all of it has been handed over. */
+  /** Writes the body as fast as the reader takes it; resolves when all of it is written. */
   readonly toReader: () => Promise<void>
-  /** Lets go of a reply that nobody is to read. */
+  /** Discards a reply that will not be read. */
   readonly drop: () => void
 }
 
 /** The call that a reply is streamed for. */
 export type StreamedRequest = Dispatcher.DispatchOptions
 
-/** The other end has hung up, so that there is nobody to answer. */
+/** The caller has hung up, so there is no reader. */
 export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** So much of a reply is held until its head has been looked at; most are not longer. */
+/** The most of a reply that is buffered while its head is examined; most replies are shorter. */
 const HELD_BYTES = 64 * 1024
 
-/** For how long there may be no progress. */
+/** The longest time without progress. */
 export interface Patience {
-  /** When there has to be a connection to the service, in milliseconds of `performance.now()`. */
+  /** The deadline for a connection to the service, in milliseconds of `performance.now()`. */
   readonly deadline: number
   readonly readerTimeoutMs: number
 }
 
 /**
- * Sends a request whose reply is streamed to a reader, over undici's lowest call: its streams would cost a call as much as
- * the rest of passing it through. The call ends with the reader, and a reader that takes nothing for too long is let go.
+ * Sends a request and streams the reply to a reader. It uses undici's lowest-level call, because undici's streams
+ * would double the cost of a call. The call ends with the reader, and a reader that makes no progress for too long is
+ * dropped.
  */
 export function stream(
   line: Line,
@@ -61,7 +62,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   readonly #onClose = () => this.#abort(new HungUp())
   readonly #onDrain = () => this.#goOn()
   #controller: Dispatcher.DispatchController | undefined
-  /** What came before anybody wanted it; undefined once somebody does. */
+  /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
   #heldBytes = 0
   #isOver = false
@@ -87,7 +88,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#waiting = line.deadlines.add(this)
   }
 
-  /** There was no connection in time. */
+  /** No connection was free in time. */
   late(): void {
     this.#fail(noConnectionInTime(this.#line, this.deadline))
   }
@@ -131,7 +132,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#held = undefined
     if (this.#failure) this.#handedOver.reject(this.#failure)
     else if (this.#isOver) {
-      // All of it is here: it leaves with the other answers of this turn of the event loop (docs/decisions/0013).
+      // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/decisions/0013).
       setImmediate(() => this.#finish(held.length > 1 ? Buffer.concat(held) : held[0]))
     } else {
       this.#reader.on('drain', this.#onDrain)
@@ -153,7 +154,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#patience ??= setTimeout(() => this.#lose(), this.#readerTimeoutMs)
   }
 
-  /** Ends a reader that takes nothing, unless another answer is still being written before this one. */
+  /** Drops a reader that makes no progress, unless an earlier answer on its connection is still being written. */
   #lose(): void {
     if (this.#reader.socket) this.#reader.destroy()
     else this.#patience = setTimeout(() => this.#lose(), this.#readerTimeoutMs)
@@ -183,7 +184,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     if (!this.#held) this.#handedOver.reject(error)
   }
 
-  /** Nothing more comes from the service. */
+  /** The service sends no more. */
   #leave(): void {
     this.#isOver = true
     this.#line.deadlines.take(this.#waiting)

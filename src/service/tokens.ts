@@ -7,7 +7,7 @@ import { repeatsCredential } from './secret-echo.ts'
 import type { Standing } from './standing.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Where tokens come from, and for which credential. */
+/** The token endpoint and the credential. */
 export interface TokenSource {
   readonly upstream: Upstream
   readonly origin: string
@@ -16,13 +16,13 @@ export interface TokenSource {
   readonly basic: string
   readonly pool: () => string | undefined
   readonly timeoutMs: number
-  /** Told whether the token endpoint accepts the credential. */
+  /** Called with true if the token endpoint accepts the credential, with false if it refuses it. */
   readonly standing: Pick<Standing, 'accepted' | 'refused'>
 }
 
-/** The token of one credential: cached until shortly before it expires, fetched once however many calls wait. */
+/** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
 export interface Tokens {
-  /** A token that is valid now; throws where there is none to be had. */
+  /** Returns a valid token; throws if the service gives none. */
   readonly get: (deadline: number) => Promise<string>
   /** Forgets a token that the service refused, if it is still the one that is cached. */
   readonly drop: (token: string) => void
@@ -30,18 +30,18 @@ export interface Tokens {
 
 interface Token {
   readonly text: string
-  /** In milliseconds of `performance.now()`: a clock that is set wrong, here or there, changes nothing. */
+  /** In milliseconds of `performance.now()`, which a wrong system clock does not affect. */
   readonly renewAt: number
   readonly expiresAt: number
 }
 
-/** A token whose life the service does not tell lives so long. */
+/** The lifetime of a token without `expires_in`. */
 const DEFAULT_LIFE_S = 300
-/** A token this close to its end may expire on the way. */
+/** A token this close to its expiry may expire on the way. */
 const MARGIN_MS = 5_000
-/** The share of its usable life after which a token is renewed behind the callers' backs. */
+/** The share of its lifetime after which a token is renewed in the background. */
 const RENEW_AFTER = 0.8
-/** How long a failed renewal is left alone while the cached token is still good. */
+/** The pause after a failed renewal while the cached token is valid. */
 const RENEW_PAUSE_MS = 5_000
 
 /** Keeps the token of one credential. */
@@ -70,7 +70,7 @@ export function createTokens(source: TokenSource): Tokens {
       if (token && now < token.expiresAt) {
         if (now >= token.renewAt && now >= pausedUntil) {
           pausedUntil = now + RENEW_PAUSE_MS
-          // The cached token goes on being used; a failure shows when it has expired.
+          // The cached token stays in use; a failure matters only once it has expired.
           fetchOnce().catch(() => undefined)
         }
         return token.text
@@ -114,7 +114,7 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
   const seconds = Number(life ?? DEFAULT_LIFE_S)
   const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
-  // The life begins when it was asked for, at the latest.
+  // The lifetime starts no later than the request for the token.
   return { text, expiresAt: askedAt + usableMs, renewAt: askedAt + usableMs * RENEW_AFTER }
 }
 
@@ -129,7 +129,7 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
 
 const unreadable = () => gatewayError('login-failed/unreadable', {}, { status: 502 })
 
-/** RFC 6749, 5.2: 400 and 401 are about the credential; everything else about the endpoint. */
+/** RFC 6749, 5.2: 400 and 401 concern the credential; any other status concerns the endpoint. */
 const REFUSALS = new Set([400, 401, 403])
 
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
@@ -153,14 +153,14 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
   )
 }
 
-/** Whatever became of a request for a token, the call itself was not sent: this is never an unknown outcome. */
+/** Without a token, the call itself was not sent: its outcome is never unknown. */
 function silent(cause: NoReply): GatewayError {
   return cause.silence === 'late' ? late(cause) : gatewayError('login-failed/unreachable', {}, { cause })
 }
 
 const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })
 
-/** Waits for a fetch that others wait for too, but no longer than this call has. */
+/** Waits for a shared fetch, at most until this call's deadline. */
 async function before<T>(deadline: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_resolve, reject) => {

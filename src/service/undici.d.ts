@@ -1,6 +1,6 @@
 /*
- * The parts of undici that the gateway uses, by their own names: the whole of it brings a fetch, web sockets and caches,
- * which take twice as long to load.
+ * The parts of undici that the gateway uses, by their own paths: the main module also loads a fetch, web sockets and
+ * caches, and takes twice as long.
  */
 
 declare module 'undici/lib/dispatcher/client.js' {

@@ -9,7 +9,7 @@ import { createNames } from './lookup.ts'
 /** The connections to the service. */
 export interface Upstream {
   readonly call: (request: UpstreamRequest) => Promise<UpstreamReply>
-  /** The connections of a pool, for calls that stream; without a pool, one connection for one call. */
+  /** Connects calls that stream, over a pool's connections or, without a pool, over one connection per call. */
   readonly line: (origin: string, pool: string | undefined) => Line
   readonly close: () => Promise<void>
 }
@@ -17,25 +17,25 @@ export interface Upstream {
 export interface UpstreamOptions {
   readonly connections: number
   readonly timeoutMs: number
-  /** @default what Node trusts, and no certificate of our own */
+  /** @default Node's authorities, and no client certificate */
   readonly tls?: UpstreamTls
   /**
-   * How long a connection is used, so that a name that means another address is followed.
+   * The lifetime of a connection, after which a changed address of the name takes effect.
    * @default 60000
    */
   readonly connectionAgeMs?: number
-  /** @default as the system does it */
+  /** @default the system's resolver */
   readonly lookup?: LookupFunction
 }
 
-/** Whom to trust at the service's end, and what to show there. */
+/** The trusted authorities and the client certificate for the service. */
 export interface UpstreamTls {
   readonly ca?: string[]
   readonly cert?: Buffer
   readonly key?: Buffer
 }
 
-/** The connections of one credential, which are used until they are too old together. */
+/** The connections of one credential, which are replaced together when they are too old. */
 interface AgeingPool {
   readonly pool: Pool
   /** In milliseconds of `performance.now()`. */
@@ -44,12 +44,12 @@ interface AgeingPool {
 
 const POOLS_KEPT = 1000
 const CONNECTION_AGE_MS = 60_000
-/** The address of a name is asked for again after this share of the life of a connection. */
+/** The share of a connection's lifetime after which the address of a name is refreshed. */
 const FRESH_SHARE = 1 / 12
-/** And used until the answer is there, but no longer than this share. */
+/** The share of a connection's lifetime until which the old address is used meanwhile. */
 const USABLE_SHARE = 1 / 2
 
-/** Opens the way to the service; no connection is made before the first call. */
+/** Makes the connections to the service; the first call opens the first one. */
 export function createUpstream({
   connections,
   timeoutMs,
@@ -62,17 +62,17 @@ export function createUpstream({
     usableMs: connectionAgeMs * USABLE_SHARE,
     lookup,
   })
-  // Deadlines are kept per call below: undici's own time-outs begin anew with every byte.
+  // Deadlines are kept per call below, because undici's own timeouts restart with every byte.
   const options: Client.Options = {
     connect: { timeout: timeoutMs, ...tls, lookup: names.lookup },
     headersTimeout: 0,
     bodyTimeout: 0,
-    // HTTP/2 may send a request again by itself; over HTTP/1.1 it goes out once.
+    // HTTP/2 may resend a request by itself; HTTP/1.1 sends it once.
     allowH2: false,
   }
   const pools = new LRUCache<string, AgeingPool>({
     max: POOLS_KEPT,
-    // Lets what is under way end.
+    // Calls in flight finish.
     dispose: ({ pool }) => void pool.close().catch(() => undefined),
   })
 
@@ -82,7 +82,7 @@ export function createUpstream({
     const known = pools.get(id)
     const now = performance.now()
     if (known && now < known.usedUntil) return known.pool
-    // Not undici's `clientTtl`: with that, every call looks at the clock once or twice for each connection that is busy.
+    // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
     const made = new Pool(origin, { ...options, connections })
     pools.set(id, { pool: made, usedUntil: now + connectionAgeMs })
     return made
@@ -91,7 +91,7 @@ export function createUpstream({
     const dispatch: Line['dispatcher']['dispatch'] = (request, handler) => {
       const client = new Client(origin, options)
       const isReady = client.dispatch(request, handler)
-      // Takes no more requests, and closes when this one is over.
+      // Takes no more requests, and closes after this one.
       client.close().catch(() => undefined)
       return isReady
     }
@@ -109,7 +109,7 @@ export function createUpstream({
     line,
     call: (request) => exchange(line(request.origin, request.pool), request),
     close: async () => {
-      // Whoever still waits for an answer here has hung up, and bookings have connections of their own.
+      // The callers of pending calls have hung up, and bookings have connections of their own.
       await Promise.all([...pools.values()].map(({ pool: made }) => made.destroy()))
     },
   }

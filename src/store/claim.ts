@@ -11,32 +11,28 @@ export function isFree(claim: Claim, at: number): boolean {
     case 'sending':
     case 'unknown':
       return false
+    default:
+      return claim.state satisfies never
   }
 }
 
 /** Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. */
-export function newlyClaimed(wanted: NewClaim, before: Claim | undefined): Claim {
+export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: number): Claim {
+  const { expiresInMs, ...given } = wanted
   return {
-    tenant: wanted.tenant,
-    key: wanted.key,
-    handle: wanted.handle,
+    ...given,
     state: 'sending',
     version: (before?.version ?? 0) + 1,
-    body: wanted.body,
-    instance: wanted.instance,
-    credential: wanted.credential,
-    reference: wanted.reference,
-    vin: wanted.vin,
     shipment: '',
     reply: '',
-    expires: wanted.expires,
-    createdAt: wanted.createdAt,
-    changedAt: wanted.createdAt,
+    expires: expiresInMs === undefined ? 0 : at + expiresInMs,
+    createdAt: at,
+    changedAt: at,
   }
 }
 
 /** Returns the claim after a change. */
-export function changed(claim: Claim, change: ClaimChange): Claim {
+export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
   return {
     ...claim,
     state: change.state,
@@ -44,14 +40,13 @@ export function changed(claim: Claim, change: ClaimChange): Claim {
     instance: change.instance,
     shipment: change.shipment ?? claim.shipment,
     reply: change.reply ?? claim.reply,
-    expires: change.expires ?? claim.expires,
-    changedAt: change.at,
+    changedAt: at,
   }
 }
 
 /** Returns the change for a claim whose gateway is gone. */
-export function orphaning(claim: Claim, by: string, at: number): ClaimChange {
-  return { state: 'unknown', instance: by, at, why: `gateway ${claim.instance} is gone` }
+export function orphaning(claim: Claim, by: string): ClaimChange {
+  return { state: 'unknown', instance: by, why: `gateway ${claim.instance} is gone` }
 }
 
 /** How many claims a list has by default. */

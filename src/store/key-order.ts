@@ -11,6 +11,7 @@ export function compareKeys(one: LinkKey, other: LinkKey): number {
   return (
     compareBytes(one.tenant, other.tenant) ||
     compareBytes(one.name, other.name) ||
+    compareBytes(one.givenBy, other.givenBy) ||
     compareBytes(one.kind, other.kind) ||
     compareBytes(one.vin, other.vin)
   )

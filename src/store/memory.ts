@@ -1,5 +1,7 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
+import { createLocks } from './locks.ts'
+import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
   type AuditEntry,
@@ -7,6 +9,7 @@ import {
   type ClaimChange,
   type Link,
   type LoadResult,
+  type NewLink,
   type Store,
   StoreDown,
   type Thing,
@@ -16,13 +19,14 @@ import {
 const SCAN_PAGE = 1_000
 
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */
-export function createMemoryStore(): Store {
+export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> = {}): Store {
   const linksOf = new Map<string, Map<string, readonly Link[]>>()
   const things = new Map<string, Map<string, Thing>>()
   const claims = new Map<string, Map<string, Claim>>()
   const byHandle = new Map<string, Claim>()
   const audits = new Map<string, readonly AuditEntry[]>()
-  const beats = new Map<string, number>()
+  /** When each instance renewed its lease, in milliseconds of `performance.now()`. */
+  const renewals = new Map<string, number>()
   let open = true
 
   function checkOpen(): void {
@@ -33,11 +37,15 @@ export function createMemoryStore(): Store {
     return linksOf.get(tenant)?.get(name) ?? []
   }
 
-  /** Inserts a link before the others of its name that are as old or older. */
-  function place(link: Link): void {
-    const others = linksAt(link.tenant, link.name).filter((other) => !sameLink(other, link))
-    const behind = others.findIndex((other) => other.at <= link.at)
-    const list = others.toSpliced(behind === -1 ? others.length : behind, 0, { ...link })
+  function existing(link: NewLink): Link | undefined {
+    return linksAt(link.tenant, link.name).find((other) => sameKey(other, link))
+  }
+
+  /** Inserts a link before the others of its name that come later in the order of `links`. */
+  function insert(link: Link): void {
+    const others = linksAt(link.tenant, link.name).filter((other) => !sameKey(other, link))
+    const next = others.findIndex((other) => compareBytes(link.givenBy, other.givenBy) < 0 || isNewer(link, other))
+    const list = others.toSpliced(next === -1 ? others.length : next, 0, link)
     innerMap(linksOf, link.tenant).set(link.name, list)
   }
 
@@ -56,23 +64,28 @@ export function createMemoryStore(): Store {
   }
 
   function apply(claim: Claim, change: ClaimChange): Claim {
-    return record(changed(claim, change), claim.state, change.why)
+    return record(changed(claim, change, now()), claim.state, change.why)
   }
+
+  // One process alone has this store: its queue of work is the lock.
+  const locks = createLocks({ takeLock: async () => true, dropLock: async () => {} }, 'this process')
 
   return withTextChecks({
     engine: 'memory',
     ready: () => open,
+    now,
     async close() {
       open = false
     },
 
     async put(write) {
       checkOpen()
+      const at = now()
       for (const link of write.links) {
-        const stored = linksAt(link.tenant, link.name).find((other) => sameLink(other, link))
-        place({ ...link, at: Math.max(link.at, stored?.at ?? link.at) })
+        const asked = link.at ?? at
+        insert({ ...link, at: Math.max(asked, existing(link)?.at ?? asked) })
       }
-      if (write.thing) innerMap(things, write.thing.tenant).set(write.thing.id, { ...write.thing })
+      if (write.thing) innerMap(things, write.thing.tenant).set(write.thing.id, { ...write.thing, at })
     },
     async links(tenant, name) {
       checkOpen()
@@ -82,12 +95,13 @@ export function createMemoryStore(): Store {
       checkOpen()
       return things.get(tenant)?.get(id)
     },
-    async forget(olderThan) {
+    async forget(olderThanMs) {
       checkOpen()
+      const until = now() - olderThanMs
       let dropped = 0
       for (const ofTenant of things.values()) {
         for (const [id, thing] of ofTenant) {
-          if (thing.facts === null || thing.at >= olderThan) continue
+          if (thing.facts === null || thing.at >= until) continue
           ofTenant.set(id, { ...thing, facts: null })
           dropped += 1
         }
@@ -96,17 +110,18 @@ export function createMemoryStore(): Store {
     },
     async load(links, options): Promise<LoadResult> {
       checkOpen()
+      const at = now()
       let written = 0
       let same = 0
-      const conflicts: { asked: Link; found: Link }[] = []
+      const conflicts: { asked: NewLink; found: Link }[] = []
       for (const asked of links) {
-        const found = linksAt(asked.tenant, asked.name).find((other) => sameLink(other, asked))
+        const found = existing(asked)
         if (found?.id === asked.id) {
           same += 1
         } else if (found && !options.replace) {
           conflicts.push({ asked, found })
         } else {
-          place(asked)
+          insert({ ...asked, at: asked.at ?? at })
           written += 1
         }
       }
@@ -125,11 +140,12 @@ export function createMemoryStore(): Store {
 
     async claim(wanted) {
       checkOpen()
+      const at = now()
       const before = claims.get(wanted.tenant)?.get(wanted.key)
-      if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
+      if (before && !isFree(before, at)) return { won: false, claim: before }
       const holder = byHandle.get(wanted.handle)
       if (holder && holder !== before) throw new Error(`The handle ${wanted.handle} is taken.`)
-      return { won: true, claim: record(newlyClaimed(wanted, before), before?.state ?? 'none', CLAIMED) }
+      return { won: true, claim: record(newlyClaimed(wanted, before, at), before?.state ?? 'none', CLAIMED) }
     },
     async change(claim, change) {
       checkOpen()
@@ -157,23 +173,29 @@ export function createMemoryStore(): Store {
       checkOpen()
       return audits.get(handle) ?? []
     },
-    async beat(instance) {
+    async renewLease(instance, maxAgeMs) {
       checkOpen()
-      beats.set(instance, performance.now())
+      const before = renewals.get(instance)
+      renewals.set(instance, performance.now())
+      return before !== undefined && performance.now() - before < maxAgeMs
     },
-    async leave(instance) {
+    async endLease(instance) {
       checkOpen()
-      beats.delete(instance)
+      renewals.delete(instance)
     },
-    async orphan(silentForMs, by) {
+    async orphanClaims(silentForMs, by) {
       checkOpen()
       const alive = (instance: string) => {
-        const beat = beats.get(instance)
-        return beat !== undefined && performance.now() - beat < silentForMs
+        const renewed = renewals.get(instance)
+        return renewed !== undefined && performance.now() - renewed < silentForMs
       }
       return everyClaim()
         .filter((claim) => claim.state === 'sending' && !alive(claim.instance))
-        .map((claim) => apply(claim, orphaning(claim, by, Date.now())))
+        .map((claim) => apply(claim, orphaning(claim, by)))
+    },
+    async exclusive(key, waitMs, work) {
+      checkOpen()
+      return locks.exclusive(key, waitMs, work)
     },
   })
 }
@@ -186,8 +208,13 @@ function innerMap<V>(maps: Map<string, Map<string, V>>, key: string): Map<string
   return made
 }
 
-function sameLink(one: Link, other: Link): boolean {
-  return one.kind === other.kind && one.vin === other.vin
+function sameKey(one: NewLink, other: NewLink): boolean {
+  return one.kind === other.kind && one.vin === other.vin && one.givenBy === other.givenBy
+}
+
+/** Tells if a link that is written now comes before one that exists. */
+function isNewer(written: Link, other: Link): boolean {
+  return written.givenBy === other.givenBy && written.at >= other.at
 }
 
 function byAge(one: Claim, other: Claim): number {

@@ -12,7 +12,7 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
   switch (scheme) {
     case 'memory': {
       const { createMemoryStore } = await import('./memory.ts')
-      return createMemoryStore()
+      return createMemoryStore(options)
     }
     case 'postgres':
     case 'postgresql': {

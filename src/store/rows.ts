@@ -1,14 +1,20 @@
-import type { AuditEntry, Claim, ClaimState, Facts, Kind, Link, Thing } from './store.ts'
+import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
 
 /** A row as a driver returns it. Only this program writes the tables, and their values have the types that it wrote. */
 export type DatabaseRow = Readonly<Record<string, unknown>>
 
-/** Returns the link in a row whose tenant, name and kind are known. */
-export function linkOf(tenant: string, name: string, kind: Kind, row: DatabaseRow): Link {
+/** Returns the link in a row whose tenant, name, kind and giver are known. */
+export function linkOf(
+  tenant: string,
+  name: string,
+  { kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>,
+  row: DatabaseRow,
+): Link {
   return {
     tenant,
     kind,
     name,
+    givenBy,
     vin: String(row['vin']),
     id: String(row['id']),
     at: Number(row['at']),
@@ -35,7 +41,6 @@ export function claimOf(row: DatabaseRow): Claim {
     version: Number(row['version']),
     body: String(row['body']),
     instance: String(row['instance']),
-    credential: String(row['credential']),
     reference: String(row['reference']),
     vin: String(row['vin']),
     shipment: String(row['shipment']),

@@ -14,6 +14,16 @@ export interface StoreOptions {
   readonly cacheBytes?: number
   /** Called when the readiness, or the reason for its lack, changes. */
   readonly onState?: (state: StoreState) => void
+  /**
+   * True for a process that replaces another one: the embedded store is not created if its file is gone.
+   * @default false
+   */
+  readonly mustExist?: boolean
+  /**
+   * The clock of a store without one of its own: all but PostgreSQL.
+   * @default Date.now
+   */
+  readonly now?: () => number
 }
 
 /** Keeps an engine's readiness and reports its changes, and those of its reason. */

@@ -14,6 +14,8 @@ function checkText(record: object): void {
   }
 }
 
+const areStorable = (one: string, other: string) => isStorableText(one) && isStorableText(other)
+
 /**
  * Wraps an engine so that all engines treat unstorable text alike: writes reject it, and reads find nothing. Facts need
  * no check, because JSON escapes such text.
@@ -27,10 +29,10 @@ export function withTextChecks(store: Store): Store {
       return store.put(write)
     },
     async links(tenant, name) {
-      return isStorableText(tenant) && isStorableText(name) ? store.links(tenant, name) : []
+      return areStorable(tenant, name) ? store.links(tenant, name) : []
     },
     async thing(tenant, id) {
-      return isStorableText(tenant) && isStorableText(id) ? store.thing(tenant, id) : undefined
+      return areStorable(tenant, id) ? store.thing(tenant, id) : undefined
     },
     async load(links, options) {
       links.forEach(checkText)
@@ -42,18 +44,16 @@ export function withTextChecks(store: Store): Store {
     },
     async change(claim, change) {
       checkText(change)
-      return isStorableText(claim.tenant) && isStorableText(claim.key) ? store.change(claim, change) : undefined
+      return areStorable(claim.tenant, claim.key) ? store.change(claim, change) : undefined
     },
     async findClaim(tenant, key) {
-      return isStorableText(tenant) && isStorableText(key) ? store.findClaim(tenant, key) : undefined
+      return areStorable(tenant, key) ? store.findClaim(tenant, key) : undefined
     },
     async claimByHandle(handle) {
       return isStorableText(handle) ? store.claimByHandle(handle) : undefined
     },
     async claimsOfShipment(tenant, shipment) {
-      return shipment !== '' && isStorableText(tenant) && isStorableText(shipment)
-        ? store.claimsOfShipment(tenant, shipment)
-        : []
+      return shipment !== '' && areStorable(tenant, shipment) ? store.claimsOfShipment(tenant, shipment) : []
     },
     async listClaims(options) {
       return isStorableText(options.tenant ?? '') ? store.listClaims(options) : []
@@ -61,17 +61,21 @@ export function withTextChecks(store: Store): Store {
     async audit(handle) {
       return isStorableText(handle) ? store.audit(handle) : []
     },
-    async beat(instance) {
+    async renewLease(instance, maxAgeMs) {
       checkText({ instance })
-      return store.beat(instance)
+      return store.renewLease(instance, maxAgeMs)
     },
-    async leave(instance) {
+    async endLease(instance) {
       checkText({ instance })
-      return store.leave(instance)
+      return store.endLease(instance)
     },
-    async orphan(silentForMs, by) {
+    async orphanClaims(silentForMs, by) {
       checkText({ by })
-      return store.orphan(silentForMs, by)
+      return store.orphanClaims(silentForMs, by)
+    },
+    async exclusive(key, waitMs, work) {
+      checkText({ key })
+      return store.exclusive(key, waitMs, work)
     },
   }
 }

@@ -2,17 +2,23 @@
  * The gateway's durable state, and the contract that every engine keeps.
  *
  * The promise of a write resolves when the write is durable, and not before. Every method rejects with `StoreDown`
- * while the engine cannot answer, and works again once it can.
+ * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
+ * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims {
+export interface Store extends Xref, Claims, Locks {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
+  /** Returns the time by the store's clock, in milliseconds since 1970. */
+  now(): number
   close(): Promise<void>
 }
 
 /** A quote can be approved or updated; a shipment is the result of a booking. */
 export type Kind = 'quote' | 'shipment'
+
+/** The origin of a name: the caller's own, such as a `ReferenceNumber`, or the service's, such as its `number`. */
+export type GivenBy = 'caller' | 'service'
 
 /** A name that a version-1 caller uses, and the service's id for it. One name may stand for several VINs. */
 export interface Link {
@@ -22,8 +28,18 @@ export interface Link {
   /** Upper case; empty for quotes, and for bookings without one. */
   readonly vin: string
   readonly id: string
+  readonly givenBy: GivenBy
   /** When the name was given to this id, in milliseconds since 1970. */
   readonly at: number
+}
+
+/** A link that is to be written. */
+export type NewLink = Omit<Link, 'at'> & {
+  /**
+   * The time of another link, or one from an import.
+   * @default the time of the write
+   */
+  readonly at?: number | undefined
 }
 
 /** The remembered data of a quote or shipment. */
@@ -34,38 +50,42 @@ export interface Thing {
   readonly own: string
   /** Data that a later call may lack; null once forgotten. */
   readonly facts: Facts | null
+  /** When it was written, in milliseconds since 1970. */
   readonly at: number
 }
+
+/** A thing that is to be written. */
+export type NewThing = Omit<Thing, 'at'>
 
 export type Facts = Readonly<Record<string, string | number>>
 
 /** The durable record from names to ids. */
 export interface Xref {
   /**
-   * Writes links and things in one durable step. A link with the same tenant, name, kind and VIN is replaced: the last
-   * write is the newest, whatever the clocks of the gateways say, and `at` never goes back. A thing with the same tenant
-   * and id is replaced.
+   * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
+   * whatever its `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
    */
-  put(write: { readonly links: readonly Link[]; readonly thing?: Thing }): Promise<void>
-  /** Returns every link of a name, newest first; of equal age, the later write first. */
+  put(write: { readonly links: readonly NewLink[]; readonly thing?: NewThing }): Promise<void>
+  /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
-  /** Drops the facts of things older than this and returns how many; their links and `own` stay. */
-  forget(olderThan: number): Promise<number>
+  /** Drops the facts of things that are older than this, and returns how many; their links and `own` stay. */
+  forget(olderThanMs: number): Promise<number>
   /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
-  load(links: readonly Link[], options: { readonly replace: boolean }): Promise<LoadResult>
-  /** Yields every link after `after`, ordered by tenant, name, kind and VIN; safe during other writes. */
+  load(links: readonly NewLink[], options: { readonly replace: boolean }): Promise<LoadResult>
+  /** Yields every link after `after`, ordered by tenant, name, giver, kind and VIN; safe during other writes. */
   scan(options: { readonly tenant?: string; readonly after?: LinkKey }): AsyncIterable<readonly Link[]>
 }
 
-export type LinkKey = Pick<Link, 'tenant' | 'name' | 'kind' | 'vin'>
+/** The key of a link. A name that the service gave never replaces the same name of the caller. */
+export type LinkKey = Pick<Link, 'tenant' | 'name' | 'givenBy' | 'kind' | 'vin'>
 
 export interface LoadResult {
   readonly written: number
   /** Links that existed already with the same id. */
   readonly same: number
   /** Links that were not written, each with the existing one. */
-  readonly conflicts: readonly { readonly asked: Link; readonly found: Link }[]
+  readonly conflicts: readonly { readonly asked: NewLink; readonly found: Link }[]
 }
 
 /** The states of a booking's key. A `freed` key was canceled or settled as not booked; like `refused`, it may be claimed again. */
@@ -84,8 +104,6 @@ export interface Claim {
   readonly body: string
   /** The gateway instance that made the last change. */
   readonly instance: string
-  /** A hash of the credential that claimed it. */
-  readonly credential: string
   readonly reference: string
   readonly vin: string
   /** The service's id; empty until booked. */
@@ -98,14 +116,26 @@ export interface Claim {
   readonly changedAt: number
 }
 
-/** The fields that a change of a claim may set. */
+/** A claim that is to be taken. */
+export type NewClaim = Omit<
+  Claim,
+  'state' | 'version' | 'createdAt' | 'changedAt' | 'shipment' | 'reply' | 'expires'
+> & {
+  /**
+   * How long after the claim a `booked` key is free again.
+   * @default never
+   */
+  readonly expiresInMs?: number | undefined
+}
+
+/** The fields that a change of a claim sets. */
 export type ClaimChange = Pick<Claim, 'state' | 'instance'> &
-  Partial<Pick<Claim, 'shipment' | 'reply' | 'expires'>> & {
-    readonly at: number
+  Partial<Pick<Claim, 'shipment' | 'reply'>> & {
     /** The reason, for the audit trail: `answered 201`, `settled by operator`. */
     readonly why: string
   }
 
+/** One change of a claim. */
 export interface AuditEntry {
   readonly at: number
   readonly from: ClaimState | 'none'
@@ -114,13 +144,11 @@ export interface AuditEntry {
   readonly why: string
 }
 
-export type NewClaim = Omit<Claim, 'state' | 'version' | 'changedAt' | 'shipment' | 'reply'>
-
 /** The durable record of bookings that are under way, made or in doubt. */
 export interface Claims {
   /**
-   * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired at `createdAt`.
-   * One of any number of callers and gateways wins; the others get the claim that holds the key.
+   * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired. One of any number of
+   * callers and gateways wins; the others get the claim that holds the key.
    */
   claim(wanted: NewClaim): Promise<{ readonly won: boolean; readonly claim: Claim }>
   /** Changes a claim if it still has this version; else returns undefined. */
@@ -135,12 +163,30 @@ export interface Claims {
     readonly limit?: number
   }): Promise<readonly Claim[]>
   audit(handle: string): Promise<readonly AuditEntry[]>
-  /** Renews the lease of an instance. */
-  beat(instance: string): Promise<void>
+  /**
+   * Renews the lease of an instance. Returns true if the renewal before is younger than this: between the two, no other
+   * instance can have taken the claims of this one for abandoned.
+   */
+  renewLease(instance: string, maxAgeMs: number): Promise<boolean>
   /** Ends the lease of an instance now. */
-  leave(instance: string): Promise<void>
+  endLease(instance: string): Promise<void>
   /** Turns the `sending` claims of instances without a renewal for this long into `unknown`, and returns them. */
-  orphan(silentForMs: number, by: string): Promise<readonly Claim[]>
+  orphanClaims(silentForMs: number, by: string): Promise<readonly Claim[]>
+}
+
+/** Lets one process at a time work on a thing, over all processes that share the store. */
+export interface Locks {
+  /**
+   * Runs work while no other process runs work of the same key; within this process, too. Rejects with `LockTimeout` if
+   * the lock is not free within `waitMs`. The lock of a process that dies is free again after its lease. Work asks
+   * `isHeld` right before an effect: false means that another process may have the lock by now.
+   */
+  exclusive<T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>): Promise<T>
+}
+
+/** Other work of the key did not end in time. */
+export class LockTimeout extends Error {
+  override readonly name = 'LockTimeout'
 }
 
 /** The engine cannot answer now. */

@@ -19,12 +19,12 @@ import {
 export { JsonError, type RawNumber } from './json-scanner.ts'
 
 /*
- * Reads JSON from outside: callers' bodies and the service's replies. Unlike `JSON.parse`, it keeps what a booking may
- * depend on: the digits of a number that a double would change, and both of two members with one name. It reads nested
- * values without recursion, and refuses a reply that later steps could not write again.
+ * Reads JSON from outside: callers' bodies and the service's replies. Unlike `JSON.parse`, it keeps the digits of a number
+ * that a double would change, and both of two members with one name. It reads nested values without recursion, and refuses
+ * a reply that later steps could not write again.
  */
 
-/** The levels that a whole value may have. `JSON.stringify` and other recursive readers overflow at some thousands. */
+/** The most levels of a whole value. `JSON.stringify` and other recursive readers overflow at some thousands. */
 const MAX_DEPTH = 100
 
 /** Reads a whole value; throws `JsonError`. */
@@ -83,7 +83,7 @@ interface Frame {
   name: string
 }
 
-/** Reads a value without recursion: what nests deep must not overflow the stack. */
+/** Reads a value without recursion, because deep nesting must not overflow the stack. */
 function readValue(cursor: Cursor, maxDepth: number): unknown {
   let frame: Frame | undefined
   for (;;) {
@@ -101,7 +101,7 @@ function readValue(cursor: Cursor, maxDepth: number): unknown {
     } else {
       value = readScalar(cursor, code)
     }
-    // A whole value goes into the object or list around it, and may complete that one.
+    // A finished value goes into the enclosing object or list, and may complete it.
     while (frame) {
       if (frame.close === CLOSE_BRACE) setMember(frame.holder, frame.name, value)
       else (frame.holder as unknown[]).push(value)
@@ -125,7 +125,7 @@ function openFrame(cursor: Cursor, code: number, outer: Frame | undefined, maxDe
     : { holder: [], close: CLOSE_BRACKET, outer, depth, name: '' }
 }
 
-/** Reads what separates two members or ends them. */
+/** Reads the separator or the end after a member. */
 function hasMore(cursor: Cursor, close: number): boolean {
   const code = next(cursor)
   if (code !== COMMA && code !== close) throw unexpected(cursor)

@@ -1,8 +1,8 @@
 import { scalarText } from './json.ts'
 
 /*
- * The way out for every string of the service. Whatever goes into a version-1 answer, a header, a log line or a terminal
- * passes through here, and no string makes these functions throw.
+ * Cleans every string of the service. Each one that goes into a version-1 answer, a header, a log line or a terminal passes
+ * through here. No string makes these functions throw.
  */
 
 /** The longest `Message` of an answer, in UTF-16 units. */
@@ -12,15 +12,15 @@ export const FIELD_LIMIT = 4096
 /** The longest value of a header before it is percent-encoded, in UTF-16 units. */
 export const HEADER_LIMIT = 128
 
-/** Latin text without control characters: most strings, and they are shown as they are. */
+/** Latin text without control characters, which most strings are; it is shown unchanged. */
 const PLAIN = /^[\x20-\x7e\u00a1-\u024f]*$/
-/** Control characters, and what some readers take for line ends. */
+/** Control characters, and characters that some readers treat as line ends. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
 /** Invisible characters that reorder the text around them. */
 const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-/** The first half of a character that takes two units. */
+/** The first half of a surrogate pair. */
 const HALF = /[\ud800-\udbff]$/
-/** Text far beyond the limit is cut before it is searched: a reply may have megabytes. */
+/** Longer text is cut before it is searched: a reply may have megabytes. */
 const SEARCH_FACTOR = 4
 
 /** Returns a text on one line, without control characters, of bounded length. */
@@ -37,7 +37,7 @@ export function shownText(text: string, limit: number): string {
 
 /** Returns a text as a header value: bounded, and percent-encoded where it is not plain ASCII. */
 export function headerText(text: string): string {
-  // Shown text is well-formed; `encodeURIComponent` throws at half a character.
+  // Shown text is well-formed; `encodeURIComponent` throws at an unpaired surrogate.
   return shownText(text, HEADER_LIMIT).replace(/[^\x21-\x7e]/gu, encodeURIComponent)
 }
 

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import type { Logger } from '../observe/log.ts'
 import { relayMetrics } from './metrics.ts'
-import { serveMutex } from './mutex.ts'
 
 /** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
@@ -13,6 +12,9 @@ const RESTART_PAUSE_MS = 1_000
 const STOP = 'stop'
 const RELOAD = 'reload'
 const LISTENING = 'listening'
+
+/** Set in the environment of a worker that replaces another: it must find the store that the other had. */
+export const REPLACEMENT = 'TRANSLOAD_REPLACEMENT'
 
 /** Runs worker processes that share the ports and the store, replaces those that die, and ends with all of them. */
 export async function runWorkers(
@@ -30,12 +32,11 @@ export async function runWorkers(
     if (message === LISTENING) hasListened = true
   })
   relayMetrics()
-  serveMutex()
   process.on('SIGHUP', () => {
     for (const worker of running()) if (worker.isConnected()) worker.send(RELOAD)
   })
   const start = (): void => {
-    const worker = cluster.fork()
+    const worker = cluster.fork(hasListened ? { [REPLACEMENT]: '1' } : {})
     const startedAt = performance.now()
     worker.once('exit', (code, signal) => {
       if (stopping) return

@@ -1,6 +1,6 @@
 import { escapeControls, escapeSequence } from '../text/plain-text.ts'
 
-/** A cell that begins so is a formula to a spreadsheet, or hides that one follows. */
+/** A spreadsheet takes a cell that begins like this for a formula, or hides the formula behind it. */
 const FORMULA_START = /^[=+\-@\t']/
 const GUARD = "'"
 const GUARDED = /^'(?=[=+\-@\t']|\\u0009)/
@@ -12,7 +12,7 @@ const GUARDED = /^'(?=[=+\-@\t']|\\u0009)/
 const ESCAPED = /\\(?=u[0-9a-f]{4})|^\s+|\s+$|;(?=["\s]*[=+\-@])/gu
 const SEQUENCE = /\\u([0-9a-f]{4})/g
 
-/** Writes a value as a cell of a CSV line (RFC 4180) that no terminal and no spreadsheet obeys. */
+/** Writes a value as a cell of a CSV line (RFC 4180) that is safe in terminals and spreadsheets. */
 export function toCell(value: string): string {
   const escaped = escapeControls(value.replace(ESCAPED, (found) => [...found].map(escapeSequence).join('')))
   const cell = FORMULA_START.test(value) ? GUARD + escaped : escaped

@@ -1,21 +1,23 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import type { Kind, Link } from '../store/store.ts'
+
+import { isStorableText } from '../store/storable-text.ts'
+import type { GivenBy, Kind, Link, NewLink } from '../store/store.ts'
 import { printableJson } from '../text/plain-text.ts'
+
 import { fromCell, toCell } from './csv-cell.ts'
 import { vinKey } from './xref.ts'
 
 export type Format = 'csv' | 'ndjson'
 
 /** A row of an import: its links, or why it has none. */
-export type Row =
-  | { readonly line: number; readonly links: readonly Link[] }
+export type ImportRow =
+  | { readonly line: number; readonly links: readonly NewLink[] }
   | { readonly line: number; readonly error: string }
 
 /** The values of a row that leaves them out. */
 export interface RowDefaults {
   readonly tenant: string | undefined
-  readonly at: number
 }
 
 /** A file that cannot be read to its end; the rows before the error may have been imported. */
@@ -23,7 +25,7 @@ export class FileUnreadable extends Error {
   override readonly name = 'FileUnreadable'
 }
 
-export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at'] as const
+export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const
 type Column = (typeof COLUMNS)[number]
 
 /** The meaning of a column's name. */
@@ -54,7 +56,7 @@ export async function* readRows(
   format: Format,
   defaults: RowDefaults,
   onUnused: (columns: readonly string[]) => void = () => {},
-): AsyncGenerator<Row> {
+): AsyncGenerator<ImportRow> {
   const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
   for await (const { line, record } of records) {
     yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, defaults)
@@ -179,41 +181,41 @@ async function* textOf(input: Readable): AsyncGenerator<string> {
   }
 }
 
-function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Row {
+function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): ImportRow {
   const names = new Set<string>()
   const values: { [column in Column]?: string } = {}
   let implied: Kind = 'shipment'
   for (const [meaning, cell] of cells) {
     if (!meaning || cell === '') continue
     const { column } = meaning
-    if (!isStorable(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
+    if (!isStorableText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
     if (column === 'name') names.add(cell)
     else if (values[column] === undefined) values[column] = cell
     else if (values[column] !== cell) return { line, error: `has two different values for ${column}` }
     if (column === 'id') implied = meaning.kind ?? implied
   }
-  const { tenant = defaults.tenant, id, kind = implied, vin = '', at } = values
+  const { tenant = defaults.tenant, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
   if (tenant === undefined) return { line, error: 'has no tenant; add the column or --tenant' }
   if (names.size === 0 || id === undefined) return { line, error: `has no ${names.size === 0 ? 'name' : 'id'}` }
   if (!isKind(kind)) return { line, error: 'has a kind that is neither quote nor shipment' }
-  const given = at === undefined ? defaults.at : /^\d{4}-\d{2}-\d{2}/.test(at) ? Date.parse(at) : Number.NaN
-  if (Number.isNaN(given)) return { line, error: 'has a date that is not ISO 8601' }
-  const link = { tenant, kind, vin: kind === 'quote' ? '' : vinKey(vin), id, at: given }
+  if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
+  const at = time === undefined ? undefined : /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN
+  if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
+  const link = { tenant, kind, vin: kind === 'quote' ? '' : vinKey(vin), id, givenBy, at }
   // A row of several numbers, such as ShipmentNumber and ReferenceNumber, makes a link of each.
   return { line, links: [...names].map((name) => ({ ...link, name })) }
 }
 
-const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'
+const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
 
-/** Tells whether every engine can store a text: PostgreSQL has no NUL, and UTF-8 no half of a surrogate pair. */
-const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')
+const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'
 
 /** The first line of an export. */
 export const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
 
 /** Writes a link as a line of an export; `readRows` reads it back. */
 export function lineOf(link: Link, format: Format): string {
-  const row = { ...link, at: new Date(link.at).toISOString() }
+  const row = { ...link, at: new Date(link.at).toISOString(), given_by: link.givenBy }
   if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
   return `${printableJson(Object.fromEntries(COLUMNS.map((column) => [column, row[column]])))}\n`
 }

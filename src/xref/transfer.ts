@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
-import type { Link, LinkKey, Store } from '../store/store.ts'
+import type { Link, LinkKey, NewLink, Store } from '../store/store.ts'
 import { fromCell } from './csv-cell.ts'
-import { COLUMNS, FileUnreadable, type Format, headerOf, type Row } from './import-rows.ts'
+import { COLUMNS, FileUnreadable, type Format, headerOf, type ImportRow } from './import-rows.ts'
 
 /** Counts of an import. */
 export interface ImportCounts {
@@ -18,13 +18,13 @@ export interface ImportCounts {
 /** The durable progress of an import. */
 export interface ImportProgress {
   readonly counts: Readonly<ImportCounts>
-  /** The last link of these rows: a store without it is not the one that the import wrote to. */
+  /** The last link of these rows; a store without it is not the one that the import wrote to. */
   readonly last?: LinkKey | undefined
 }
 
 /** Hears what happens during an import. */
 export interface ImportWatch {
-  readonly onConflict: (asked: Link, found: Link) => void
+  readonly onConflict: (asked: NewLink, found: Link) => void
   readonly onBadRow: (line: number, error: string) => void
   /** Called when all rows so far are durable. */
   readonly onProgress: (progress: ImportProgress) => void
@@ -35,7 +35,7 @@ const BATCH_ROWS = 5_000
 
 /** Writes rows into the store in durable batches, after those that `from` counts. */
 export async function importRows(
-  rows: AsyncIterable<Row>,
+  rows: AsyncIterable<ImportRow>,
   store: Pick<Store, 'load'>,
   options: { readonly replace: boolean; readonly from: ImportProgress },
   watch: ImportWatch,
@@ -43,7 +43,7 @@ export async function importRows(
   const counts = { ...options.from.counts }
   let { last } = options.from
   let skip = counts.rows
-  let batch: Row[] = []
+  let batch: ImportRow[] = []
   const flush = async () => {
     if (batch.length === 0) return
     const links = batch.flatMap((row) => ('links' in row ? row.links : []))
@@ -96,7 +96,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
         const kept = JSON.parse(readFileSync(path, 'utf8')) as ImportProgress & { readonly stamp: string }
         return kept.stamp === stamp ? kept : undefined
       } catch {
-        // There is none, or not one of ours. Rows that are written again do no harm.
+        // There is none, or it is not ours. Writing rows again does no harm.
         return undefined
       }
     },
@@ -106,7 +106,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
         writeFileSync(`${path}.new`, JSON.stringify({ stamp, ...progress }))
         renameSync(`${path}.new`, path)
       } catch {
-        // Where nothing can be written beside the file, an interrupted import begins anew.
+        // If the folder is not writable, an interrupted import starts over.
       }
     },
     remove: () => rmSync(path, { force: true }),
@@ -117,7 +117,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
 export async function isInStore(store: Pick<Store, 'links'>, { last }: ImportProgress): Promise<boolean> {
   if (!last) return true
   const links = await store.links(last.tenant, last.name)
-  return links.some(({ kind, vin }) => kind === last.kind && vin === last.vin)
+  return links.some(({ kind, vin, givenBy }) => kind === last.kind && vin === last.vin && givenBy === last.givenBy)
 }
 
 /** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off what follows. */
@@ -160,9 +160,12 @@ async function textBetween(file: string, start: number, end: number): Promise<st
 
 /** Reads the key as the store has it: blanks that an import would trim belong to it. */
 function keyIn(line: string, format: Format): LinkKey {
-  const { tenant, kind, name, vin } = fieldsIn(line, format)
-  const isKey = [tenant, name, vin].every((value) => typeof value === 'string')
-  if (isKey && (kind === 'quote' || kind === 'shipment')) return { tenant, kind, name, vin } as LinkKey
+  const { tenant, kind, name, vin, given_by: givenBy } = fieldsIn(line, format)
+  const isText = [tenant, name, vin].every((value) => typeof value === 'string')
+  const isLinkKey =
+    isText && (kind === 'quote' || kind === 'shipment') && (givenBy === 'caller' || givenBy === 'service')
+  // All of it is checked.
+  if (isLinkKey) return { tenant, kind, name, vin, givenBy } as LinkKey
   throw new FileUnreadable('does not end like an export; it stays as it is')
 }
 

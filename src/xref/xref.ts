@@ -1,7 +1,7 @@
-import type { Facts, Kind, Link, Thing, Xref as XrefStore } from '../store/store.ts'
+import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore } from '../store/store.ts'
 
 /** A quote or shipment that a name stands for. */
-export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'at'>
+export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>
 
 /** What the cross-reference knows of the thing behind an id. */
 export interface Remembered {
@@ -18,7 +18,13 @@ export type Approval = 'sent' | 'approved'
 export interface XrefRecord {
   readonly kind: Kind
   readonly id: string
+  /** The caller's own names. */
   readonly names: readonly string[]
+  /**
+   * Names that the service gave; the caller's own come before them.
+   * @default none
+   */
+  readonly serviceNames?: readonly string[]
   readonly vin: string
   readonly own: string | undefined
   readonly facts: Facts | undefined
@@ -32,7 +38,7 @@ export interface XrefRecord {
 
 /** The durable record from what callers call a thing to the service's id. */
 export interface Xref {
-  /** Returns what a name stands for, newest first. */
+  /** Returns what a name stands for, newest first. A name of the service counts if the caller has no such name of the kind. */
   readonly matches: (tenant: string, name: string) => Promise<readonly Match[]>
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
   /** Resolves when the record is durable: only then may an answer depend on it. */
@@ -44,33 +50,34 @@ export interface Xref {
 }
 
 /** Makes the cross-reference on a store. */
-export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => number): Xref {
+export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs: number): Xref {
   /** Adds the names that nothing of this VIN has yet. */
-  async function addNames(tenant: string, { kind, id, names, vin }: XrefRecord): Promise<void> {
-    const links: Link[] = []
-    for (const name of new Set(names)) {
+  async function addNames(tenant: string, record: XrefRecord): Promise<void> {
+    const { kind, id, vin } = record
+    const links: NewLink[] = []
+    for (const [name, givenBy] of namesOf(record)) {
       const existing = (await store.links(tenant, name)).filter((link) => link.kind === kind)
-      if (existing.some((link) => link.vin === vin)) continue
-      const at = existing.find((link) => link.id === id)?.at ?? now()
-      links.push({ tenant, kind, name, vin, id, at })
+      if (existing.some((link) => link.vin === vin && (link.givenBy === givenBy || link.id === id))) continue
+      // The time of the same shipment under that name: this VIN does not make it the newest.
+      const at = existing.find((link) => link.id === id)?.at
+      links.push({ tenant, kind, name, vin, id, givenBy, at })
     }
     if (links.length > 0) await store.put({ links })
   }
 
   return {
-    matches: (tenant, name) => store.links(tenant, name),
+    matches: async (tenant, name) => preferCallers(await store.links(tenant, name)),
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
       if (!thing) return NOTHING_REMEMBERED
-      const isFresh = thing.facts !== null && now() - thing.at <= quoteMemoryMs
+      const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
     write: async (tenant, record) => {
       if (record.isOnRecord) return addNames(tenant, record)
-      const { kind, id, names, vin, own, facts } = record
-      const at = now()
-      const links: Link[] = [...new Set(names)].map((name) => ({ tenant, kind, name, vin, id, at }))
-      const thing: Thing = { tenant, id, own: own ?? '', facts: facts ?? null, at }
+      const { kind, id, vin, own, facts } = record
+      const links: NewLink[] = namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy }))
+      const thing = { tenant, id, own: own ?? '', facts: facts ?? null }
       return store.put({ links, ...((own !== undefined || facts !== undefined) && { thing }) })
     },
     approval: async (tenant, quote) => {
@@ -78,7 +85,7 @@ export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => n
       return own === 'sent' || own === 'approved' ? own : undefined
     },
     setApproval: (tenant, quote, approval) =>
-      store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null, at: now() } }),
+      store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null } }),
   }
 }
 
@@ -86,6 +93,20 @@ export function createXref(store: XrefStore, quoteMemoryMs: number, now: () => n
 const approvalId = (quote: string) => `approval of ${quote}`
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
+
+/** Drops the links of names that the service gave where the caller has given the same name to a thing of the kind. */
+function preferCallers(links: readonly Link[]): readonly Link[] {
+  const ofCaller = new Set(links.flatMap(({ kind, givenBy }) => (givenBy === 'caller' ? [kind] : [])))
+  return links.filter(({ kind, givenBy }) => givenBy === 'caller' || !ofCaller.has(kind))
+}
+
+/** Returns each name of a record once; the caller's own counts more. */
+function namesOf({ names, serviceNames = [] }: XrefRecord): readonly (readonly [name: string, givenBy: GivenBy])[] {
+  const givers = new Map<string, GivenBy>()
+  for (const name of serviceNames) givers.set(name, 'service')
+  for (const name of names) givers.set(name, 'caller')
+  return [...givers]
+}
 
 /** Returns a VIN as the cross-reference compares it. */
 export function vinKey(vin: string | undefined): string {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type FieldValue, IS_FILE, readBody } from '../../src/body/read.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { openHouse, post } from '../gateway.ts'
+import { post, startGateway } from '../gateway.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 
@@ -194,14 +194,14 @@ describe('a part that is a file', () => {
   })
 
   test('is a problem with its field, and none with an unknown one', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const parts = Object.entries(bookingExample).map(([name, content]) => ({ name, content }))
     const photo = { name: 'Photo', content: Buffer.from([0xff, 0xd8, 0, 1]), filename: 'a.jpg' }
     const send = async (all: readonly Part[]) =>
-      await post(house, '/createShipment.php', new Uint8Array(multipart(all, 'b')), { 'content-type': labelled('b') })
+      await post(gateway, '/createShipment.php', new Uint8Array(multipart(all, 'b')), { 'content-type': labelled('b') })
     const refused = await send([...parts.filter(({ name }) => name !== 'VinNo'), { ...photo, name: 'VinNo' }])
     expect(refused).toMatchObject({ status: 422, json: { Message: 'VinNo must be text, not a file.' } })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
     const booked = await send([...parts, photo])
     expect(booked).toMatchObject({ status: 200, json: { TransportationBooked: 'Yes' } })
   })

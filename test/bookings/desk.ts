@@ -12,11 +12,11 @@ export const HANDLE = /\bbk_[0-9a-f]{12}\b/
 
 /** Books as an old integration does: the example, with changes. */
 export function book(
-  house: { readonly url: string },
+  gateway: { readonly url: string },
   changes: object = {},
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
-  return post(house, '/createShipment.php', { ...bookingExample, ...changes }, headers)
+  return post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
 }
 
 /** Whether a request asks the service for a new shipment. */

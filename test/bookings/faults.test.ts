@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Fault, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import type { ClaimState } from '../../src/store/store.ts'
-import { OWN, openHouse } from '../gateway.ts'
+import { OWN, startGateway } from '../gateway.ts'
 import { freePort } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from './desk.ts'
 
@@ -84,9 +84,9 @@ const standIn: readonly StandIn[] = [
 
 for (const [what, fault, expected, short] of standIn) {
   test(`the service ${what}`, async () => {
-    const house = await openHouse({ env: short ? { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : {} })
-    house.sandbox.fail(fault)
-    await expectEnd(house, expected)
+    const gateway = await startGateway({ env: short ? { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : {} })
+    gateway.sandbox.fail(fault)
+    await expectEnd(gateway, expected)
   })
 }
 
@@ -187,11 +187,11 @@ for (const [what, reply, expected, short] of raw) {
       })
     })
     onTestFinished(() => sandbox.close())
-    const house = await openHouse({
+    const gateway = await startGateway({
       serviceUrl: url,
       env: short ? { ...OWN, UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } : OWN,
     })
-    await expectEnd({ ...house, sandbox }, { ...expected, made: 0 })
+    await expectEnd({ ...gateway, sandbox }, { ...expected, made: 0 })
     expect(requests).toHaveLength(1)
     expect(creations({ sandbox })).toBe(0)
   })
@@ -201,10 +201,10 @@ test('the service refuses before it has read the booking', async () => {
   const url = await listenRaw((socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'))
   })
-  const house = await openHouse({ serviceUrl: url, env: OWN })
-  const answer = await book(house)
+  const gateway = await startGateway({ serviceUrl: url, env: OWN })
+  const answer = await book(gateway)
   expect(answer.status).toBe(413)
-  expect((await claimOf(house)).state).toBe('refused')
+  expect((await claimOf(gateway)).state).toBe('refused')
 })
 
 /** Nothing can have been sent: the key is free, and the caller is told so. */
@@ -221,41 +221,44 @@ const unsent: readonly (readonly [what: string, address: () => Promise<string>])
 ]
 
 test.each(unsent)('a service %s', async (_, address) => {
-  const house = await openHouse({ serviceUrl: await address(), env: { ...OWN, UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` } })
+  const gateway = await startGateway({
+    serviceUrl: await address(),
+    env: { ...OWN, UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` },
+  })
   for (let tries = 0; tries < 2; tries += 1) {
-    const { status, json } = await book(house)
+    const { status, json } = await book(gateway)
     expect({ status, ...json }).toEqual({
       status: freed.status,
       Message: expect.stringContaining('nothing was sent'),
       TransportationBooked: 'No',
     })
-    const claim = await claimOf(house)
+    const claim = await claimOf(gateway)
     expect(claim.state).toBe(freed.state)
-    expect((await house.store.audit(claim.handle)).at(-1)).toMatchObject({ to: 'freed', why: 'never sent' })
+    expect((await gateway.store.audit(claim.handle)).at(-1)).toMatchObject({ to: 'freed', why: 'never sent' })
   }
 })
 
 /** Books, looks at what became of it, and tries again. */
 async function expectEnd(
-  house: Awaited<ReturnType<typeof openHouse>> & { readonly sandbox: Sandbox },
+  gateway: Awaited<ReturnType<typeof startGateway>> & { readonly sandbox: Sandbox },
   { state, status, made }: Expected,
 ): Promise<void> {
-  const first = await book(house)
+  const first = await book(gateway)
   expect(first.status).toBe(status)
   expect(first.json.TransportationBooked).toBe({ unknown: 'Unknown', booked: 'Yes' }[String(state)] ?? 'No')
-  expect((await claimOf(house)).state).toBe(state)
-  await house.sandbox.idle()
-  expect(shipments(house)).toHaveLength(made)
-  const sent = creations(house)
+  expect((await claimOf(gateway)).state).toBe(state)
+  await gateway.sandbox.idle()
+  expect(shipments(gateway)).toHaveLength(made)
+  const sent = creations(gateway)
 
-  house.sandbox.clearFaults()
-  const retry = await book(house)
+  gateway.sandbox.clearFaults()
+  const retry = await book(gateway)
   if (state === 'unknown') expect(expectUnknown(retry)).toBe(expectUnknown(first))
   else if (state === 'booked') expect(expectBooked(retry, true)).toBe(expectBooked(first))
   else expectBooked(retry)
   const sendsAgain = state === 'refused' || state === 'freed'
-  expect(creations(house)).toBe(sendsAgain ? sent + 1 : sent)
-  expect(shipments(house).length).toBe(sendsAgain ? 1 : made)
+  expect(creations(gateway)).toBe(sendsAgain ? sent + 1 : sent)
+  expect(shipments(gateway).length).toBe(sendsAgain ? 1 : made)
 }
 
 /** A server of bytes on a port of its own. */

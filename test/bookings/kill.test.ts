@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
-import { OWN, openHouse } from '../gateway.ts'
+import { OWN, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { book, expectBooked, REFERENCE } from './desk.ts'
 import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
@@ -68,7 +68,7 @@ test('the claim can be read from the disk before the first byte of the booking c
   })
   // A server that listens on a port has an address with a port.
   const serviceUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
-  const house = await openHouse({ store: await openStore(path), serviceUrl, env: OWN })
-  expectBooked(await book(house))
+  const gateway = await startGateway({ store: await openStore(path), serviceUrl, env: OWN })
+  expectBooked(await book(gateway))
   expect(seen).toEqual(['POST', [{ state: 'sending', reference: REFERENCE }]])
 })

@@ -1,55 +1,28 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { keepLeases, type Leases, newInstance } from '../../src/bookings/leases.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { keepLeases, type Leases } from '../../src/bookings/leases.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { newInstance } from '../../src/store/instance.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { COMPILED_ONCE } from '../command.ts'
-import { openHouse } from '../gateway.ts'
+import { startGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { newClaim } from '../store/samples.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, statesOf } from './desk.ts'
+import { startGatewayProcess } from './gateway-process.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 const ON_CREATION = { method: 'POST' }
 const SILENT_MS = 300
 const LONG_MS = 60_000
 
-/** A gateway in a process of its own; the test ends it. */
-async function startProcess(storeUrl: string, sandbox: Sandbox): Promise<{ url: string; child: ChildProcess }> {
-  const env = {
-    ...COMPILED_ONCE,
-    PATH: process.env['PATH'] ?? '',
-    HOST: '127.0.0.1',
-    PORT: '0',
-    ADMIN_PORT: '0',
-    V2_BASE_URL: sandbox.url,
-    STORE_URL: storeUrl,
-    EMERGENCY_LOG_FILE: join(tmpdir(), `transload-leases-${process.pid}.ndjson`),
-  }
-  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  onTestFinished(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  })
-  for await (const line of createInterface(child.stdout)) {
-    if (!line.includes('"listening"')) continue
-    child.stdout.resume()
-    return { url: JSON.parse(line).url, child }
-  }
-  throw new Error('the gateway ended before it listened')
-}
-
 /** Kills a gateway while the service has its booking and does not answer. */
 async function killWhileBooking(storeUrl: string, sandbox: Sandbox): Promise<void> {
-  const { url, child } = await startProcess(storeUrl, sandbox)
+  const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: sandbox.url })
   sandbox.fail({ kind: 'timeout', on: ON_CREATION })
   const begun = sandbox.next(isCreation)
   const lost = book({ url }).catch(() => undefined)
@@ -70,7 +43,7 @@ describe('on the embedded store', () => {
 
     const store = await openStore(path)
     expect((await claimOf({ store })).state).toBe('sending')
-    const house = await openHouse({ store, serviceUrl: sandbox.url })
+    const house = await startGateway({ store, serviceUrl: sandbox.url })
     const claim = await claimOf(house)
     expect(claim.state).toBe('unknown')
     expect(expectUnknown(await book(house))).toBe(claim.handle)
@@ -84,12 +57,12 @@ describe('on the embedded store', () => {
     const path = join(folder, 'store.db')
     const sandbox = await startSandbox()
     onTestFinished(() => sandbox.close())
-    const live = await startProcess(path, sandbox)
+    const live = await startGatewayProcess({ storeUrl: path, serviceUrl: sandbox.url })
     sandbox.fail({ kind: 'delay', ms: 1_500, on: ON_CREATION })
     const begun = sandbox.next(isCreation)
     const first = book(live)
     await begun
-    const house = await openHouse({ store: await openStore(path), serviceUrl: sandbox.url })
+    const house = await startGateway({ store: await openStore(path), serviceUrl: sandbox.url })
     expect((await claimOf(house)).state).toBe('sending')
     const second = await book(house)
     expect(expectBooked(second, true)).toBe(expectBooked(await first))
@@ -118,9 +91,9 @@ describe('on PostgreSQL', () => {
     // A neighbour that lives, and has a booking under way too.
     const neighbour = newInstance()
     await store.claim(newClaim({ instance: neighbour, key: 'live', reference: 'LIVE' }))
-    const beating = setInterval(() => void store.beat(neighbour), SILENT_MS / 10)
+    const beating = setInterval(() => void store.renewLease(neighbour, SILENT_MS), SILENT_MS / 10)
     onTestFinished(() => clearInterval(beating))
-    await store.beat(neighbour)
+    await store.renewLease(neighbour, SILENT_MS)
 
     const log = createLog('silent')
     let leases: Leases | undefined
@@ -130,7 +103,7 @@ describe('on PostgreSQL', () => {
     expect((await claimOf({ store })).state).toBe('sending')
     await leases.end()
     const until = performance.now() + SILENT_MS
-    while (performance.now() < until) await store.beat(neighbour)
+    while (performance.now() < until) await store.renewLease(neighbour, SILENT_MS)
     leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {}, silentForMs: SILENT_MS })
     expect((await store.claimByHandle(dead.handle))?.state).toBe('unknown')
     expect((await claimOf({ store }, 'LIVE')).state).toBe('sending')
@@ -139,8 +112,8 @@ describe('on PostgreSQL', () => {
 
 describe('a gateway that was taken for gone and comes back', () => {
   const judge = async (store: Store, instance: string) => {
-    await store.leave(instance)
-    return store.orphan(10_000, 'another gateway')
+    await store.endLease(instance)
+    return store.orphanClaims(10_000, 'another gateway')
   }
 
   test.each([
@@ -148,7 +121,7 @@ describe('a gateway that was taken for gone and comes back', () => {
     { what: 'with a refusal', fault: { kind: 'status', status: 422 }, state: 'refused' },
     { what: 'with a lost connection', fault: { kind: 'reset-after' }, state: 'unknown' },
   ] as const)('$what says what it knows', async ({ fault, state }) => {
-    const house = await openHouse()
+    const house = await startGateway()
     house.sandbox.fail({ ...fault, on: ON_CREATION })
     const store = house.store
     // It is judged at the moment when the service has the booking.
@@ -169,11 +142,25 @@ describe('a gateway that was taken for gone and comes back', () => {
   })
 })
 
+test('what was claimed before a lease may have lapsed is not this gateway’s any more, whatever comes after', async () => {
+  const store = createMemoryStore()
+  const instance = newInstance()
+  const leases = await keepLeases(instance, { store, log: createLog('silent'), catchUp: async () => {} })
+  onTestFinished(() => leases.end())
+  const isHeld = await leases.hold()
+  expect(isHeld()).toBe(true)
+  // As if it had stood still for too long: another gateway ends the lease, and the next heartbeat takes a new one.
+  await store.endLease(instance)
+  await vi.waitFor(() => expect(isHeld()).toBe(false), { timeout: 4_000 })
+  const isHeldAgain = await leases.hold()
+  expect([isHeldAgain(), isHeld()]).toEqual([true, false])
+})
+
 test('a gateway that closes ends its lease, so that nobody waits for it to run out', async () => {
-  const house = await openHouse()
+  const house = await startGateway()
   expectBooked(await book(house))
   const { instance } = await claimOf(house)
   await house.gateway.close()
   await house.store.claim(newClaim({ instance, key: 'left', reference: 'LEFT' }))
-  expect(await house.store.orphan(60_000, 'another gateway')).toHaveLength(1)
+  expect(await house.store.orphanClaims(60_000, 'another gateway')).toHaveLength(1)
 })

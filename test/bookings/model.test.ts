@@ -12,7 +12,7 @@ import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
-import { type House, openHouse, post } from '../gateway.ts'
+import { post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 import {
   book,
@@ -68,14 +68,14 @@ const body = fc.nat({ max: 1 })
 
 /** Two gateways before one service, on one store or on two connections to it. */
 interface Pair {
-  readonly houses: readonly [House, House]
+  readonly houses: readonly [TestGateway, TestGateway]
   readonly store: Store
   readonly operator: (claim: Claim) => Promise<void>
 }
 
 async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
-  const one = await openHouse({ store: stores[0] })
-  const other = await openHouse({ store: stores[1], serviceUrl: one.sandbox.url })
+  const one = await startGateway({ store: stores[0] })
+  const other = await startGateway({ store: stores[1], serviceUrl: one.sandbox.url })
   const catalog = await loadMappings(undefined, undefined)
   const operator = async (claim: Claim) => {
     // Who settles looks at the service first.
@@ -86,7 +86,6 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
       catalog,
       settings: translationSettings(one.config),
       instance: 'operator',
-      now: Date.now,
     }
     await settle(claim, settlement, deps)
   }
@@ -262,9 +261,9 @@ describe('all at once', () => {
             } else {
               // Whoever sends now is taken for gone, and comes back from the dead with its answer.
               for (const { instance } of await pair.store.listClaims({ state: 'sending' })) {
-                await pair.store.leave(instance)
+                await pair.store.endLease(instance)
               }
-              await pair.store.orphan(10_000, 'another gateway')
+              await pair.store.orphanClaims(10_000, 'another gateway')
             }
           }
         }

@@ -7,7 +7,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { get, openHouse } from '../gateway.ts'
+import { get, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFERENCE, statesOf } from './desk.ts'
@@ -53,7 +53,7 @@ describe('on a full disk', () => {
     const service = await numberedService(LONG_NUMBER)
     const { store } = await fullStore(path)
     const env = { EMERGENCY_LOG_FILE: emergency }
-    const before = await openHouse({ store, serviceUrl: service.url, env })
+    const before = await startGateway({ store, serviceUrl: service.url, env })
     const key = expectUnknown(await book(before))
     expect(entriesIn(emergency)).toMatchObject([{ booking: key, tenant: 'demo', record: { id: ID } }])
     expect(before.lines()).toContainEqual(expect.objectContaining({ level: 'error', booking: key, shipment: ID }))
@@ -62,7 +62,7 @@ describe('on a full disk', () => {
     await before.gateway.close()
     await store.close()
 
-    const after = await openHouse({ store: await openStore(path), serviceUrl: service.url, env })
+    const after = await startGateway({ store: await openStore(path), serviceUrl: service.url, env })
     expect(existsSync(emergency)).toBe(false)
     expect(expectBooked(await book(after), true)).toBe(ID)
     expect(await statesOf(after, key)).toContain('booked')
@@ -74,11 +74,11 @@ describe('on a full disk', () => {
     const emergency = join(folder, 'emergency.ndjson')
     const service = await numberedService(LONG_NUMBER)
     const { store, room } = await fullStore(join(folder, 'store.db'))
-    const house = await openHouse({ store, serviceUrl: service.url, env: { EMERGENCY_LOG_FILE: emergency } })
-    expectUnknown(await book(house))
+    const gateway = await startGateway({ store, serviceUrl: service.url, env: { EMERGENCY_LOG_FILE: emergency } })
+    expectUnknown(await book(gateway))
     room[0] = 0
-    await house.logged(/recorded late/)
-    expect(expectBooked(await book(house), true)).toBe(ID)
+    await gateway.logged(/recorded late/)
+    expect(expectBooked(await book(gateway), true)).toBe(ID)
     await vi.waitFor(() => expect(existsSync(emergency)).toBe(false))
     expect(service.requests).toHaveLength(1)
   })
@@ -108,7 +108,7 @@ describe('while PostgreSQL is down', () => {
       outgoing.writeHead(made.status, { 'content-type': 'application/json' }).end(await made.text())
     })
     const env = { EMERGENCY_LOG_FILE: emergency }
-    const before = await openHouse({ store: await openStore(url), serviceUrl: service.url, env })
+    const before = await startGateway({ store: await openStore(url), serviceUrl: service.url, env })
     const key = expectUnknown(await book(before))
     const [entry] = entriesIn(emergency)
     expect(entry).toMatchObject({ booking: key, record: { id: [...sandbox.shipments.keys()][0] } })
@@ -117,7 +117,7 @@ describe('while PostgreSQL is down', () => {
     await before.store.close()
 
     await server.start()
-    const after = await openHouse({ store: await openStore(url), serviceUrl: service.url, env })
+    const after = await startGateway({ store: await openStore(url), serviceUrl: service.url, env })
     expect(expectBooked(await book(after), true)).toBe(entry?.record.id)
     expect(existsSync(emergency)).toBe(false)
     expect(creations({ sandbox })).toBe(1)
@@ -172,7 +172,7 @@ describe('the emergency log', () => {
 
   test('is taken up once by the gateways that share it, and an entry that cannot be recorded holds up no other', async () => {
     const emergency = join(newFolder(), 'emergency.ndjson')
-    const first = await openHouse({ env: { UPSTREAM_TIMEOUT_MS: '300' } })
+    const first = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '300' } })
     first.sandbox.fail({ kind: 'timeout', on: { method: 'POST' } })
     const key = expectUnknown(await book(first))
     const made = [...first.sandbox.shipments.keys()][0] ?? expect.fail('nothing was booked')
@@ -181,7 +181,7 @@ describe('the emergency log', () => {
     log.write({ ...entry('bk_bad'), tenant: 'no\0tenant' })
     log.write({ ...rest, record: { ...record, id: made } })
     const { store } = first
-    const second = await openHouse({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
+    const second = await startGateway({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
     // What could not be recorded is not forgotten.
     expect(log.read().map(({ booking }) => booking)).toContain('bk_bad')

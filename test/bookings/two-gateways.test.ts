@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { openHouse } from '../gateway.ts'
+import { startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, isCreation, REFERENCE, shipments } from './desk.ts'
@@ -21,8 +21,8 @@ test('two gateways over one PostgreSQL book every reference once, however many w
   timeout: LONG_MS,
 }, async () => {
   const url = await server.createDatabase()
-  const one = await openHouse({ store: await openStore(url) })
-  const other = await openHouse({ store: await openStore(url), serviceUrl: one.sandbox.url })
+  const one = await startGateway({ store: await openStore(url) })
+  const other = await startGateway({ store: await openStore(url), serviceUrl: one.sandbox.url })
   let next = 0
   const lane = async () => {
     while (next < REFERENCES) {
@@ -42,7 +42,7 @@ test('two gateways over one PostgreSQL book every reference once, however many w
   expect(new Set(references).size).toBe(REFERENCES)
   // Both had their share of the winners, or they did not race.
   const winners = one.sandbox.requests.filter(isCreation).map(({ headers }) => headers['x-request-id'])
-  const of = (house: typeof one) => house.lines().filter(({ id }) => winners.includes(String(id))).length
+  const of = (gateway: typeof one) => gateway.lines().filter(({ id }) => winners.includes(String(id))).length
   expect(Math.min(of(one), of(other))).toBeGreaterThan(REFERENCES / 20)
   const states = (await one.store.listClaims({ limit: REFERENCES * 2 })).map(({ state }) => state)
   expect(states).toEqual(Array.from({ length: REFERENCES }, () => 'booked'))

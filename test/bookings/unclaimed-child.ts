@@ -14,7 +14,8 @@ const claims = new Map<string, Claim>()
 const unclaiming: Store = {
   ...store,
   claim: async (wanted) => {
-    const claim = { ...wanted, state: 'sending', version: 1, shipment: '', reply: '', changedAt: 0 } as const
+    const nothing = { shipment: '', reply: '', expires: 0, createdAt: 0, changedAt: 0 }
+    const claim: Claim = { ...wanted, ...nothing, state: 'sending', version: 1 }
     claims.set(wanted.key, claim)
     return { won: true, claim }
   },

@@ -4,7 +4,7 @@ import { connect } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, CLIENT, type House, openHouse } from '../gateway.ts'
+import { basic, CLIENT, startGateway, type TestGateway } from '../gateway.ts'
 import { openLine } from '../http/line.ts'
 import { send } from '../http/wire.ts'
 import { as, openEdge, tenant } from './edge.ts'
@@ -14,7 +14,7 @@ const BODY = JSON.stringify(quoteExample)
 
 /** Sends a quote, or what else a page could send, with these header lines beside those of its body. */
 function ask(
-  { url }: Pick<House, 'url'>,
+  { url }: Pick<TestGateway, 'url'>,
   lines: readonly string[],
   { target = '/getShippingQuote.php', method = 'POST', version = '1.1' } = {},
 ) {
@@ -23,8 +23,8 @@ function ask(
   return send({ url }, `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`)
 }
 
-const hostOf = ({ url }: Pick<House, 'url'>) => new URL(url).host
-const portOf = ({ url }: Pick<House, 'url'>) => new URL(url).port
+const hostOf = ({ url }: Pick<TestGateway, 'url'>) => new URL(url).host
+const portOf = ({ url }: Pick<TestGateway, 'url'>) => new URL(url).port
 
 /** What a browser sends for a page that is not the gateway's own. */
 const FOREIGN = {
@@ -66,13 +66,13 @@ const OWN = {
   'an address that was typed in': ['Host: {host}', 'Sec-Fetch-Site: none'],
 } as const
 
-const filled = (house: Pick<House, 'url'>, lines: readonly string[]) =>
-  lines.map((line) => line.replaceAll('{host}', hostOf(house)).replaceAll('{port}', portOf(house)))
+const filled = (gateway: Pick<TestGateway, 'url'>, lines: readonly string[]) =>
+  lines.map((line) => line.replaceAll('{host}', hostOf(gateway)).replaceAll('{port}', portOf(gateway)))
 
 describe('a gateway that asks for no credential', () => {
   test.each(Object.entries({ ...FOREIGN, ...REBOUND }))('refuses what comes from %s', async (what, lines) => {
-    const house = await openHouse({ env: FIXED })
-    const quote = await ask(house, filled(house, lines))
+    const gateway = await startGateway({ env: FIXED })
+    const quote = await ask(gateway, filled(gateway, lines))
     expect(quote.status).toBe(403)
     const Message = Object.hasOwn(REBOUND, what) ? /ALLOWED_HOSTS/ : /other sites.*ALLOWED_HOSTS/
     expect(quote.json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringMatching(Message) })
@@ -86,14 +86,14 @@ describe('a gateway that asks for no credential', () => {
       ['GET', '/openapi.json'],
       ['OPTIONS', '/v2/shipments'],
     ]) {
-      expect((await ask(house, filled(house, lines), { method, target })).status, target).toBe(403)
+      expect((await ask(gateway, filled(gateway, lines), { method, target })).status, target).toBe(403)
     }
     // A credential that it does not look at proves nothing.
-    const authorized = [...filled(house, lines), `Authorization: ${basic()}`]
-    expect((await ask(house, authorized)).status).toBe(403)
-    expect(house.sandbox.requests).toEqual([])
+    const authorized = [...filled(gateway, lines), `Authorization: ${basic()}`]
+    expect((await ask(gateway, authorized)).status).toBe(403)
+    expect(gateway.sandbox.requests).toEqual([])
     expect(
-      house
+      gateway
         .lines()
         .filter(({ msg }) => msg === 'call')
         .map(({ status }) => status),
@@ -101,20 +101,22 @@ describe('a gateway that asks for no credential', () => {
   })
 
   test.each(Object.entries(OWN))('answers what comes from %s', async (_what, lines) => {
-    const house = await openHouse({ env: FIXED })
-    expect((await ask(house, filled(house, lines))).status).toBe(200)
-    expect((await ask(house, filled(house, lines), { method: 'GET', target: '/v2/shipments/TL-1' })).status).toBe(404)
+    const gateway = await startGateway({ env: FIXED })
+    expect((await ask(gateway, filled(gateway, lines))).status).toBe(200)
+    expect((await ask(gateway, filled(gateway, lines), { method: 'GET', target: '/v2/shipments/TL-1' })).status).toBe(
+      404,
+    )
   })
 
   test('answers an HTTP/1.0 caller without Host, which no browser is', async () => {
-    const house = await openHouse({ env: FIXED })
-    expect((await ask(house, [], { version: '1.0' })).status).toBe(200)
-    expect((await ask(house, ['Origin: http://localhost'], { version: '1.0' })).status).toBe(403)
+    const gateway = await startGateway({ env: FIXED })
+    expect((await ask(gateway, [], { version: '1.0' })).status).toBe(200)
+    expect((await ask(gateway, ['Origin: http://localhost'], { version: '1.0' })).status).toBe(403)
   })
 
   test('tells whether it is well under any name, but to no page of another site', async () => {
-    const house = await openHouse({ env: FIXED })
-    for (const url of [house.url, house.adminUrl]) {
+    const gateway = await startGateway({ env: FIXED })
+    for (const url of [gateway.url, gateway.adminUrl]) {
       for (const target of ['/healthz', '/readyz']) {
         expect((await ask({ url }, ['Host: probe.internal'], { method: 'GET', target })).status).toBe(200)
         const foreign = ['Host: localhost', 'Origin: https://evil.example']
@@ -125,7 +127,7 @@ describe('a gateway that asks for no credential', () => {
 
   test('is reached by the names and origins of ALLOWED_HOSTS', async () => {
     const ALLOWED_HOSTS = 'Gateway.internal, https://gateway.example.com'
-    const house = await openHouse({ env: { ...FIXED, ALLOWED_HOSTS } })
+    const gateway = await startGateway({ env: { ...FIXED, ALLOWED_HOSTS } })
     for (const lines of [
       ['Host: gateway.internal:8080'],
       ['Host: GATEWAY.INTERNAL', 'Origin: http://gateway.internal', 'Sec-Fetch-Site: same-origin'],
@@ -133,8 +135,8 @@ describe('a gateway that asks for no credential', () => {
       ['Host: gateway.example.com', 'Origin: https://gateway.example.com', 'Sec-Fetch-Site: same-origin'],
       ['Host: 10.0.0.7:8080', 'Origin: https://gateway.example.com'],
     ]) {
-      expect((await ask(house, lines)).status, lines.join()).toBe(200)
-      expect((await ask({ url: house.adminUrl }, lines, { method: 'GET', target: '/bookings' })).status).toBe(200)
+      expect((await ask(gateway, lines)).status, lines.join()).toBe(200)
+      expect((await ask({ url: gateway.adminUrl }, lines, { method: 'GET', target: '/bookings' })).status).toBe(200)
     }
     for (const lines of [
       ['Host: other.internal'],
@@ -142,16 +144,16 @@ describe('a gateway that asks for no credential', () => {
       ['Host: gateway.example.com', 'Origin: https://gateway.example.com:8443'],
       ['Host: gateway.example.com', 'Origin: https://www.gateway.example.com'],
     ]) {
-      expect((await ask(house, lines)).status, lines.join()).toBe(403)
+      expect((await ask(gateway, lines)).status, lines.join()).toBe(403)
     }
   })
 
   test('says which name it was called by, for the operator to allow it', async () => {
-    const house = await openHouse({ env: FIXED })
-    const { json } = await ask(house, ['Host: transload:8080'])
+    const gateway = await startGateway({ env: FIXED })
+    const { json } = await ask(gateway, ['Host: transload:8080'])
     expect(json.Message).toMatch(/\btransload\b.*ALLOWED_HOSTS/)
-    expect(house.lines()).toContainEqual(expect.objectContaining({ msg: 'call', status: 403, error: 'host-unknown' }))
-    const long = await ask(house, [`Host: ${'x'.repeat(5_000)}`])
+    expect(gateway.lines()).toContainEqual(expect.objectContaining({ msg: 'call', status: 403, error: 'host-unknown' }))
+    const long = await ask(gateway, [`Host: ${'x'.repeat(5_000)}`])
     expect(long.json.Message.length).toBeLessThanOrEqual(500)
     expect(long.json.Message).toContain('ALLOWED_HOSTS')
   })
@@ -159,24 +161,24 @@ describe('a gateway that asks for no credential', () => {
   test('knows its own origin over TLS', async () => {
     const certificates = join(import.meta.dirname, '../http/certificates')
     const files = { TLS_CERT_FILE: join(certificates, 'server.pem'), TLS_KEY_FILE: join(certificates, 'server.key') }
-    const house = await openHouse({ env: { ...FIXED, ...files } })
+    const gateway = await startGateway({ env: { ...FIXED, ...files } })
     const status = async (origin: string) => {
-      const socket = connect({ port: Number(portOf(house)), host: '127.0.0.1', rejectUnauthorized: false })
+      const socket = connect({ port: Number(portOf(gateway)), host: '127.0.0.1', rejectUnauthorized: false })
       await new Promise((resolve) => socket.once('secureConnect', resolve))
-      const line = await openLine(house, socket)
-      line.write(`GET / HTTP/1.1\r\nHost: localhost:${portOf(house)}\r\nOrigin: ${origin}\r\n\r\n`)
+      const line = await openLine(gateway, socket)
+      line.write(`GET / HTTP/1.1\r\nHost: localhost:${portOf(gateway)}\r\nOrigin: ${origin}\r\n\r\n`)
       return (await line.replies(1))[0]?.status
     }
-    expect(await status(`https://localhost:${portOf(house)}`)).toBe(200)
-    expect(await status(`http://localhost:${portOf(house)}`)).toBe(403)
+    expect(await status(`https://localhost:${portOf(gateway)}`)).toBe(200)
+    expect(await status(`http://localhost:${portOf(gateway)}`)).toBe(403)
   })
 })
 
 test.each(Object.entries({ ...FOREIGN, ...REBOUND }))(
   'the admin listener refuses what comes from %s, in every mode',
   async (_what, lines) => {
-    const house = await openHouse()
-    const admin = { url: house.adminUrl }
+    const gateway = await startGateway()
+    const admin = { url: gateway.adminUrl }
     for (const target of ['/bookings', '/metrics', '/nothing']) {
       const reply = await ask(admin, filled(admin, lines), { method: 'GET', target })
       expect(reply.status, target).toBe(403)
@@ -187,18 +189,18 @@ test.each(Object.entries({ ...FOREIGN, ...REBOUND }))(
 )
 
 test.each(Object.entries(OWN))('the admin listener answers what comes from %s', async (_what, lines) => {
-  const house = await openHouse()
-  const admin = { url: house.adminUrl }
+  const gateway = await startGateway()
+  const admin = { url: gateway.adminUrl }
   expect((await ask(admin, filled(admin, lines), { method: 'GET', target: '/bookings' })).status).toBe(200)
 })
 
 test('a caller that proves itself by a credential may be a page', async () => {
-  const house = await openHouse()
+  const gateway = await startGateway()
   const pages = [...Object.values(FOREIGN), ...Object.values(REBOUND)]
   for (const lines of pages) {
-    const authorized = [...filled(house, lines), `Authorization: ${basic()}`]
-    expect((await ask(house, authorized)).status, lines.join()).toBe(200)
-    expect((await ask(house, filled(house, lines))).status, lines.join()).toBe(401)
+    const authorized = [...filled(gateway, lines), `Authorization: ${basic()}`]
+    expect((await ask(gateway, authorized)).status, lines.join()).toBe(200)
+    expect((await ask(gateway, filled(gateway, lines))).status, lines.join()).toBe(401)
   }
 })
 
@@ -211,6 +213,10 @@ describe('a tenant that is known by its network', () => {
     expect((await ask(edge, plain)).status).toBe(403)
     expect((await ask(edge, plain, { method: 'GET', target: '/v2/shipments/TL-1' })).status).toBe(403)
     expect((await ask(edge, plain, { target: '/dry-run/getShippingQuote.php' })).status).toBe(403)
+    // Nor with a header by which the gateway knows nobody.
+    for (const authorization of ['', 'Bearer of-the-page']) {
+      expect((await ask(edge, [...plain, `Authorization: ${authorization}`])).status).toBe(403)
+    }
     expect(edge.sandbox.requests).toEqual([])
     // The same page with the tenant's credential has what it takes.
     const { authorization } = as('acme')

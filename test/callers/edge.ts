@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type Answered, basic, get, type House, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 
 /** A tenant as an operator declares it. */
 export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
 
-/** A hash that costs next to nothing, in the form that `transload tenants hash` prints. */
-export function cheapHash(secret: string, salt = `salt of ${secret}`): string {
-  const hash = scryptSync(secret, salt, 32, { N: 2 ** 4, r: 8, p: 1 })
+/** A hash that costs next to nothing, or twice as much for each `cost` more, in the form that `transload tenants hash` prints. */
+export function cheapHash(secret: string, salt = `salt of ${secret}`, cost = 4): string {
+  const hash = scryptSync(secret, salt, 32, { N: 2 ** cost, r: 8, p: 1 })
   const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
-  return `$scrypt$ln=4,r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
+  return `$scrypt$ln=${cost},r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
 }
 
 /** A folder for the time of one test. */
@@ -54,35 +54,42 @@ export function writeTenants(path: string, ...tenants: readonly Declared[]): voi
   writeFileSync(path, JSON.stringify({ tenants }))
 }
 
-/** A house on the shared edge. */
-export interface Edge extends House {
+/** A gateway on the shared edge. */
+export interface Edge extends TestGateway {
   /** Where its tenants file and their secrets are. */
   readonly place: string
   readonly path: string
+  /** Has the file read again, as SIGHUP does. */
+  readonly hangUp: () => void
 }
 
-/** Opens a house for tenants; it closes by itself. */
+/** Opens a gateway for tenants; it closes by itself. */
 export async function openEdge(
   declare: (place: string) => readonly Declared[],
-  options: HouseOptions = {},
+  options: TestGatewayOptions = {},
 ): Promise<Edge> {
   const place = folder()
   const path = join(place, 'tenants.json')
   const tenants = declare(place)
   writeTenants(path, ...tenants)
-  const house = await openHouse({
+  // Programs that tests of the same process have used end it on a signal.
+  const others = new Set(process.listeners('SIGHUP'))
+  const gateway = await startGateway({
     ...options,
     env: { TENANTS_FILE: path, ...options.env },
     sandbox: { credentials: known(...tenants.map(({ name }) => name)), ...options.sandbox },
   })
-  return { ...house, place, path }
+  const hangUp = () => {
+    for (const listener of process.listeners('SIGHUP')) if (!others.has(listener)) listener('SIGHUP')
+  }
+  return { ...gateway, place, path, hangUp }
 }
 
 type Sent = Readonly<Record<string, string>>
 
 /** Asks for a quote. */
-export const quote = (house: Pick<House, 'url'>, headers: Sent, more: object = {}): Promise<Answered> =>
-  post(house, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
+export const quote = (gateway: Pick<TestGateway, 'url'>, headers: Sent, more: object = {}): Promise<Answered> =>
+  post(gateway, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
 
 /** A whole booking with a reference of its own. */
 export const booking = (ReferenceNumber: string, more: object = {}) => ({
@@ -95,15 +102,15 @@ export const booking = (ReferenceNumber: string, more: object = {}) => ({
 })
 
 /** Books. */
-export const book = (house: Pick<House, 'url'>, reference: string, headers: Sent, more: object = {}) =>
-  post(house, '/createShipment.php', booking(reference, more), headers)
+export const book = (gateway: Pick<TestGateway, 'url'>, reference: string, headers: Sent, more: object = {}) =>
+  post(gateway, '/createShipment.php', booking(reference, more), headers)
 
 /** Reads a shipment. */
-export const read = (house: Pick<House, 'url'>, ReferenceNumber: string, headers: Sent) =>
-  get(house, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`, headers)
+export const read = (gateway: Pick<TestGateway, 'url'>, ReferenceNumber: string, headers: Sent) =>
+  get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`, headers)
 
 /** The token requests that the stand-in has received. */
-export const exchanges = ({ sandbox }: Pick<House, 'sandbox'>) =>
+export const exchanges = ({ sandbox }: Pick<TestGateway, 'sandbox'>) =>
   sandbox.requests.filter(({ path }) => path === '/oauth2/token')
 
 /** How often each value occurs. */

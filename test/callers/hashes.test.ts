@@ -245,7 +245,7 @@ test('what was wrong may be right after a rotation, and what was right is wrong'
     )
   const reread = () => {
     const before = edge.lines().filter(({ msg }) => msg === 'the tenants file was read again').length
-    process.emit('SIGHUP')
+    edge.hangUp()
     expect(edge.lines().filter(({ msg }) => msg === 'the tenants file was read again')).toHaveLength(before + 1)
   }
   rotated('acme-legacy-secret', 'new')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { get, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { runs } from '../size.ts'
 import { as, atOnce, atService, book, booking, type Edge, openEdge, quote, read, tenant } from './edge.ts'
@@ -104,11 +104,11 @@ test('tenants that use the same numbers never meet', async () => {
 }, 30_000)
 
 test('the same holds in client mode, where the client id tells callers apart', async () => {
-  const house = await openHouse({ sandbox: { credentials: 'any' } })
-  await atOnce(10, (i) => book(house, 'R-1', as(`client-${i}`), { PickupName: `name-${i}-` }))
-  const names = await atOnce(10, (i) => read(house, 'R-1', as(`client-${i}`)))
+  const gateway = await startGateway({ sandbox: { credentials: 'any' } })
+  await atOnce(10, (i) => book(gateway, 'R-1', as(`client-${i}`), { PickupName: `name-${i}-` }))
+  const names = await atOnce(10, (i) => read(gateway, 'R-1', as(`client-${i}`)))
   expect(names.map(({ json }) => json.PickupName)).toEqual(Array.from({ length: 10 }, (_, i) => `name-${i}-`))
-  expect((await read(house, 'R-1', as('client-x'))).status).toBe(404)
+  expect((await read(gateway, 'R-1', as('client-x'))).status).toBe(404)
 })
 
 test('one idempotency key of two tenants is two', async () => {

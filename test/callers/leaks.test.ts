@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { StoreDown } from '../../src/store/store.ts'
-import { basic, openHouse } from '../gateway.ts'
+import { basic, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
 import { booking, cheapHash, folder, writeTenants } from './edge.ts'
@@ -221,7 +221,7 @@ test('the emergency log and the fixed credential hold no secret either', async (
     const body = asked ? { access_token: given.at(-1) } : { id, number: 'TL-1', shipment_id: id, price: 1 }
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
-  const house = await openHouse({
+  const house = await startGateway({
     env: {
       V2_CLIENT_ID: 'own',
       V2_CLIENT_SECRET: secret,

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { basic, get, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { as, atService, book, booking, cheapHash, counted, openEdge, quote, read, tenant } from './edge.ts'
 
@@ -9,7 +9,7 @@ const FROM_10 = { 'x-forwarded-for': '10.1.2.3' }
 const NOBODY = { authorization: '' }
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 
-/** Without any `Authorization`, which fetch and the house always send. */
+/** Without any `Authorization`, which fetch and the gateway always send. */
 function bare(url: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(`${url}/getShippingQuote.php`, { method: 'POST', headers }, (answer) => {
@@ -22,24 +22,24 @@ function bare(url: string, body: object, headers: Readonly<Record<string, string
 const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 
 test('client mode asks for a credential where there is none, and sends nothing', async () => {
-  const house = await openHouse()
-  const answer = await quote(house, NOBODY)
+  const gateway = await startGateway()
+  const answer = await quote(gateway, NOBODY)
   expect(answer.status).toBe(401)
   expect(answer.headers.get('www-authenticate')).toBe('Basic realm="transload", charset="UTF-8"')
   expect(answer.json).toEqual({ Cost: '', ShipmentNumber: 'WTS20250216191244', Message: expect.any(String) })
-  expect(house.sandbox.requests).toEqual([])
+  expect(gateway.sandbox.requests).toEqual([])
 })
 
 test('fixed mode sends its own credential, whatever the caller sends, or nothing at all', async () => {
-  const house = await openHouse({
+  const gateway = await startGateway({
     env: { V2_CLIENT_ID: 'own', V2_CLIENT_SECRET: 'own-secret' },
     sandbox: { credentials: { own: 'own-secret' } },
   })
   for (const authorization of ['', basic('own', 'guess'), 'Bearer abc', 'Negotiate xyz']) {
-    expect((await quote(house, { authorization })).status).toBe(200)
+    expect((await quote(gateway, { authorization })).status).toBe(200)
   }
-  expect(await bare(house.url, TRIP)).toBe(200)
-  expect(counted(house.sandbox.requests.map(({ headers }) => headers.authorization))).toEqual({
+  expect(await bare(gateway.url, TRIP)).toBe(200)
+  expect(counted(gateway.sandbox.requests.map(({ headers }) => headers.authorization))).toEqual({
     [basic('own', 'own-secret')]: 5,
   })
 })
@@ -82,17 +82,17 @@ test.each([
 
 test('a wrong credential is called wrong, and a missing one missing', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
-  const house = await openHouse()
-  const words = async (to: typeof house, authorization: string) => {
+  const gateway = await startGateway()
+  const words = async (to: typeof gateway, authorization: string) => {
     const { json, headers } = await quote(to, { authorization })
     expect(headers.get('www-authenticate')).toMatch(/^Basic /)
     return json.Message
   }
   for (const credential of [basic('acme-legacy', 'wrong'), basic('nobody', 'wrong')]) {
     expect(await words(edge, credential)).toMatch(/Client ID or the Client Secret is wrong/)
-    expect(await words(house, credential)).toMatch(/service does not accept the credential/)
+    expect(await words(gateway, credential)).toMatch(/service does not accept the credential/)
   }
-  for (const to of [edge, house]) {
+  for (const to of [edge, gateway]) {
     expect(await words(to, '')).toMatch(/^No credential was sent\. Send the Client ID/)
     for (const unread of ['Bearer abc', 'Digest username="x"', 'Basic !!!', basic('', 'secret')]) {
       expect(await words(to, unread)).toMatch(/holds no Basic credential\. Send the Client ID/)
@@ -179,7 +179,7 @@ test('a network does not vouch for a credential that is wrong', async () => {
 })
 
 test('a tenant has an address of the service of its own, for legacy and for version-2 calls', async () => {
-  const stage = await openHouse({ sandbox: { credentials: { 'beta-v2': 'beta-v2-secret' } } })
+  const stage = await startGateway({ sandbox: { credentials: { 'beta-v2': 'beta-v2-secret' } } })
   const edge = await openEdge((place) => [
     tenant(place, 'acme'),
     tenant(place, 'beta', { v2: { base_url: `${stage.sandbox.url}/v2` } }),

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
-import { type Answered, basic, type House, openHouse, post } from '../gateway.ts'
+import { type Answered, basic, post, startGateway, type TestGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { runs, size } from '../size.ts'
 import { book, quote, read } from './edge.ts'
@@ -58,28 +58,28 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-function make(house: House, { what, name }: Call, authorization: string): Promise<Answered> {
+function make(gateway: TestGateway, { what, name }: Call, authorization: string): Promise<Answered> {
   const headers = { authorization }
   const quoted = { ShipmentNumber: name }
   switch (what) {
     case 'quote':
-      return quote(house, headers, quoted)
+      return quote(gateway, headers, quoted)
     case 'reprice':
-      return post(house, '/getShippingQuote.php', { ...quoted, ActionName: 'Update Rate' }, headers)
+      return post(gateway, '/getShippingQuote.php', { ...quoted, ActionName: 'Update Rate' }, headers)
     case 'approve':
-      return post(house, '/getShippingQuote.php', { ...quoted, ActionName: 'Accept Rate' }, headers)
+      return post(gateway, '/getShippingQuote.php', { ...quoted, ActionName: 'Accept Rate' }, headers)
     case 'book':
-      return book(house, name, headers)
+      return book(gateway, name, headers)
     case 'book otherwise':
-      return book(house, name, headers, { PickupName: 'Sam' })
+      return book(gateway, name, headers, { PickupName: 'Sam' })
     case 'book by a key':
-      return book(house, name, { ...headers, 'idempotency-key': name })
+      return book(gateway, name, { ...headers, 'idempotency-key': name })
     case 'read':
-      return read(house, name, headers)
+      return read(gateway, name, headers)
     case 'update':
-      return post(house, '/updateShipment.php', { ReferenceNumber: name, PickupName: 'Pat' }, headers)
+      return post(gateway, '/updateShipment.php', { ReferenceNumber: name, PickupName: 'Pat' }, headers)
     case 'cancel':
-      return post(house, '/deleteShipment.php', { ReferenceNumber: name }, headers)
+      return post(gateway, '/deleteShipment.php', { ReferenceNumber: name }, headers)
     default:
       return what satisfies never
   }
@@ -133,30 +133,30 @@ const closing: Promise<void>[] = []
 
 async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'): Promise<Seen> {
   const { service, sandbox } = await openDoubtfulService()
-  const house = await openHouse({ serviceUrl: service.url })
+  const gateway = await startGateway({ serviceUrl: service.url })
   const [viewOfOwner, viewOfStrangers] = [createView(), createView()]
   const owner: string[] = []
   const strangers: string[] = []
   // The service is known to be well: until then, the failures of strangers are all that there is to go by.
-  expect((await make(house, { what: 'quote', name: 'FIRST' }, OWNER)).status).toBe(200)
+  expect((await make(gateway, { what: 'quote', name: 'FIRST' }, OWNER)).status).toBe(200)
   for (const { owner: own, strangers: others, atOnce } of steps) {
     const works = [
       ...(who === 'owner' ? [] : others).map(({ call: one, id, verdict }) => async () => {
-        strangers.push(viewOfStrangers(await make(house, one, basic(id, verdict))))
+        strangers.push(viewOfStrangers(await make(gateway, one, basic(id, verdict))))
       }),
       ...(own === undefined || who === 'strangers'
         ? []
-        : [async () => void owner.push(viewOfOwner(await make(house, own, OWNER)))]),
+        : [async () => void owner.push(viewOfOwner(await make(gateway, own, OWNER)))]),
     ]
     if (atOnce) await Promise.all(works.map((work) => work()))
     else for (const work of works) await work()
   }
-  const rows = (await house.store.listClaims({})).map(
+  const rows = (await gateway.store.listClaims({})).map(
     ({ tenant, state, reference }) => `${tenant} ${state} ${reference}`,
   )
-  for await (const links of house.store.scan({}))
+  for await (const links of gateway.store.scan({}))
     rows.push(...links.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`))
-  closing.push(house.gateway.close(), sandbox.close())
+  closing.push(gateway.gateway.close(), sandbox.close())
   // Which of several strangers was answered first is nobody's business.
   return { owner, strangers: strangers.sort(), rows: rows.filter((row) => !/[0-9a-f]{8}-|TL-/.test(row)).sort() }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { NO_SHIPMENT } from '../../src/service/standing.ts'
-import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'
 
@@ -9,27 +9,28 @@ const OWNER = { authorization: basic() }
 const STRANGER = { authorization: basic('demo', 'a guess') }
 const PROOF = `/v2/shipments/${NO_SHIPMENT}`
 
-const paths = ({ sandbox }: House) => sandbox.requests.map(({ method, path }) => `${method} ${path}`)
-const openUnproven = () => openHouse({ proven: false })
+const paths = ({ sandbox }: TestGateway) => sandbox.requests.map(({ method, path }) => `${method} ${path}`)
+const openUnproven = () => startGateway({ proven: false })
 
 /** Every call that names something, or books. */
-const calls: Readonly<Record<string, (house: House, name: string, headers: typeof OWNER) => ReturnType<typeof post>>> =
-  {
-    book: (house, name, headers) => book(house, name, headers),
-    'book otherwise': (house, name, headers) => book(house, name, headers, { DeliveryName: 'Somebody Else' }),
-    'book what cannot be booked': (house, ReferenceNumber, headers) =>
-      post(house, '/createShipment.php', { ReferenceNumber, PickupZip: 'none' }, headers),
-    'book by a key': (house, name, headers) =>
-      post(house, '/createShipment.php', booking('R-KEY'), { ...headers, 'idempotency-key': name }),
-    read,
-    'update a quote': (house, ShipmentNumber, headers) =>
-      post(house, '/getShippingQuote.php', { ActionName: 'Update Rate', ShipmentNumber }, headers),
-    approve: (house, ShipmentNumber, headers) =>
-      post(house, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber }, headers),
-    update: (house, ReferenceNumber, headers) =>
-      post(house, '/updateShipment.php', { ReferenceNumber, PickupName: 'Sam' }, headers),
-    cancel: (house, ReferenceNumber, headers) => post(house, '/deleteShipment.php', { ReferenceNumber }, headers),
-  }
+const calls: Readonly<
+  Record<string, (gateway: TestGateway, name: string, headers: typeof OWNER) => ReturnType<typeof post>>
+> = {
+  book: (gateway, name, headers) => book(gateway, name, headers),
+  'book otherwise': (gateway, name, headers) => book(gateway, name, headers, { DeliveryName: 'Somebody Else' }),
+  'book what cannot be booked': (gateway, ReferenceNumber, headers) =>
+    post(gateway, '/createShipment.php', { ReferenceNumber, PickupZip: 'none' }, headers),
+  'book by a key': (gateway, name, headers) =>
+    post(gateway, '/createShipment.php', booking('R-KEY'), { ...headers, 'idempotency-key': name }),
+  read,
+  'update a quote': (gateway, ShipmentNumber, headers) =>
+    post(gateway, '/getShippingQuote.php', { ActionName: 'Update Rate', ShipmentNumber }, headers),
+  approve: (gateway, ShipmentNumber, headers) =>
+    post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber }, headers),
+  update: (gateway, ReferenceNumber, headers) =>
+    post(gateway, '/updateShipment.php', { ReferenceNumber, PickupName: 'Sam' }, headers),
+  cancel: (gateway, ReferenceNumber, headers) => post(gateway, '/deleteShipment.php', { ReferenceNumber }, headers),
+}
 
 /** An answer without what is its own: the id of the call, its time, and the number that it repeats. */
 function shape({ status, headers, text }: Awaited<ReturnType<typeof post>>, name: string) {
@@ -39,45 +40,45 @@ function shape({ status, headers, text }: Awaited<ReturnType<typeof post>>, name
 
 describe('a new credential', () => {
   test('is asked about before it books, and not again', async () => {
-    const house = await openUnproven()
-    expect((await book(house, 'R-1', OWNER)).status).toBe(200)
-    expect((await book(house, 'R-2', OWNER)).status).toBe(200)
-    expect(paths(house)).toEqual([`GET ${PROOF}`, `GET ${PROOF.replace('shipments', 'shipment')}`, ...TWO_BOOKINGS])
+    const gateway = await openUnproven()
+    expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
+    expect((await book(gateway, 'R-2', OWNER)).status).toBe(200)
+    expect(paths(gateway)).toEqual([`GET ${PROOF}`, `GET ${PROOF.replace('shipments', 'shipment')}`, ...TWO_BOOKINGS])
   })
   const TWO_BOOKINGS = ['POST /v2/shipments', 'POST /v2/shipments']
 
   test('that asks for a quote proves itself by that', async () => {
-    const house = await openUnproven()
-    expect((await quote(house, OWNER)).status).toBe(200)
-    expect((await book(house, 'R-1', OWNER)).status).toBe(200)
-    expect(paths(house)).toEqual(['POST /v2/quote', 'POST /v2/shipments'])
+    const gateway = await openUnproven()
+    expect((await quote(gateway, OWNER)).status).toBe(200)
+    expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
+    expect(paths(gateway)).toEqual(['POST /v2/quote', 'POST /v2/shipments'])
   })
 
   test.each([200, 204, 404, 410])('is accepted by an answer %i to that read', async (status) => {
-    const house = await openUnproven()
-    house.sandbox.fail({ kind: 'status', status, on: { path: PROOF } })
-    expect((await book(house, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+    const gateway = await openUnproven()
+    gateway.sandbox.fail({ kind: 'status', status, on: { path: PROOF } })
+    expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
   })
 
   test('is asked about once, however many of its calls come at once', async () => {
-    const house = await openHouse({
+    const gateway = await startGateway({
       proven: false,
       env: { V2_TOKEN: 'oauth2' },
       sandbox: { auth: 'bearer', shipmentPath: 'plural' },
     })
-    const answers = await atOnce(200, (i) => (i % 2 ? book(house, `R-${i}`, OWNER) : read(house, 'NONE', OWNER)))
+    const answers = await atOnce(200, (i) => (i % 2 ? book(gateway, `R-${i}`, OWNER) : read(gateway, 'NONE', OWNER)))
     expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 100, 404: 100 })
-    expect(exchanges(house)).toHaveLength(1)
-    expect(house.sandbox.requests.filter(({ path }) => path === PROOF).length).toBeLessThanOrEqual(1)
+    expect(exchanges(gateway)).toHaveLength(1)
+    expect(gateway.sandbox.requests.filter(({ path }) => path === PROOF).length).toBeLessThanOrEqual(1)
   })
 
   test('that is accepted is asked about again after a while, and when the service refuses it', async () => {
     const { pass } = clocks()
-    const house = await openHouse({ proven: false, sandbox: { shipmentPath: 'plural' } })
+    const gateway = await startGateway({ proven: false, sandbox: { shipmentPath: 'plural' } })
     const asked = async (reference: string) => {
-      const before = house.sandbox.requests.length
-      await book(house, reference, OWNER)
-      return house.sandbox.requests.slice(before).some(({ path }) => path === PROOF)
+      const before = gateway.sandbox.requests.length
+      await book(gateway, reference, OWNER)
+      return gateway.sandbox.requests.slice(before).some(({ path }) => path === PROOF)
     }
     expect(await asked('R-1')).toBe(true)
     pass(14 * 60_000)
@@ -86,60 +87,60 @@ describe('a new credential', () => {
     expect(await asked('R-3')).toBe(false)
     pass(15 * 60_000)
     expect(await asked('R-4')).toBe(true)
-    house.sandbox.fail({ kind: 'status', status: 401, on: { path: '/v2/quote' } })
-    expect((await quote(house, OWNER)).status).toBe(401)
+    gateway.sandbox.fail({ kind: 'status', status: 401, on: { path: '/v2/quote' } })
+    expect((await quote(gateway, OWNER)).status).toBe(401)
     expect(await asked('R-5')).toBe(true)
   })
 
   test('in another spelling of the same is asked about by itself', async () => {
-    const house = await openHouse()
-    await book(house, 'R-1', { authorization: basic().replace('Basic', 'BASIC') })
-    expect(paths(house)).toContain(`GET ${PROOF}`)
+    const gateway = await startGateway()
+    await book(gateway, 'R-1', { authorization: basic().replace('Basic', 'BASIC') })
+    expect(paths(gateway)).toContain(`GET ${PROOF}`)
   })
 
   test('that another client could be read from is none', async () => {
-    const house = await openUnproven()
+    const gateway = await openUnproven()
     // The service may skip what is not of its alphabet, or the bits that no byte has.
     const spellings = ['Basic ZGVt-bzpkZW1vLXNlY3JldA==', 'Basic ZGVtbzpkZW1vLXNlY3JldB==', 'Basic ZGVt_bzpkZW1v']
-    for (const authorization of spellings) expect((await quote(house, { authorization })).status).toBe(401)
-    expect(house.sandbox.requests).toEqual([])
+    for (const authorization of spellings) expect((await quote(gateway, { authorization })).status).toBe(401)
+    expect(gateway.sandbox.requests).toEqual([])
   })
 })
 
 describe('a refused credential', () => {
   test.each(Object.keys(calls))('learns nothing of names: %s', async (what) => {
-    const house = await openHouse()
-    await quote(house, OWNER, { ShipmentNumber: 'QUOTED', OrderRefNumber: 'ORDERED' })
-    await book(house, 'BOOKED', OWNER)
-    await post(house, '/createShipment.php', booking('R-K'), { ...OWNER, 'idempotency-key': 'KEYED' })
-    const [id = ''] = house.sandbox.shipments.keys()
+    const gateway = await startGateway()
+    await quote(gateway, OWNER, { ShipmentNumber: 'QUOTED', OrderRefNumber: 'ORDERED' })
+    await book(gateway, 'BOOKED', OWNER)
+    await post(gateway, '/createShipment.php', booking('R-K'), { ...OWNER, 'idempotency-key': 'KEYED' })
+    const [id = ''] = gateway.sandbox.shipments.keys()
     const call = calls[what] ?? expect.fail(what)
-    const unknown = shape(await call(house, 'UNKNOWN', STRANGER), 'UNKNOWN')
+    const unknown = shape(await call(gateway, 'UNKNOWN', STRANGER), 'UNKNOWN')
     expect(unknown.status).toBe(401)
     expect(unknown.text).toMatch(/does not accept the credential/)
-    const before = house.sandbox.requests.length
+    const before = gateway.sandbox.requests.length
     for (const name of ['QUOTED', 'ORDERED', 'BOOKED', 'KEYED', id, '..', 'no such name']) {
-      expect(shape(await call(house, name, STRANGER), name)).toEqual(unknown)
+      expect(shape(await call(gateway, name, STRANGER), name)).toEqual(unknown)
     }
-    const asked = new Set(house.sandbox.requests.slice(before).map(({ method, path }) => `${method} ${path}`))
+    const asked = new Set(gateway.sandbox.requests.slice(before).map(({ method, path }) => `${method} ${path}`))
     expect([...asked]).toEqual([`GET ${PROOF}`])
   })
 
   test('that is forbidden is told so, and books nothing', async () => {
-    const house = await openUnproven()
-    house.sandbox.fail({ kind: 'status', status: 403, on: { path: PROOF }, body: { message: 'not yours' } })
-    const answer = await book(house, 'R-1', OWNER)
+    const gateway = await openUnproven()
+    gateway.sandbox.fail({ kind: 'status', status: 403, on: { path: PROOF }, body: { message: 'not yours' } })
+    const answer = await book(gateway, 'R-1', OWNER)
     expect([answer.status, answer.json.TransportationBooked]).toEqual([403, 'No'])
     expect(answer.json.Message).toMatch(/not yours/)
-    expect(await house.store.listClaims({})).toEqual([])
+    expect(await gateway.store.listClaims({})).toEqual([])
   })
 
   test('leaves no row', async () => {
-    const house = await openHouse()
-    await atOnce(40, (i) => book(house, `R-${i % 3}`, STRANGER))
-    await atOnce(40, (i) => quote(house, STRANGER, { ShipmentNumber: `Q-${i}` }))
-    expect(await house.store.listClaims({})).toEqual([])
-    for await (const links of house.store.scan({})) expect(links).toEqual([])
+    const gateway = await startGateway()
+    await atOnce(40, (i) => book(gateway, `R-${i % 3}`, STRANGER))
+    await atOnce(40, (i) => quote(gateway, STRANGER, { ShipmentNumber: `Q-${i}` }))
+    expect(await gateway.store.listClaims({})).toEqual([])
+    for await (const links of gateway.store.scan({})) expect(links).toEqual([])
   })
 })
 
@@ -158,46 +159,49 @@ describe('an answer that proves nothing', () => {
     ['no end', { kind: 'huge', megabytes: 16 }, 503],
   ]
   test.each(doubts)('claims, finds and sends nothing: %s', async (_, fault, status) => {
-    const house = await openHouse({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '600' } })
-    house.sandbox.fail({ ...fault, times: 'always', on: { method: 'GET' } })
-    const answer = await book(house, 'R-1', OWNER)
+    const gateway = await startGateway({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '600' } })
+    gateway.sandbox.fail({ ...fault, times: 'always', on: { method: 'GET' } })
+    const answer = await book(gateway, 'R-1', OWNER)
     expect([answer.status, answer.json.TransportationBooked]).toEqual([status, 'No'])
     expect(answer.headers.get('retry-after')).toBe('headers' in fault && status !== 302 ? later(fault) : '5')
     if (status === 503) expect(answer.json.Message).toMatch(/nothing was sent/)
     // So few that they do not open the circuit, tries and all.
     for (const what of ['read', 'cancel', 'approve']) {
-      expect((await calls[what]?.(house, 'R-1', OWNER))?.status).toBe(status)
+      expect((await calls[what]?.(gateway, 'R-1', OWNER))?.status).toBe(status)
     }
-    expect(await house.store.listClaims({})).toEqual([])
-    expect(new Set(paths(house).map((path) => path.split(' ')[0]))).toEqual(new Set(['GET']))
-    house.sandbox.clearFaults()
-    expect((await book(house, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+    expect(await gateway.store.listClaims({})).toEqual([])
+    expect(new Set(paths(gateway).map((path) => path.split(' ')[0]))).toEqual(new Set(['GET']))
+    gateway.sandbox.clearFaults()
+    expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
   })
   const later = (fault: Fault) => ('headers' in fault ? (fault.headers?.['retry-after'] ?? '5') : '5')
 
   test('is told of by a stranger, and the owner books all the same, meanwhile and afterwards', async () => {
-    const house = await openHouse({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
-    house.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: PROOF } })
-    const asked = house.sandbox.next(({ path }) => path === PROOF)
-    const stranger = book(house, 'R-1', STRANGER)
+    const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
+    gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: PROOF } })
+    const asked = gateway.sandbox.next(({ path }) => path === PROOF)
+    const stranger = book(gateway, 'R-1', STRANGER)
     await asked
-    expect((await book(house, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
-    house.sandbox.fail({ kind: 'status', status: 500, times: 'always', on: { path: PROOF } })
-    expect((await book(house, 'R-2', STRANGER)).status).toBe(503)
-    expect((await book(house, 'R-2', OWNER)).json.TransportationBooked).toBe('Yes')
+    expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+    gateway.sandbox.fail({ kind: 'status', status: 500, times: 'always', on: { path: PROOF } })
+    expect((await book(gateway, 'R-2', STRANGER)).status).toBe(503)
+    expect((await book(gateway, 'R-2', OWNER)).json.TransportationBooked).toBe('Yes')
     expect((await stranger).status).toBe(503)
   })
 })
 
 describe('a stored booking', () => {
   test('holds nothing of the credential that made it', async () => {
-    const house = await openHouse()
-    await book(house, 'R-1', OWNER)
-    expect((await house.store.listClaims({})).map(({ credential }) => credential)).toEqual([''])
+    const gateway = await startGateway()
+    await book(gateway, 'R-1', OWNER)
+    const stored = JSON.stringify(await gateway.store.listClaims({}))
+    expect(stored).toContain('R-1')
+    expect(stored).not.toContain('credential')
+    expect(stored).not.toContain(CLIENT.secret)
   })
 
   test('of an older gateway is replayed to a credential that may read the shipment', async () => {
-    const first = await openHouse()
+    const first = await startGateway()
     await book(first, 'R-1', OWNER)
     const [claim] = await first.store.listClaims({})
     const store = {
@@ -207,7 +211,7 @@ describe('a stored booking', () => {
         return { won, claim: { ...found, credential: 'a slow hash of those days' } }
       },
     }
-    const second = await openHouse({ store, serviceUrl: first.sandbox.url })
+    const second = await startGateway({ store, serviceUrl: first.sandbox.url })
     const before = first.sandbox.requests.length
     const replayed = await book(second, 'R-1', OWNER)
     expect(replayed.headers.get('idempotent-replayed')).toBe('true')
@@ -216,9 +220,9 @@ describe('a stored booking', () => {
 
   test('is replayed in fixed mode without a question, by any process', async () => {
     const env = { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
-    const first = await openHouse({ env })
+    const first = await startGateway({ env })
     await book(first, 'R-1', OWNER)
-    const second = await openHouse({ env, store: first.store, serviceUrl: first.sandbox.url })
+    const second = await startGateway({ env, store: first.store, serviceUrl: first.sandbox.url })
     const before = first.sandbox.requests.length
     expect((await book(second, 'R-1', STRANGER)).headers.get('idempotent-replayed')).toBe('true')
     expect(first.sandbox.requests).toHaveLength(before)
@@ -232,9 +236,9 @@ describe('a passed-through call', () => {
       const isOpen = incoming.url === '/v2/quote/public'
       outgoing.writeHead(isOpen ? 200 : 401).end('{}')
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    expect((await get(house, '/v2/quote/public', STRANGER)).status).toBe(200)
-    expect((await quote(house, STRANGER)).status).toBe(401)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    expect((await get(gateway, '/v2/quote/public', STRANGER)).status).toBe(200)
+    expect((await quote(gateway, STRANGER)).status).toBe(401)
   })
 
   test.each([
@@ -246,9 +250,9 @@ describe('a passed-through call', () => {
     const service = await openService(
       (incoming, outgoing) => void incoming.resume().on('end', () => outgoing.end('{}')),
     )
-    const house = await openHouse({ serviceUrl: service.url })
+    const gateway = await startGateway({ serviceUrl: service.url })
     for (let i = 0; i < 3; i += 1) {
-      const answer = await fetch(house.url + path, { method, headers: { authorization: 'Bearer abc' } })
+      const answer = await fetch(gateway.url + path, { method, headers: { authorization: 'Bearer abc' } })
       expect(answer.status).toBe(200)
       await answer.text()
     }
@@ -256,12 +260,12 @@ describe('a passed-through call', () => {
   })
 
   test('of a new credential sends no stream before the credential is accepted', async () => {
-    const house = await openUnproven()
+    const gateway = await openUnproven()
     const big = 'x'.repeat(200_000)
-    const refused = await post(house, '/v2/documents', big, STRANGER)
+    const refused = await post(gateway, '/v2/documents', big, STRANGER)
     expect([refused.status, refused.json.Message]).toEqual([401, expect.stringMatching(/does not accept/)])
-    expect(new Set(paths(house))).toEqual(new Set([`GET ${PROOF}`]))
-    expect((await post(house, '/v2/documents', big, OWNER)).status).toBe(404)
-    expect(paths(house).at(-1)).toBe('POST /v2/documents')
+    expect(new Set(paths(gateway))).toEqual(new Set([`GET ${PROOF}`]))
+    expect((await post(gateway, '/v2/documents', big, OWNER)).status).toBe(404)
+    expect(paths(gateway).at(-1)).toBe('POST /v2/documents')
   })
 })

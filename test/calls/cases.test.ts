@@ -4,7 +4,7 @@ import { explainRequestTranslation } from '../../src/mapping/explain.ts'
 import type { Explanation } from '../../src/mapping/request.ts'
 import { parseJson } from '../../src/text/json.ts'
 import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
-import { type Answered, get, type House, openHouse, post } from '../gateway.ts'
+import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const files = caseFiles()
 
@@ -93,18 +93,18 @@ function checkReply(one: Case, action: string): void {
 describe('played over HTTP', () => {
   test.each(files.map(({ name, action, text }) => [name, action, text] as const))('%s', async (_name, action, text) => {
     const one = readCase(text)
-    const house = await openHouse({ env: { ...one.settings } })
-    if (one.request === undefined) return checkReplyOverHttp(house, one, action)
+    const gateway = await startGateway({ env: { ...one.settings } })
+    if (one.request === undefined) return checkReplyOverHttp(gateway, one, action)
     for (const { action: name, request, service } of one.earlier ?? []) {
-      house.sandbox.fail({ kind: 'status', status: 200, body: service })
-      expect((await call(house, name, request)).status).toBe(200)
+      gateway.sandbox.fail({ kind: 'status', status: 200, body: service })
+      expect((await call(gateway, name, request)).status).toBe(200)
     }
-    const before = house.sandbox.requests.length
-    if (one.current) house.sandbox.fail({ kind: 'status', status: 200, body: one.current })
-    if (one.service === null) house.sandbox.fail({ kind: 'status', status: 204 })
-    else if (one.sends) house.sandbox.fail({ kind: 'status', status: 200, body: bodyToAnswer(one, action) })
-    const answer = await call(house, action, one.request, one.path)
-    const received = house.sandbox.requests.slice(before)
+    const before = gateway.sandbox.requests.length
+    if (one.current) gateway.sandbox.fail({ kind: 'status', status: 200, body: one.current })
+    if (one.service === null) gateway.sandbox.fail({ kind: 'status', status: 204 })
+    else if (one.sends) gateway.sandbox.fail({ kind: 'status', status: 200, body: bodyToAnswer(one, action) })
+    const answer = await call(gateway, action, one.request, one.path)
+    const received = gateway.sandbox.requests.slice(before)
 
     expect(answer.status).toBe(one.status ?? (one.problems ? 422 : one.missing ? 502 : 200))
     for (const words of [...(one.says ?? []), ...(one.missing ?? [])]) expect(answer.json.Message).toContain(words)
@@ -124,9 +124,14 @@ describe('played over HTTP', () => {
   })
 })
 
-function call(house: House, action: string, request: NonNullable<Case['request']>, to?: string): Promise<Answered> {
+function call(
+  gateway: TestGateway,
+  action: string,
+  request: NonNullable<Case['request']>,
+  to?: string,
+): Promise<Answered> {
   const { path, body } = legacyCall(actionOf(action), request, to)
-  return body === undefined ? get(house, path) : post(house, path, body)
+  return body === undefined ? get(gateway, path) : post(gateway, path, body)
 }
 
 /** The service's answer of a case; an action's own example where a case is about the request alone. */
@@ -134,11 +139,11 @@ function bodyToAnswer(one: Case, action: string): Record<string, unknown> {
   return (one.service ?? actionOf(action).action.example.reply) as Record<string, unknown>
 }
 
-async function checkReplyOverHttp(house: House, one: Case, action: string): Promise<void> {
-  const { status, json } = await post(house, `/dry-run/reply/${action}`, JSON.stringify(one.service))
+async function checkReplyOverHttp(gateway: TestGateway, one: Case, action: string): Promise<void> {
+  const { status, json } = await post(gateway, `/dry-run/reply/${action}`, JSON.stringify(one.service))
   expect(status).toBe(200)
   expect(json.ok).toBe(one.missing === undefined)
   if (one.replies) expect(json.reply.v1).toStrictEqual(one.replies)
   if (one.missing) expect(json.problems.map(({ field }: { readonly field: string }) => field)).toEqual(one.missing)
-  expect(house.sandbox.requests).toEqual([])
+  expect(gateway.sandbox.requests).toEqual([])
 }

@@ -10,7 +10,6 @@ import { type Config, readConfig } from '../../src/config/config.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import { toGatewayError } from '../../src/http/gateway-error.ts'
 import { legacyError } from '../../src/http/legacy-answers.ts'
-import { createKeyedMutex } from '../../src/keyed-mutex.ts'
 import type { Catalog } from '../../src/mapping/catalog.ts'
 import { beginCall } from '../../src/observe/call.ts'
 import { createLog } from '../../src/observe/log.ts'
@@ -63,9 +62,8 @@ export function openDirect(catalog: Catalog, answer: (request: UpstreamRequest) 
   const caller = { tenant: CLIENT.id, credential: basic, account, profile: commonProfile({ config, settings }) }
   const service = createService(config, upstream)
   const store = createMemoryStore()
-  const xref = createXref(store, config.QUOTE_MEMORY, Date.now)
-  const mutex = createKeyedMutex()
-  const merge = createMerge(service, mutex)
+  const xref = createXref(store, config.QUOTE_MEMORY)
+  const merge = createMerge(service, store.exclusive)
   const instance = 'direct'
   const record = createBookingRecord({
     claims: store,
@@ -74,15 +72,13 @@ export function openDirect(catalog: Catalog, answer: (request: UpstreamRequest) 
     log,
     emergencyLog: { write: () => {}, read: () => [], clear: () => {} },
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
-    now: Date.now,
   })
   const bookings = createBookings({
     claims: store,
     record,
     instance,
-    holdLease: async () => {},
+    holdLease: async () => () => true,
     dedupeWindowMs: config.DEDUPE_WINDOW,
-    now: Date.now,
   })
   const deps: LegacyCallDeps = {
     catalog,
@@ -99,7 +95,7 @@ export function openDirect(catalog: Catalog, answer: (request: UpstreamRequest) 
     service,
     send: createSendPlan(service, merge),
     merge,
-    exclusive: (key, _waitMs, work) => mutex(key, () => work(() => true)),
+    exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
     xref,
     bookings,

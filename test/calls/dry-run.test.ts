@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
 import { output } from '../command.ts'
-import { basic, CLIENT, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const FIXED = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }
 const UUID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
@@ -20,8 +20,8 @@ const QUOTE = { ShipmentNumber: 'WTS-1', TempShipFromPostalCode: '10314', TempSh
 
 describe('what it tells', () => {
   test('everything about a call, and sends nothing', async () => {
-    const house = await openHouse()
-    const { status, headers, json } = await post(house, '/dry-run/createShipment.php', {
+    const gateway = await startGateway()
+    const { status, headers, json } = await post(gateway, '/dry-run/createShipment.php', {
       ...BOOKING,
       ActionName: 'MakeBooking',
       PickupName: ' ',
@@ -43,7 +43,7 @@ describe('what it tells', () => {
       ok: true,
       request: {
         method: 'POST',
-        url: `${house.sandbox.url}/v2/shipments`,
+        url: `${gateway.sandbox.url}/v2/shipments`,
         headers: expect.objectContaining({ authorization: 'Basic ***', 'content-type': 'application/json' }),
         body,
       },
@@ -85,26 +85,26 @@ describe('what it tells', () => {
         example: expect.objectContaining({ number: 'TL-100001' }),
         v1: { Message: 'Transportation booked: shipment number TL-100001.', TransportationBooked: 'Yes' },
       },
-      curl: expect.stringContaining(`curl --request POST '${house.sandbox.url}/v2/shipments'`),
+      curl: expect.stringContaining(`curl --request POST '${gateway.sandbox.url}/v2/shipments'`),
     })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test.each(actions.map((action) => [action.name, action] as const))('how %s is translated', async (name, action) => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const { request } = action.example
     const path = `/dry-run${action.legacy.paths[0]}`
     const answer =
       action.legacy.method === 'GET'
-        ? await get(house, `${path}?${new URLSearchParams(request)}`)
-        : await post(house, path, request)
+        ? await get(gateway, `${path}?${new URLSearchParams(request)}`)
+        : await post(gateway, path, request)
     const called = request[action.target?.namedBy.find((field) => request[field] !== undefined) ?? '']
     const servicePath = action.service.path.replace(/\{(\w+)\}/, (_, id) => `{${id} of ${called}}`)
     expect(answer.status).toBe(200)
     expect(answer.json).toMatchObject({
       action: name,
       ok: true,
-      request: { method: action.service.method, url: house.sandbox.url + servicePath },
+      request: { method: action.service.method, url: gateway.sandbox.url + servicePath },
       problems: [],
       unknown: [],
       reply: { example: action.example.reply },
@@ -112,52 +112,52 @@ describe('what it tells', () => {
     expect(Object.keys(answer.json.reply.v1)).not.toEqual([])
     const hasBody = action.service.method === 'POST' || action.service.method === 'PUT'
     expect('body' in answer.json.request).toBe(hasBody)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('a reading takes a body as well as a query', async () => {
-    const house = await openHouse()
-    const queried = await get(house, `/dry-run/getShipment.php?ReferenceNumber=${UUID}&Foo=1`)
-    const posted = await post(house, '/dry-run/getShipment.php', { ReferenceNumber: UUID, Foo: 1 })
+    const gateway = await startGateway()
+    const queried = await get(gateway, `/dry-run/getShipment.php?ReferenceNumber=${UUID}&Foo=1`)
+    const posted = await post(gateway, '/dry-run/getShipment.php', { ReferenceNumber: UUID, Foo: 1 })
     expect(queried.json).toMatchObject({ action: 'shipment.get', ok: true, unknown: ['Foo'] })
     expect(posted.json).toEqual(queried.json)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('an update shows what it would lay over the shipment, and how that is read', async () => {
-    const house = await openHouse({ env: FIXED })
-    const { json } = await post(house, '/dry-run/updateShipment.php', { id: UUID, DeliveryCity: 'Miami' })
-    const url = `${house.sandbox.url}/v2/shipments/${UUID}`
+    const gateway = await startGateway({ env: FIXED })
+    const { json } = await post(gateway, '/dry-run/updateShipment.php', { id: UUID, DeliveryCity: 'Miami' })
+    const url = `${gateway.sandbox.url}/v2/shipments/${UUID}`
     expect(json.request).toMatchObject({
       method: 'PUT',
       url,
       over: `GET ${url}`,
       body: { delivery: { city: 'Miami' } },
     })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('a reference that names the shipment is no change to it', async () => {
-    const house = await openHouse()
-    const { json } = await post(house, '/dry-run/updateShipment.php', { ReferenceNumber: 'REF-1', Make: 'Ford' })
+    const gateway = await startGateway()
+    const { json } = await post(gateway, '/dry-run/updateShipment.php', { ReferenceNumber: 'REF-1', Make: 'Ford' })
     expect(json.request.body).toEqual({ vehicles: [{ make: 'Ford' }] })
     expect(json.fields.map(({ to }: { readonly to: string }) => to)).toEqual(['vehicles[0].make'])
     expect(json.unused).toEqual([{ field: 'ReferenceNumber', why: expect.any(String) }])
   })
 
   test('a quote where the service wants it as a query', async () => {
-    const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
-    const { json } = await post(house, '/dry-run/getShippingQuote.php', QUOTE)
+    const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
+    const { json } = await post(gateway, '/dry-run/getShippingQuote.php', QUOTE)
     expect(json.request).toMatchObject({
       method: 'GET',
-      url: `${house.sandbox.url}/v2/quote?pickup=10314&delivery=33166&vehicle_type=car&transport_type=open`,
+      url: `${gateway.sandbox.url}/v2/quote?pickup=10314&delivery=33166&vehicle_type=car&transport_type=open`,
     })
     expect(json.request).not.toHaveProperty('body')
   })
 
   test('all problems at once, as an answer that succeeds', async () => {
-    const house = await openHouse()
-    const { status, json } = await post(house, '/dry-run/createShipment.php', {
+    const gateway = await startGateway()
+    const { status, json } = await post(gateway, '/dry-run/createShipment.php', {
       ...BOOKING,
       PickupZip: 'K1A 0B1',
       Year: '1885',
@@ -176,15 +176,15 @@ describe('what it tells', () => {
     ])
     const why = json.unused.map(({ field }: { readonly field: string }) => field)
     expect(why.sort()).toEqual(['Make', 'PickupName', 'PickupZip', 'VinNo', 'Year'])
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('that a call names nothing', async () => {
-    const house = await openHouse()
-    const { status, json } = await get(house, '/dry-run/getShipment.php?PickupZip=10314')
+    const gateway = await startGateway()
+    const { status, json } = await get(gateway, '/dry-run/getShipment.php?PickupZip=10314')
     expect(status).toBe(200)
     expect(json).toMatchObject({ ok: false, problems: [{ field: 'ShipmentNumber', code: 'required' }] })
-    expect(json.request.url).toBe(`${house.sandbox.url}/v2/shipments/{shipment_id}`)
+    expect(json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id}`)
   })
 })
 
@@ -198,28 +198,28 @@ describe('where it is', () => {
     '/dry-run/Quotes/createshipment.php/',
     '/dry-run/create%53hipment.php',
   ])('%s', async (path) => {
-    const house = await openHouse()
-    expect((await post(house, path, BOOKING)).json).toMatchObject({ action: 'shipment.create', ok: true })
+    const gateway = await startGateway()
+    expect((await post(gateway, path, BOOKING)).json).toMatchObject({ action: 'shipment.create', ok: true })
   })
 
   test('under the base paths that the operator chose, and no other', async () => {
-    const house = await openHouse({ env: { LEGACY_BASE_PATHS: '/api/v1' } })
-    expect((await post(house, '/dry-run/api/v1/createShipment.php', BOOKING)).status).toBe(200)
-    expect((await post(house, '/dry-run/createShipment.php', BOOKING)).status).toBe(404)
-    expect((await post(house, '/dry-run/quotes/createShipment.php', BOOKING)).status).toBe(404)
+    const gateway = await startGateway({ env: { LEGACY_BASE_PATHS: '/api/v1' } })
+    expect((await post(gateway, '/dry-run/api/v1/createShipment.php', BOOKING)).status).toBe(200)
+    expect((await post(gateway, '/dry-run/createShipment.php', BOOKING)).status).toBe(404)
+    expect((await post(gateway, '/dry-run/quotes/createShipment.php', BOOKING)).status).toBe(404)
   })
 
   test('at every legacy path', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const { legacy } of actions) {
-      for (const path of legacy.paths) expect((await post(house, `/dry-run${path}`, { a: 1 })).status).toBe(200)
+      for (const path of legacy.paths) expect((await post(gateway, `/dry-run${path}`, { a: 1 })).status).toBe(200)
     }
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('open to a caller without a credential, for it tells nothing that was not sent', async () => {
-    const house = await openHouse()
-    const response = await fetch(`${house.url}/dry-run/createShipment.php`, {
+    const gateway = await startGateway()
+    const response = await fetch(`${gateway.url}/dry-run/createShipment.php`, {
       method: 'POST',
       body: JSON.stringify(BOOKING),
     })
@@ -228,8 +228,8 @@ describe('where it is', () => {
 })
 
 /** Quotes a trip and books two vehicles under its number. */
-async function withBookings(env: Readonly<Record<string, string>>): Promise<House> {
-  const house = await openHouse({ env })
+async function withBookings(env: Readonly<Record<string, string>>): Promise<TestGateway> {
+  const gateway = await startGateway({ env })
   const contact = { BillToContact: 'Pat Example~2145550000~~~quoted@example.com' }
   for (const [path, body] of [
     ['/getShippingQuote.php', { ...QUOTE, ...contact, EquipmentType: 'ENCLOSED AUTO' }],
@@ -237,73 +237,73 @@ async function withBookings(env: Readonly<Record<string, string>>): Promise<Hous
     ['/createShipment.php', { ...BOOKING, ReferenceNumber: 'REF-1', VinNo: '2HGFC2F59KH512345' }],
     ['/createShipment.php', { ...BOOKING, ReferenceNumber: 'REF-2' }],
   ] as const) {
-    expect((await post(house, path, body)).status).toBe(200)
+    expect((await post(gateway, path, body)).status).toBe(200)
   }
-  house.sandbox.requests.length = 0
-  return house
+  gateway.sandbox.requests.length = 0
+  return gateway
 }
 
 describe('numbers that only the cross-reference knows', () => {
   test('stay words in client mode, where nobody has verified who asks', async () => {
-    const house = await withBookings({})
-    const read = await get(house, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
-    expect(read.json.request.url).toBe(`${house.sandbox.url}/v2/shipments/{shipment_id of REF-2}`)
-    const approved = await post(house, '/dry-run/getShippingQuote.php', {
+    const gateway = await withBookings({})
+    const read = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
+    expect(read.json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id of REF-2}`)
+    const approved = await post(gateway, '/dry-run/getShippingQuote.php', {
       ActionName: 'Accept Rate',
       ShipmentNumber: 'WTS-1',
     })
-    expect(approved.json.request.url).toBe(`${house.sandbox.url}/v2/quote/{quote_id of WTS-1}/approve`)
-    const booked = await post(house, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
+    expect(approved.json.request.url).toBe(`${gateway.sandbox.url}/v2/quote/{quote_id of WTS-1}/approve`)
+    const booked = await post(gateway, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
     expect(booked.text).not.toContain('quoted@example.com')
     expect(booked.json.request.body.transport_type).toBe('open')
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('are resolved in fixed mode, where the gateway stands beside one application', async () => {
-    const house = await withBookings(FIXED)
-    const [quote] = house.sandbox.quotes.keys()
-    const shipment = [...house.sandbox.shipments.values()].find(({ external_id }) => external_id === 'REF-2')
-    const read = await get(house, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
-    expect(read.json.request.url).toBe(`${house.sandbox.url}/v2/shipments/${shipment?.id}`)
-    const number = await post(house, '/dry-run/deleteShipment.php', { number: shipment?.number })
+    const gateway = await withBookings(FIXED)
+    const [quote] = gateway.sandbox.quotes.keys()
+    const shipment = [...gateway.sandbox.shipments.values()].find(({ external_id }) => external_id === 'REF-2')
+    const read = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
+    expect(read.json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/${shipment?.id}`)
+    const number = await post(gateway, '/dry-run/deleteShipment.php', { number: shipment?.number })
     expect(number.json.request).toMatchObject({ method: 'DELETE', url: read.json.request.url })
-    const approved = await post(house, '/dry-run/getShippingQuote.php', {
+    const approved = await post(gateway, '/dry-run/getShippingQuote.php', {
       ActionName: 'Accept Rate',
       ShipmentNumber: 'WTS-1',
     })
-    expect(approved.json.request.url).toBe(`${house.sandbox.url}/v2/quote/${quote}/approve`)
-    expect(house.sandbox.requests).toEqual([])
+    expect(approved.json.request.url).toBe(`${gateway.sandbox.url}/v2/quote/${quote}/approve`)
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('bring the remembered quote into a booking, in fixed mode', async () => {
-    const house = await withBookings(FIXED)
-    const { json } = await post(house, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
+    const gateway = await withBookings(FIXED)
+    const { json } = await post(gateway, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
     expect(json.request.body).toMatchObject({
       transport_type: 'enclosed',
       customer: { contact_email: 'quoted@example.com' },
     })
     expect(json.fields).toContainEqual({ to: 'transport_type', from: [], after: 'enclosed', origin: 'quote' })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('are a problem where they stand for several shipments', async () => {
-    const house = await withBookings(FIXED)
-    const several = await post(house, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1' })
+    const gateway = await withBookings(FIXED)
+    const several = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1' })
     expect(several.status).toBe(200)
     expect(several.json).toMatchObject({
       ok: false,
       problems: [{ field: 'ReferenceNumber', code: 'several-matches', message: expect.stringContaining(VIN) }],
     })
-    const one = await post(house, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1', VinNo: VIN })
+    const one = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1', VinNo: VIN })
     expect(one.json.ok).toBe(true)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('that are not known stay words in fixed mode, too', async () => {
-    const house = await openHouse({ env: FIXED })
-    const { json } = await get(house, '/dry-run/getShipment.php?ReferenceNumber=REF-9')
-    expect(json.request.url).toBe(`${house.sandbox.url}/v2/shipments/{shipment_id of REF-9}`)
-    expect(house.sandbox.requests).toEqual([])
+    const gateway = await startGateway({ env: FIXED })
+    const { json } = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-9')
+    expect(json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id of REF-9}`)
+    expect(gateway.sandbox.requests).toEqual([])
   })
 })
 
@@ -312,16 +312,16 @@ describe('secrets', () => {
     ['client', {}],
     ['fixed', { V2_CLIENT_ID: 'own-id', V2_CLIENT_SECRET: 'own-secret-value' }],
   ])('show as *** in %s mode', async (_mode, env) => {
-    const house = await openHouse({ env })
+    const gateway = await startGateway({ env })
     const authorization = basic('caller-id', 'caller-secret-value')
     const hidden = [authorization.slice('Basic '.length), 'caller-secret-value', 'own-secret-value']
     hidden.push(basic('own-id', 'own-secret-value').slice('Basic '.length))
     for (const answer of [
-      await post(house, '/dry-run/createShipment.php', BOOKING, { authorization }),
-      await post(house, '/dry-run/getShippingQuote.php', QUOTE, { authorization }),
-      await get(house, '/dry-run/getShipment.php?id=1', { authorization }),
-      await post(house, '/dry-run/createShipment.php', '{"', { authorization }),
-      await post(house, '/dry-run/reply/quote.get', { price: 1 }, { authorization }),
+      await post(gateway, '/dry-run/createShipment.php', BOOKING, { authorization }),
+      await post(gateway, '/dry-run/getShippingQuote.php', QUOTE, { authorization }),
+      await get(gateway, '/dry-run/getShipment.php?id=1', { authorization }),
+      await post(gateway, '/dry-run/createShipment.php', '{"', { authorization }),
+      await post(gateway, '/dry-run/reply/quote.get', { price: 1 }, { authorization }),
     ]) {
       for (const secret of hidden) {
         expect(answer.text).not.toContain(secret)
@@ -342,7 +342,7 @@ describe('the line for a shell', () => {
   }
 
   test('books what the gateway would book, byte for byte, whatever stands in the fields', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const nasty = {
       ...BOOKING,
       PickupName: `O'Brien "& Sons" $(touch evil) \`touch evil\` $HOME \\`,
@@ -350,13 +350,13 @@ describe('the line for a shell', () => {
       PickupTransportationInstruction: 'line one\nline two\t!',
       Model: '@/etc/hostname',
     }
-    const { json } = await post(house, '/dry-run/createShipment.php', nasty)
+    const { json } = await post(gateway, '/dry-run/createShipment.php', nasty)
     const answer = JSON.parse(await runLine(json.curl))
     expect(answer).toMatchObject({ number: 'TL-100001', external_id: 'REF-1' })
-    const [byHand] = house.sandbox.requests
-    await post(house, '/createShipment.php', nasty)
-    const byGateway = house.sandbox.requests.at(-1)
-    expect(house.sandbox.requests).toHaveLength(2)
+    const [byHand] = gateway.sandbox.requests
+    await post(gateway, '/createShipment.php', nasty)
+    const byGateway = gateway.sandbox.requests.at(-1)
+    expect(gateway.sandbox.requests).toHaveLength(2)
     expect(byHand?.body).toBe(byGateway?.body)
     expect(byHand).toMatchObject({ method: 'POST', path: '/v2/shipments', body: JSON.stringify(json.request.body) })
     expect(byHand?.headers['authorization']).toBe(byGateway?.headers['authorization'])
@@ -364,32 +364,35 @@ describe('the line for a shell', () => {
   })
 
   test('asks for a quote by query where the service wants it so', async () => {
-    const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
-    const { json } = await post(house, '/dry-run/getShippingQuote.php', { ...QUOTE, TempShipFromPostalCode: 'K1A 0B1' })
+    const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
+    const { json } = await post(gateway, '/dry-run/getShippingQuote.php', {
+      ...QUOTE,
+      TempShipFromPostalCode: 'K1A 0B1',
+    })
     expect(JSON.parse(await runLine(json.curl))).toMatchObject({ price: expect.any(Number) })
-    expect(house.sandbox.requests).toMatchObject([{ method: 'GET', body: '' }])
+    expect(gateway.sandbox.requests).toMatchObject([{ method: 'GET', body: '' }])
   })
 
   test('reads, approves and cancels what the cross-reference knows', async () => {
-    const house = await withBookings(FIXED)
-    const approve = await post(house, '/dry-run/getShippingQuote.php', {
+    const gateway = await withBookings(FIXED)
+    const approve = await post(gateway, '/dry-run/getShippingQuote.php', {
       ActionName: 'Accept Rate',
       ShipmentNumber: 'WTS-1',
     })
     expect(JSON.parse(await runLine(approve.json.curl))).toMatchObject({ status: 'new' })
-    const read = await get(house, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
+    const read = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
     expect(JSON.parse(await runLine(read.json.curl))).toMatchObject({ external_id: 'REF-2', status: 'new' })
-    const cancel = await post(house, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-2' })
+    const cancel = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-2' })
     expect(JSON.parse(await runLine(cancel.json.curl))).toMatchObject({ external_id: 'REF-2', status: 'canceled' })
-    expect(house.sandbox.requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'DELETE'])
+    expect(gateway.sandbox.requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'DELETE'])
   })
 })
 
 describe('a reply of version 2', () => {
   test('is shown in its version-1 form, place by place', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const v2 = { shipment_id: UUID, price: 1.005, currency: 'USD' }
-    const { status, json } = await post(house, '/dry-run/reply/quote.get', v2)
+    const { status, json } = await post(gateway, '/dry-run/reply/quote.get', v2)
     expect(status).toBe(200)
     expect(json).toEqual({
       action: 'quote.get',
@@ -403,31 +406,31 @@ describe('a reply of version 2', () => {
       unknown: ['currency'],
       problems: [],
     })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test.each(actions.map((action) => [action.name, action] as const))(
     'of %s, from its example',
     async (name, action) => {
-      const house = await openHouse()
-      const { status, json } = await post(house, `/dry-run/reply/${name}`, JSON.stringify(action.example.reply))
+      const gateway = await startGateway()
+      const { status, json } = await post(gateway, `/dry-run/reply/${name}`, JSON.stringify(action.example.reply))
       expect(status).toBe(200)
       expect(json).toMatchObject({ action: name, ok: true, problems: [], unknown: [] })
       for (const { why } of json.unused) expect(why).toMatch(/./)
-      expect(house.sandbox.requests).toEqual([])
+      expect(gateway.sandbox.requests).toEqual([])
     },
   )
 
   test('that lacks what the caller needs is a problem, and the answer succeeds', async () => {
-    const house = await openHouse()
-    const { status, json } = await post(house, '/dry-run/reply/quote.get', { shipment_id: UUID })
+    const gateway = await startGateway()
+    const { status, json } = await post(gateway, '/dry-run/reply/quote.get', { shipment_id: UUID })
     expect(status).toBe(200)
     expect(json).toMatchObject({ ok: false, problems: [{ field: 'price', code: 'required' }] })
   })
 
   test.each([['[]'], ['null'], ['5'], ['"text"']])('that is %s is no fault of the gateway', async (body) => {
-    const house = await openHouse()
-    const { status, json } = await post(house, '/dry-run/reply/shipment.get', body)
+    const gateway = await startGateway()
+    const { status, json } = await post(gateway, '/dry-run/reply/shipment.get', body)
     expect(status).toBe(200)
     expect(json.reply.v1).toMatchObject({ TransportationBooked: 'Yes', Status: '' })
   })
@@ -458,14 +461,14 @@ describe('errors are problem details', () => {
     ['a reply that is no JSON', '/dry-run/reply/quote.get', 'Cost=1', 400, 'body-unreadable'],
     ['a reply that is too large', '/dry-run/reply/quote.get', `"${'x'.repeat(262_144)}"`, 413, 'body-too-large'],
   ])('%s', async (_what, path, body, status, code) => {
-    const house = await openHouse({ env: { ERROR_STATUS: 'ok' } })
-    const answer = await post(house, path, body)
+    const gateway = await startGateway({ env: { ERROR_STATUS: 'ok' } })
+    const answer = await post(gateway, path, body)
     expect(answer.status).toBe(status)
     expect(answer.headers.get('content-type')).toContain('application/problem+json')
     expect(answer.headers.get('x-request-id')).toMatch(/./)
     expect(answer.json).toMatchObject({ type: `urn:transload:error:${code}`, status, title: expect.any(String) })
     expect(answer.json.detail).toMatch(/^[^\p{Cc}]{1,500}$/u)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test.each([
@@ -474,8 +477,8 @@ describe('errors are problem details', () => {
     ['DELETE', '/dry-run/quotes/getShipment.php', 'GET, POST'],
     ['GET', '/dry-run/reply/quote.get', 'POST'],
   ])('%s at %s', async (method, path, allow) => {
-    const house = await openHouse()
-    const response = await fetch(house.url + path, { method })
+    const gateway = await startGateway()
+    const response = await fetch(gateway.url + path, { method })
     expect(response.status).toBe(405)
     expect(response.headers.get('allow')).toBe(allow)
     expect(await response.json()).toMatchObject({ type: 'urn:transload:error:method-wrong', status: 405 })
@@ -484,13 +487,13 @@ describe('errors are problem details', () => {
 
 describe('a body that is version 2 already', () => {
   test('goes on as it is, leaf by leaf', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const body = { id: UUID, pickup: { zipcode: 2134 }, vehicles: [{ vin: VIN }] }
-    const { json } = await post(house, '/dry-run/updateShipment.php', body)
+    const { json } = await post(gateway, '/dry-run/updateShipment.php', body)
     expect(json).toMatchObject({
       action: 'shipment.update',
       ok: true,
-      request: { method: 'PUT', url: `${house.sandbox.url}/v2/shipments/${UUID}`, body },
+      request: { method: 'PUT', url: `${gateway.sandbox.url}/v2/shipments/${UUID}`, body },
       unused: [],
       unknown: [],
       problems: [],
@@ -502,14 +505,14 @@ describe('a body that is version 2 already', () => {
         ['vehicles[0].vin', VIN],
       ].map(([to, value]) => ({ to, from: [to], before: value, after: value, rule: 'unchanged', origin: 'caller' })),
     )
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('shows a token where the service is sent one', async () => {
-    const house = await openHouse({ env: { ...FIXED, V2_TOKEN: 'oauth2' } })
-    const { json } = await post(house, '/dry-run/createShipment.php', { vehicles: [{ vin: VIN }] })
+    const gateway = await startGateway({ env: { ...FIXED, V2_TOKEN: 'oauth2' } })
+    const { json } = await post(gateway, '/dry-run/createShipment.php', { vehicles: [{ vin: VIN }] })
     expect(json.request.headers.authorization).toBe('Bearer ***')
     expect(json.curl).toContain('Bearer ***')
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { type Answered, get, type House, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 
 const QUOTE = '/getShippingQuote.php'
@@ -13,37 +13,38 @@ const ACCEPT = { ActionName: 'Accept Rate', ShipmentNumber: NUMBER }
 
 /** Every call that the service answers, with what has to be there before it. */
 const CALLS = {
-  'quote.get': { make: (house: House) => post(house, QUOTE, quoteExample), first: async () => {} },
+  'quote.get': { make: (gateway: TestGateway) => post(gateway, QUOTE, quoteExample), first: async () => {} },
   'quote.update': {
-    make: (house: House) => post(house, QUOTE, { ...ACCEPT, ActionName: 'Update Rate' }),
-    first: (house: House) => post(house, QUOTE, quoteExample),
+    make: (gateway: TestGateway) => post(gateway, QUOTE, { ...ACCEPT, ActionName: 'Update Rate' }),
+    first: (gateway: TestGateway) => post(gateway, QUOTE, quoteExample),
   },
   'quote.approve': {
-    make: (house: House) => post(house, QUOTE, ACCEPT),
-    first: (house: House) => post(house, QUOTE, quoteExample),
+    make: (gateway: TestGateway) => post(gateway, QUOTE, ACCEPT),
+    first: (gateway: TestGateway) => post(gateway, QUOTE, quoteExample),
   },
   'shipment.get': {
-    make: (house: House) => get(house, `/getShipment.php?ReferenceNumber=${REFERENCE}`),
-    first: (house: House) => post(house, '/createShipment.php', bookingExample),
+    make: (gateway: TestGateway) => get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`),
+    first: (gateway: TestGateway) => post(gateway, '/createShipment.php', bookingExample),
   },
   'shipment.update': {
-    make: (house: House) => post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'X' }),
-    first: (house: House) => post(house, '/createShipment.php', bookingExample),
+    make: (gateway: TestGateway) =>
+      post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'X' }),
+    first: (gateway: TestGateway) => post(gateway, '/createShipment.php', bookingExample),
   },
   'shipment.cancel': {
-    make: (house: House) => post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE }),
-    first: (house: House) => post(house, '/createShipment.php', bookingExample),
+    make: (gateway: TestGateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE }),
+    first: (gateway: TestGateway) => post(gateway, '/createShipment.php', bookingExample),
   },
 } as const
 const NAMES = Object.keys(CALLS) as (keyof typeof CALLS)[]
 
 /** Makes a call while the service always fails in one way. */
-async function failing(name: keyof typeof CALLS, fault: Fault, options: HouseOptions = {}): Promise<Answered> {
-  const house = await openHouse(options)
+async function failing(name: keyof typeof CALLS, fault: Fault, options: TestGatewayOptions = {}): Promise<Answered> {
+  const gateway = await startGateway(options)
   const { first, make } = CALLS[name]
-  await first(house)
-  house.sandbox.fail({ ...fault, times: 'always' })
-  return await make(house)
+  await first(gateway)
+  gateway.sandbox.fail({ ...fault, times: 'always' })
+  return await make(gateway)
 }
 
 /** Checks that an error has the shape of its path, and one line of plain English. */
@@ -68,68 +69,68 @@ const isQuote = (name: string) => name.startsWith('quote')
 
 describe('a mistake of the caller', () => {
   test('no body that can be read is 400', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const body of ['nonsense', '[]', '{"a":']) {
-      expectError(await post(house, QUOTE, body), 400, true, /JSON/, '')
-      expectError(await post(house, '/deleteShipment.php', body), 400, false, /JSON/)
+      expectError(await post(gateway, QUOTE, body), 400, true, /JSON/, '')
+      expectError(await post(gateway, '/deleteShipment.php', body), 400, false, /JSON/)
     }
   })
 
   test('no credential is 401, with the challenge', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const without = { authorization: '' }
-    const quote = await post(house, QUOTE, quoteExample, without)
+    const quote = await post(gateway, QUOTE, quoteExample, without)
     expectError(quote, 401, true, /Client ID/)
     expect(quote.headers.get('www-authenticate')).toMatch(/^Basic realm=/)
-    expectError(await post(house, '/createShipment.php', bookingExample, without), 401, false, /Client ID/)
-    expectError(await get(house, '/getShipment.php?number=1', without), 401, false, /Client ID/)
-    expect(house.sandbox.requests).toEqual([])
+    expectError(await post(gateway, '/createShipment.php', bookingExample, without), 401, false, /Client ID/)
+    expectError(await get(gateway, '/getShipment.php?number=1', without), 401, false, /Client ID/)
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('a number that is not known is 404', async () => {
-    const house = await openHouse()
-    expectError(await post(house, QUOTE, ACCEPT), 404, true, NUMBER)
-    expectError(await get(house, '/getShipment.php?number=NO-1'), 404, false, /NO-1/)
-    expectError(await post(house, '/updateShipment.php', { ReferenceNumber: 'NO-2' }), 404, false, /NO-2/)
+    const gateway = await startGateway()
+    expectError(await post(gateway, QUOTE, ACCEPT), 404, true, NUMBER)
+    expectError(await get(gateway, '/getShipment.php?number=NO-1'), 404, false, /NO-1/)
+    expectError(await post(gateway, '/updateShipment.php', { ReferenceNumber: 'NO-2' }), 404, false, /NO-2/)
   })
 
   test('a number that stands for several is 409', async () => {
-    const house = await openHouse()
-    await post(house, '/createShipment.php', bookingExample)
-    await post(house, '/createShipment.php', { ...bookingExample, VinNo: '1HGCM82633A004352' })
-    expectError(await post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE }), 409, false, /VinNo/)
+    const gateway = await startGateway()
+    await post(gateway, '/createShipment.php', bookingExample)
+    await post(gateway, '/createShipment.php', { ...bookingExample, VinNo: '1HGCM82633A004352' })
+    expectError(await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE }), 409, false, /VinNo/)
   })
 
   test('a body that is too large is 413', async () => {
-    const house = await openHouse({ env: { BODY_LIMIT_BYTES: '100' } })
-    expectError(await post(house, QUOTE, quoteExample), 413, true, /100 bytes/, '')
-    expectError(await post(house, '/createShipment.php', bookingExample), 413, false, /100 bytes/)
+    const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '100' } })
+    expectError(await post(gateway, QUOTE, quoteExample), 413, true, /100 bytes/, '')
+    expectError(await post(gateway, '/createShipment.php', bookingExample), 413, false, /100 bytes/)
   })
 
   test('fields that cannot be translated are 422, all of them at once', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const { TempShipFromPostalCode: _, ...trip } = quoteExample
-    const quote = await post(house, QUOTE, { ...trip, EquipmentType: 'SUBMARINE', TempShipToPostalCode: '' })
+    const quote = await post(gateway, QUOTE, { ...trip, EquipmentType: 'SUBMARINE', TempShipToPostalCode: '' })
     expectError(quote, 422, true, /TempShipFromPostalCode/)
     for (const field of ['TempShipToPostalCode', 'EquipmentType']) expect(quote.json.Message).toContain(field)
 
     const wrong = { PickupZip: 'x', PickupState: 'Nowhere', Year: 'old', DeliveryZip: '1', DeliveryCity: ['a'] }
-    const booking = await post(house, '/createShipment.php', { ...bookingExample, ...wrong })
+    const booking = await post(gateway, '/createShipment.php', { ...bookingExample, ...wrong })
     expectError(booking, 422, false, /PickupZip/)
     for (const field of Object.keys(wrong)) expect(booking.json.Message).toContain(field)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('more problems than a line has room for are listed by field', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const wrong = Object.fromEntries(Object.keys(bookingExample).map((field) => [field, { nested: true }]))
-    const booking = await post(house, '/createShipment.php', wrong)
+    const booking = await post(gateway, '/createShipment.php', wrong)
     expectError(booking, 422, false, new RegExp(`^${Object.keys(wrong).length} fields`))
     expect(booking.json.Message).toContain('PickupPhNo.')
   })
 
   test("the caller's own ShipmentNumber comes back, whatever its spelling and type", async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const [body, own] of [
       [{ SHIPMENTNUMBER: 'S-1' }, 'S-1'],
       [{ ShipmentNumber: 17 }, '17'],
@@ -137,17 +138,17 @@ describe('a mistake of the caller', () => {
       [{ ShipmentNumber: { a: 1 } }, ''],
       [{}, ''],
     ] as const) {
-      expectError(await post(house, QUOTE, body), 422, true, /./, own)
+      expectError(await post(gateway, QUOTE, body), 422, true, /./, own)
     }
   })
 
   test('control characters and lines in what the caller sent do not reach the message', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const ShipmentNumber = 'A\r\nB\u0007C\u2028D\u0085E'
-    const { json } = await post(house, QUOTE, { ...ACCEPT, ShipmentNumber })
+    const { json } = await post(gateway, QUOTE, { ...ACCEPT, ShipmentNumber })
     expect(json.Message).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u)
     expect(json.Message).toContain('A B C D E')
-    const long = await get(house, `/getShipment.php?number=${'é'.repeat(2000)}`)
+    const long = await get(gateway, `/getShipment.php?number=${'é'.repeat(2000)}`)
     expectError(long, 404, false, /…$/)
   })
 })
@@ -163,9 +164,9 @@ describe('a refusal of the service', () => {
   })
 
   test('of a booking keeps its status and its words as well', async () => {
-    const house = await openHouse()
-    house.sandbox.fail({ kind: 'status', status: 422, body: { message: 'No such dealer' } })
-    expectError(await post(house, '/createShipment.php', bookingExample), 422, false, 'No such dealer')
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ kind: 'status', status: 422, body: { message: 'No such dealer' } })
+    expectError(await post(gateway, '/createShipment.php', bookingExample), 422, false, 'No such dealer')
   })
 
   test.each(NAMES)('of the credential, at %s, is 401 with a challenge for version-1 callers', async (name) => {
@@ -311,20 +312,20 @@ describe('a failure of the service', () => {
   )
 
   test('to take connections at all is 502', async () => {
-    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
-    expectError(await post(house, QUOTE, quoteExample), 502, true, /cannot be reached/)
-    expectError(await get(house, '/getShipment.php?number=TL-1'), 502, false, /cannot be reached/)
+    const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
+    expectError(await post(gateway, QUOTE, quoteExample), 502, true, /cannot be reached/)
+    expectError(await get(gateway, '/getShipment.php?number=TL-1'), 502, false, /cannot be reached/)
   })
 
   test('to be found is 502', async () => {
-    const house = await openHouse({ serviceUrl: 'http://transload.invalid' })
-    expectError(await post(house, QUOTE, quoteExample), 502, true, /cannot be reached/)
+    const gateway = await startGateway({ serviceUrl: 'http://transload.invalid' })
+    expectError(await post(gateway, QUOTE, quoteExample), 502, true, /cannot be reached/)
   })
 
   test('to speak HTTP is 502', async () => {
     const service = await openService((incoming) => incoming.socket.end('SSH-2.0-x\r\n'))
-    const house = await openHouse({ serviceUrl: service.url })
-    expectError(await post(house, QUOTE, quoteExample), 502, true, /again/)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    expectError(await post(gateway, QUOTE, quoteExample), 502, true, /again/)
   })
 
   test('by redirecting is 502, and nobody follows', async () => {
@@ -387,25 +388,25 @@ test('a good reply in another encoding than it should have is no error', async (
 
 test('a store that is gone is 503 with Retry-After', async () => {
   const store = createMemoryStore()
-  const house = await openHouse({ store })
+  const gateway = await startGateway({ store })
   await store.close()
-  const quote = await post(house, QUOTE, ACCEPT)
+  const quote = await post(gateway, QUOTE, ACCEPT)
   expectError(quote, 503, true, /again/)
   expect(quote.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-  expectError(await get(house, '/getShipment.php?number=1'), 503, false, /again/)
+  expectError(await get(gateway, '/getShipment.php?number=1'), 503, false, /again/)
 })
 
 describe('ERROR_STATUS=ok', () => {
   const env = { ERROR_STATUS: 'ok' }
 
   test('makes every error on a legacy path 200, in the same shape', async () => {
-    const house = await openHouse({ env })
+    const gateway = await startGateway({ env })
     const without = { authorization: '' }
-    expectError(await post(house, QUOTE, 'nonsense'), 200, true, /JSON/, '')
-    expectError(await post(house, QUOTE, quoteExample, without), 200, true, /Client ID/)
-    expectError(await post(house, QUOTE, ACCEPT), 200, true, NUMBER)
-    expectError(await get(house, '/createShipment.php'), 200, false, /POST/)
-    expectError(await post(house, '/createShipment.php', { PickupZip: 'x' }), 200, false, /PickupZip/)
+    expectError(await post(gateway, QUOTE, 'nonsense'), 200, true, /JSON/, '')
+    expectError(await post(gateway, QUOTE, quoteExample, without), 200, true, /Client ID/)
+    expectError(await post(gateway, QUOTE, ACCEPT), 200, true, NUMBER)
+    expectError(await get(gateway, '/createShipment.php'), 200, false, /POST/)
+    expectError(await post(gateway, '/createShipment.php', { PickupZip: 'x' }), 200, false, /PickupZip/)
     expectError(
       await failing('shipment.get', { kind: 'status', status: 500, body: 'Boom' }, { env }),
       200,
@@ -418,16 +419,16 @@ describe('ERROR_STATUS=ok', () => {
   })
 
   test('touches nothing else', async () => {
-    const house = await openHouse({ env })
-    expect((await post(house, '/nothing.php', {})).status).toBe(404)
-    expect((await post(house, '/dry-run/createShipment.php', 'nonsense')).status).toBe(400)
-    expect((await post(house, '/v2/shipments', {})).status).toBe(422)
-    expect((await get(house, '/%zz')).status).toBe(400)
+    const gateway = await startGateway({ env })
+    expect((await post(gateway, '/nothing.php', {})).status).toBe(404)
+    expect((await post(gateway, '/dry-run/createShipment.php', 'nonsense')).status).toBe(400)
+    expect((await post(gateway, '/v2/shipments', {})).status).toBe(422)
+    expect((await get(gateway, '/%zz')).status).toBe(400)
   })
 
   test('is logged as what it was', async () => {
-    const house = await openHouse({ env })
-    await post(house, QUOTE, ACCEPT)
-    expect(house.lines().find(({ msg }) => msg === 'call')).toMatchObject({ error: 'number-unknown' })
+    const gateway = await startGateway({ env })
+    await post(gateway, QUOTE, ACCEPT)
+    expect(gateway.lines().find(({ msg }) => msg === 'call')).toMatchObject({ error: 'number-unknown' })
   })
 })

@@ -2,7 +2,7 @@ import { Pool } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, type House, openHouse, post } from '../gateway.ts'
+import { basic, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { NAUGHTY } from './naughty-values.ts'
 
@@ -58,7 +58,12 @@ interface Sent {
 }
 
 /** Sends a call with one value that is not as it should be; says what is wrong with the answer. */
-async function attempt(_house: House, { action, field, value }: Sent, number: number, pool: Pool): Promise<string[]> {
+async function attempt(
+  _gateway: TestGateway,
+  { action, field, value }: Sent,
+  number: number,
+  pool: Pool,
+): Promise<string[]> {
   const { path, fields } = ACTIONS[action] ?? { path: '', fields: {} }
   const own = action === 'shipment.create' ? { ReferenceNumber: `N-${number}` } : {}
   // A null prototype, for `__proto__` has to be a name like any other.
@@ -102,11 +107,11 @@ test.each(Object.keys(ACTIONS))(
   '%s: nothing naughty in any field does any harm',
   { timeout: 120_000 },
   async (action) => {
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '10000', SOURCE_IN_FLIGHT: '10000' } })
-    const pool = new Pool(house.url, { connections: AT_ONCE })
+    const gateway = await startGateway({ env: { MAX_IN_FLIGHT: '10000', SOURCE_IN_FLIGHT: '10000' } })
+    const pool = new Pool(gateway.url, { connections: AT_ONCE })
     onTestFinished(() => pool.close())
-    expect((await post(house, QUOTE, quoteExample)).status).toBe(200)
-    expect((await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: REFERENCE })).status).toBe(
+    expect((await post(gateway, QUOTE, quoteExample)).status).toBe(200)
+    expect((await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: REFERENCE })).status).toBe(
       200,
     )
 
@@ -122,19 +127,19 @@ test.each(Object.keys(ACTIONS))(
     const wrong: string[] = []
     await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
-        for (const [number, sent] of queue) wrong.push(...(await attempt(house, sent, number, pool)))
+        for (const [number, sent] of queue) wrong.push(...(await attempt(gateway, sent, number, pool)))
       }),
     )
     expect(wrong).toEqual([])
 
-    for (const { path, body, headers } of house.sandbox.requests) {
+    for (const { path, body, headers } of gateway.sandbox.requests) {
       expect(path).toMatch(CLEAN_PATH)
       expect(Object.keys(headers).filter((name) => /evil/i.test(name))).toEqual([])
       if (body !== '') expect(body.isWellFormed() && Object.hasOwn(JSON.parse(body), '__proto__')).toBe(false)
     }
     expect(Object.keys(Object.prototype)).toEqual([])
     expect(Reflect.get({}, 'polluted')).toBeUndefined()
-    const written = JSON.stringify(house.lines().map(({ time, ms, id, ...line }) => line))
+    const written = JSON.stringify(gateway.lines().map(({ time, ms, id, ...line }) => line))
     expect(NAUGHTY.filter((value) => value.length > 9 && written.includes(JSON.stringify(value).slice(1, -1)))).toEqual(
       [],
     )

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { dial, send } from '../http/wire.ts'
 
@@ -23,15 +23,15 @@ function lines({ rawHeaders }: IncomingMessage): [name: string, value: string][]
   return pairs
 }
 
-/** A house before a service that answers every request with 204 and keeps what it got. */
-async function houseBeforeRecorder(env: Record<string, string> = {}, prefix = '') {
+/** A gateway before a service that answers every request with 204 and keeps what it got. */
+async function gatewayBeforeRecorder(env: Record<string, string> = {}, prefix = '') {
   const bodies: Buffer[] = []
   const service = await openService(async (incoming, outgoing) => {
     bodies.push(await bytesOf(incoming))
     outgoing.writeHead(204).end()
   })
-  const house = await openHouse({ serviceUrl: service.url + prefix, env })
-  return { house, service, bodies }
+  const gateway = await startGateway({ serviceUrl: service.url + prefix, env })
+  return { gateway, service, bodies }
 }
 
 describe('a request', () => {
@@ -46,17 +46,17 @@ describe('a request', () => {
     '/v2/x?a=?b=#c',
     '/%76%32/x',
   ])('keeps its target, such as %s, to the letter', async (target) => {
-    const { house, service } = await houseBeforeRecorder()
-    const reply = await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
+    const { gateway, service } = await gatewayBeforeRecorder()
+    const reply = await send(gateway, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
     expect(reply.status).toBe(204)
     expect(service.requests[0]?.url).toBe(target)
   })
 
   test('goes below the path prefix of the service', async () => {
-    const { house, service } = await houseBeforeRecorder({}, '/edge/api/v2/')
-    await get(house, '/v2/shipments?x=1')
-    await post(house, '/oauth2/token', 'grant_type=client_credentials')
-    await get(house, '/getShipment.php?number=TL-1')
+    const { gateway, service } = await gatewayBeforeRecorder({}, '/edge/api/v2/')
+    await get(gateway, '/v2/shipments?x=1')
+    await post(gateway, '/oauth2/token', 'grant_type=client_credentials')
+    await get(gateway, '/getShipment.php?number=TL-1')
     expect(service.requests.map(({ url }) => url)).toEqual([
       '/edge/api/v2/shipments?x=1',
       '/edge/api/oauth2/token',
@@ -67,31 +67,31 @@ describe('a request', () => {
   test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'])(
     'keeps its method: %s',
     async (method) => {
-      const { house, service } = await houseBeforeRecorder()
-      expect((await send(house, `${method} /v2/x HTTP/1.1\r\n${HEAD}\r\n`)).status).toBe(204)
+      const { gateway, service } = await gatewayBeforeRecorder()
+      expect((await send(gateway, `${method} /v2/x HTTP/1.1\r\n${HEAD}\r\n`)).status).toBe(204)
       expect(service.requests[0]?.method).toBe(method)
     },
   )
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'GET'])('keeps its body over %s, byte for byte', async (method) => {
-    const { house, service, bodies } = await houseBeforeRecorder()
+    const { gateway, service, bodies } = await gatewayBeforeRecorder()
     const head = `${method} /v2/x HTTP/1.1\r\n${HEAD}Content-Type: image/png\r\n`
-    await send(house, `${head}Content-Length: ${ALL_BYTES.length}\r\n\r\n`, ALL_BYTES)
-    await send(house, `${head}Transfer-Encoding: chunked\r\n\r\n100\r\n`, ALL_BYTES, '\r\n0\r\n\r\n')
+    await send(gateway, `${head}Content-Length: ${ALL_BYTES.length}\r\n\r\n`, ALL_BYTES)
+    await send(gateway, `${head}Transfer-Encoding: chunked\r\n\r\n100\r\n`, ALL_BYTES, '\r\n0\r\n\r\n')
     expect(bodies).toEqual([ALL_BYTES, ALL_BYTES])
     expect(service.requests[0]?.headers['content-length']).toBe('256')
   })
 
   test('without a body has none', async () => {
-    const { house, service, bodies } = await houseBeforeRecorder()
-    await send(house, `POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`)
-    await send(house, `DELETE /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+    const { gateway, service, bodies } = await gatewayBeforeRecorder()
+    await send(gateway, `POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`)
+    await send(gateway, `DELETE /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     expect(bodies.map((body) => body.length)).toEqual([0, 0])
     expect(service.requests.map(({ headers }) => headers['transfer-encoding'])).toEqual([undefined, undefined])
   })
 
   test('keeps its headers: their order, their spelling, their repetition and their bytes', async () => {
-    const { house, service } = await houseBeforeRecorder()
+    const { gateway, service } = await gatewayBeforeRecorder()
     const kept = [
       ['Accept', 'application/json'],
       ['X-TWICE', 'one'],
@@ -104,13 +104,13 @@ describe('a request', () => {
       ['Idempotency-Key', 'k-1'],
     ] as const
     const head = kept.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-    await send(house, `GET /v2/x HTTP/1.1\r\n${HEAD}${head}\r\n`)
+    await send(gateway, `GET /v2/x HTTP/1.1\r\n${HEAD}${head}\r\n`)
     const [request] = service.requests
     expect(request && lines(request)).toEqual(kept)
   })
 
   test('leaves behind what concerns the connection alone', async () => {
-    const { house, service } = await houseBeforeRecorder()
+    const { gateway, service } = await gatewayBeforeRecorder()
     const left = [
       'Keep-Alive: timeout=5',
       'Proxy-Connection: keep-alive',
@@ -121,7 +121,7 @@ describe('a request', () => {
       'x-and-this: 2',
       'Expect: 100-continue',
     ]
-    const wire = await dial(house)
+    const wire = await dial(gateway)
     wire.write(`GET /v2/x HTTP/1.1\r\nHost: gateway.example\r\nConnection: close, X-Only-Here,X-AND-THIS\r\n`)
     wire.write(`${left.join('\r\n')}\r\nX-Stays: 3\r\n\r\n`)
     await wire.closed()
@@ -132,7 +132,7 @@ describe('a request', () => {
   })
 
   test('leaves behind headers that some servers take for others', async () => {
-    const { house, service, bodies } = await houseBeforeRecorder()
+    const { gateway, service, bodies } = await gatewayBeforeRecorder()
     const mistakable = [
       'Content_Length: 3',
       'Transfer_Encoding: chunked',
@@ -143,7 +143,7 @@ describe('a request', () => {
       '_: 1',
     ]
     const head = `POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 5\r\n${mistakable.join('\r\n')}\r\nX-2-Stays: 3\r\n\r\n`
-    expect((await send(house, `${head}hello`)).status).toBe(204)
+    expect((await send(gateway, `${head}hello`)).status).toBe(204)
     const [request] = service.requests
     expect(request && lines(request).sort()).toEqual([
       ['X-2-Stays', '3'],
@@ -153,8 +153,8 @@ describe('a request', () => {
   })
 
   test('is answered 100 Continue by the gateway itself', async () => {
-    const { house, bodies } = await houseBeforeRecorder()
-    const wire = await dial(house)
+    const { gateway, bodies } = await gatewayBeforeRecorder()
+    const wire = await dial(gateway)
     wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
     await wire.until(/ 100 Continue\r\n\r\n/)
     wire.write('ok')
@@ -163,8 +163,8 @@ describe('a request', () => {
   })
 
   test('over HTTP/1.0 works', async () => {
-    const { house, bodies } = await houseBeforeRecorder()
-    const reply = await send(house, 'POST /v2/x HTTP/1.0\r\nContent-Length: 2\r\n\r\nok')
+    const { gateway, bodies } = await gatewayBeforeRecorder()
+    const reply = await send(gateway, 'POST /v2/x HTTP/1.0\r\nContent-Length: 2\r\n\r\nok')
     expect(reply.status).toBe(204)
     expect(bodies).toEqual([Buffer.from('ok')])
   })
@@ -194,17 +194,17 @@ describe('a request', () => {
     '/v2/a%250ab',
     '/v2%2fx',
   ])('that could leave /v2/, such as %s, is 400', async (target) => {
-    const { house, service } = await houseBeforeRecorder()
-    const reply = await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
+    const { gateway, service } = await gatewayBeforeRecorder()
+    const reply = await send(gateway, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
     expect(reply.status).toBe(400)
     expect(reply.json.Message).toContain('/v2/')
     expect(service.requests).toEqual([])
   })
 
   test('with a backslash for a slash is 400', async () => {
-    const { house, service } = await houseBeforeRecorder()
+    const { gateway, service } = await gatewayBeforeRecorder()
     for (const target of ['/v2/..\\admin', '/v2\\..\\admin', '/v2/a\\b']) {
-      expect((await send(house, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)).status).toBe(400)
+      expect((await send(gateway, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)).status).toBe(400)
     }
     expect(service.requests).toEqual([])
   })
@@ -212,16 +212,16 @@ describe('a request', () => {
   test.each(['/v2', '/V2/x', '//v2/x', '/quotes/v2/x', '/oauth2', '/oauth2/token/', '/oauth2/revoke', '/v3/x', '/'])(
     'for anything else, such as %s, does not reach the service',
     async (target) => {
-      const { house, service } = await houseBeforeRecorder()
-      await send(house, `POST ${target} HTTP/1.1\r\n${HEAD}\r\n`)
+      const { gateway, service } = await gatewayBeforeRecorder()
+      await send(gateway, `POST ${target} HTTP/1.1\r\n${HEAD}\r\n`)
       expect(service.requests).toEqual([])
     },
   )
 
   test('for a token is POST', async () => {
-    const { house, service } = await houseBeforeRecorder()
+    const { gateway, service } = await gatewayBeforeRecorder()
     for (const method of ['GET', 'PUT', 'HEAD']) {
-      const reply = await send(house, `${method} /oauth2/token HTTP/1.1\r\n${HEAD}\r\n`)
+      const reply = await send(gateway, `${method} /oauth2/token HTTP/1.1\r\n${HEAD}\r\n`)
       expect(reply.status).toBe(405)
       expect(reply.headers.get('allow')).toEqual(['POST'])
     }
@@ -231,23 +231,23 @@ describe('a request', () => {
 
 describe('the credential of a request', () => {
   const paths = ['/v2/x', '/oauth2/token']
-  const ask = (house: House, path: string, authorization?: string) =>
+  const ask = (gateway: TestGateway, path: string, authorization?: string) =>
     send(
-      house,
+      gateway,
       `POST ${path} HTTP/1.1\r\n${HEAD}${authorization === undefined ? '' : `authorization: ${authorization}\r\n`}\r\n`,
     )
 
   test.each(paths)("in client mode is the caller's own, as it is, at %s", async (path) => {
-    const { house, service } = await houseBeforeRecorder()
+    const { gateway, service } = await gatewayBeforeRecorder()
     const sent = [basic('acme', 'x'), 'Bearer abc', 'bAsIc  nonsense', 'Digest username="x"', undefined]
-    for (const authorization of sent) await ask(house, path, authorization)
+    for (const authorization of sent) await ask(gateway, path, authorization)
     expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(sent)
   })
 
   test("in fixed mode is the gateway's, whatever the caller sent, a token as well", async () => {
-    const { house, service } = await houseBeforeRecorder(FIXED)
+    const { gateway, service } = await gatewayBeforeRecorder(FIXED)
     const sent = [basic('acme', 'x'), 'Digest username="x"', 'Bearer', 'Bearer abc', 'bearer def', undefined]
-    for (const authorization of sent) await ask(house, '/v2/x', authorization)
+    for (const authorization of sent) await ask(gateway, '/v2/x', authorization)
     const own = basic(FIXED.V2_CLIENT_ID, FIXED.V2_CLIENT_SECRET)
     expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(sent.map(() => own))
     for (const { rawHeaders } of service.requests) {
@@ -256,9 +256,9 @@ describe('the credential of a request', () => {
   })
 
   test('a token asked for through the gateway is good through the gateway', async () => {
-    const house = await openHouse({ sandbox: { auth: 'bearer' } })
+    const gateway = await startGateway({ sandbox: { auth: 'bearer' } })
     const granted = await post(
-      house,
+      gateway,
       '/oauth2/token',
       new URLSearchParams({ grant_type: 'client_credentials' }).toString(),
       {
@@ -267,26 +267,26 @@ describe('the credential of a request', () => {
     )
     expect(granted.status).toBe(200)
     const trip = { pickup: '10314', delivery: '33166' }
-    const refused = await post(house, '/v2/quote', trip)
+    const refused = await post(gateway, '/v2/quote', trip)
     expect(refused.status).toBe(401)
     expect(refused.headers.get('www-authenticate')).toMatch(/^Bearer /)
-    const quoted = await post(house, '/v2/quote', trip, { authorization: `Bearer ${granted.json.access_token}` })
+    const quoted = await post(gateway, '/v2/quote', trip, { authorization: `Bearer ${granted.json.access_token}` })
     expect(quoted.status).toBe(200)
     expect(quoted.json.price).toEqual(expect.any(Number))
   })
 })
 
 describe('a reply', () => {
-  /** A house before a service whose reply is these bytes. */
+  /** A gateway before a service whose reply is these bytes. */
   async function replying(...bytes: readonly (string | Buffer)[]) {
     const service = await openService((incoming) => {
       incoming.resume()
       for (const part of bytes) incoming.socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part)
       incoming.socket.end()
     })
-    return openHouse({ serviceUrl: service.url })
+    return startGateway({ serviceUrl: service.url })
   }
-  const ask = (house: House, method = 'GET') => send(house, `${method} /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
+  const ask = (gateway: TestGateway, method = 'GET') => send(gateway, `${method} /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
 
   test('keeps its status, its headers and every byte of its body', async () => {
     const head = [
@@ -339,8 +339,8 @@ describe('a reply', () => {
 
   test('to HEAD keeps its length and has no body, and the connection is good for more', async () => {
     const service = await openService((_, outgoing) => outgoing.writeHead(200, { 'content-length': '12345' }).end())
-    const house = await openHouse({ serviceUrl: service.url })
-    const wire = await dial(house)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const wire = await dial(gateway)
     for (const _ of [1, 2]) wire.write('HEAD /v2/x HTTP/1.1\r\nHost: x\r\n\r\n')
     wire.write(`HEAD /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     const text = await wire.closed()
@@ -376,15 +376,15 @@ describe('a reply', () => {
     const service = await openService(({ headers }, outgoing) =>
       outgoing.writeHead(200, { 'x-request-id': 'theirs', 'x-told': String(headers['x-request-id']) }).end(),
     )
-    const house = await openHouse({ serviceUrl: service.url })
-    const reply = await ask(house)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const reply = await ask(gateway)
     expect(reply.headers.get('x-request-id')).toEqual(reply.headers.get('x-told'))
     expect(reply.headers.get('x-told')?.[0]).toMatch(/^[0-9a-f-]{36}$/)
   })
 
   test('is not one of version 1: it carries no Deprecation', async () => {
-    const house = await openHouse()
-    expect((await get(house, '/v2/shipments/x')).headers.get('deprecation')).toBeNull()
+    const gateway = await startGateway()
+    expect((await get(gateway, '/v2/shipments/x')).headers.get('deprecation')).toBeNull()
   })
 
   test('begins before the service has ended it, and the request before the caller has', async () => {
@@ -393,8 +393,8 @@ describe('a reply', () => {
       for await (const chunk of incoming) outgoing.write(String(chunk).toUpperCase())
       outgoing.end()
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    const wire = await dial(house)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const wire = await dial(gateway)
     wire.write(`POST /v2/echo HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
     for (const word of ['one', 'two', 'six']) {
       wire.write(`3\r\n${word}\r\n`)
@@ -434,8 +434,8 @@ describe('a reply', () => {
       uploaded.resolve(await up.readAll(incoming))
       down.blocks.pipe(outgoing)
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    const upload = httpRequest(`${house.url}/v2/x`, { method: 'POST' })
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const upload = httpRequest(`${gateway.url}/v2/x`, { method: 'POST' })
     up.blocks.pipe(upload)
     // The event's arguments, as Node documents them.
     const [reply] = (await once(upload, 'response')) as [IncomingMessage]
@@ -449,8 +449,8 @@ describe('a reply', () => {
 
 describe('when something breaks', () => {
   test('a service that cannot be reached is 502', async () => {
-    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
-    const { status, json, headers } = await get(house, '/v2/shipments/x')
+    const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
+    const { status, json, headers } = await get(gateway, '/v2/shipments/x')
     expect(status).toBe(502)
     expect(json.Message).toMatch(/cannot be reached/)
     expect(headers.get('x-request-id')).toBeTruthy()
@@ -458,14 +458,14 @@ describe('when something breaks', () => {
 
   test('a service that hangs up before it answers is 502', async () => {
     const service = await openService((incoming) => incoming.socket.destroy())
-    const house = await openHouse({ serviceUrl: service.url })
-    expect((await get(house, '/v2/shipments/x')).status).toBe(502)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    expect((await get(gateway, '/v2/shipments/x')).status).toBe(502)
   })
 
   test('a service that does not answer in time is 504', async () => {
     const service = await openService((incoming) => incoming.resume())
-    const house = await openHouse({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '200' } })
-    const { status, json } = await get(house, '/v2/shipments/x')
+    const gateway = await startGateway({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '200' } })
+    const { status, json } = await get(gateway, '/v2/shipments/x')
     expect(status).toBe(504)
     expect(json.Message).toMatch(/in time/)
   })
@@ -478,14 +478,14 @@ describe('when something breaks', () => {
       outgoing.once('close', () => clearInterval(dripping))
     })
     const env = { ...FIXED, UPSTREAM_CONNECTIONS: '1', UPSTREAM_TIMEOUT_MS: '300' }
-    const house = await openHouse({ serviceUrl: service.url, env })
-    const quote = () => post(house, '/getShippingQuote.php', quoteExample)
-    const dripping = await dial(house)
+    const gateway = await startGateway({ serviceUrl: service.url, env })
+    const quote = () => post(gateway, '/getShippingQuote.php', quoteExample)
+    const dripping = await dial(gateway)
     dripping.write(`GET /v2/drip HTTP/1.1\r\n${HEAD}Authorization: ${basic()}\r\n\r\n`)
     await dripping.until(/drip/)
 
     // As many as would open the circuit.
-    const waiting = Array.from({ length: 20 }, () => [get(house, '/v2/shipments/x'), quote()]).flat()
+    const waiting = Array.from({ length: 20 }, () => [get(gateway, '/v2/shipments/x'), quote()]).flat()
     for (const { status, headers, json } of await Promise.all(waiting)) {
       expect({ status, later: headers.get('retry-after') }).toEqual({ status: 503, later: '1' })
       expect(json.Message).toMatch(/no free connection to the service/)
@@ -500,8 +500,8 @@ describe('when something breaks', () => {
       outgoing.writeHead(200, { 'content-length': '100' })
       outgoing.write('half', () => outgoing.destroy())
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    await expect(get(house, '/v2/shipments/x')).rejects.toThrow()
+    const gateway = await startGateway({ serviceUrl: service.url })
+    await expect(get(gateway, '/v2/shipments/x')).rejects.toThrow()
   })
 
   test('a caller whose connection breaks ends the call at the service', async () => {
@@ -512,14 +512,14 @@ describe('when something breaks', () => {
       outgoing.once('close', gone.resolve)
       arrived.resolve()
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    const wire = await dial(house)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const wire = await dial(gateway)
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await arrived.promise
     // One that only says that it sends no more may be waiting for its answer.
     wire.reset()
     await gone.promise
-    expect((await get(house, '/healthz')).status).toBe(200)
+    expect((await get(gateway, '/healthz')).status).toBe(200)
   })
 
   test('a caller that hangs up while it sends ends the call at the service', async () => {
@@ -528,8 +528,8 @@ describe('when something breaks', () => {
     const service = await openService((incoming) => {
       incoming.once('error', gone.resolve).once('data', () => arrived.resolve())
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    const wire = await dial(house)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const wire = await dial(gateway)
     wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nhalf`)
     await arrived.promise
     wire.hangUp()
@@ -546,8 +546,8 @@ describe('when something breaks', () => {
         })(),
       ).pipe(outgoing)
     })
-    const house = await openHouse({ serviceUrl: service.url })
-    const wire = await dial(house)
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const wire = await dial(gateway)
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await wire.until(/xxxx/)
     wire.hangUp()
@@ -555,8 +555,8 @@ describe('when something breaks', () => {
   })
 
   test('a body on a connection is read even if nobody wants it', async () => {
-    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
-    const wire = await dial(house)
+    const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
+    const wire = await dial(gateway)
     wire.write('POST /v2/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello')
     await wire.until(/ 502 /)
     wire.write(`GET /healthz HTTP/1.1\r\n${HEAD}\r\n`)

@@ -5,7 +5,7 @@ import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
 import { accountOf, planCall } from '../../src/calls/plan.ts'
 import { version1 } from '../../src/calls/read-request.ts'
 import { actionOf } from '../cases/read.ts'
-import { CLIENT, get, openHouse, post } from '../gateway.ts'
+import { CLIENT, get, post, startGateway } from '../gateway.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const SETTINGS = {
@@ -71,18 +71,18 @@ const calls: readonly (readonly [what: string, path: string, fields: Readonly<Re
 ]
 
 test('a dry run shows what the call then sends', async () => {
-  const house = await openHouse({ env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } })
+  const gateway = await startGateway({ env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } })
   for (const [what, path, fields] of calls) {
-    const dry = await post(house, `/dry-run${path}`, fields)
-    const sentBefore = house.sandbox.requests.length
+    const dry = await post(gateway, `/dry-run${path}`, fields)
+    const sentBefore = gateway.sandbox.requests.length
     const real =
       path === '/getShipment.php'
-        ? await get(house, `${path}?${new URLSearchParams(fields)}`)
-        : await post(house, path, fields)
+        ? await get(gateway, `${path}?${new URLSearchParams(fields)}`)
+        : await post(gateway, path, fields)
     expect(real.status, what).toBe(200)
-    const sent = house.sandbox.requests.slice(sentBefore)
+    const sent = gateway.sandbox.requests.slice(sentBefore)
     const { method, url, body } = dry.json.request
-    const asShown = { method, path: url.slice(house.sandbox.url.length), body: body ? JSON.stringify(body) : '' }
+    const asShown = { method, path: url.slice(gateway.sandbox.url.length), body: body ? JSON.stringify(body) : '' }
     // The call also reads what it has canceled.
     const confirmation = { method: 'GET', path: asShown.path }
     expect(sent, what).toMatchObject(method === 'DELETE' ? [asShown, confirmation] : [asShown])
@@ -90,13 +90,13 @@ test('a dry run shows what the call then sends', async () => {
 })
 
 test('a dry run of an update shows the changes, and the call merges them into what it reads', async () => {
-  const house = await openHouse({ env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } })
-  await post(house, '/createShipment.php', bookingExample)
+  const gateway = await startGateway({ env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } })
+  await post(gateway, '/createShipment.php', bookingExample)
   const change = { ReferenceNumber: bookingExample.ReferenceNumber, PickupName: 'Gate 9' }
-  const { request } = (await post(house, '/dry-run/updateShipment.php', change)).json
-  await post(house, '/updateShipment.php', change)
-  const [read, put] = house.sandbox.requests.slice(-2)
-  const url = house.sandbox.url + put?.path
+  const { request } = (await post(gateway, '/dry-run/updateShipment.php', change)).json
+  await post(gateway, '/updateShipment.php', change)
+  const [read, put] = gateway.sandbox.requests.slice(-2)
+  const url = gateway.sandbox.url + put?.path
   expect([request.method, request.url, request.over]).toEqual([put?.method, url, `${read?.method} ${url}`])
   expect(JSON.parse(put?.body ?? '')).toMatchObject(request.body)
 })

@@ -2,7 +2,7 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { dial, repliesIn, send } from '../http/wire.ts'
 
 const QUOTE = '/getShippingQuote.php'
@@ -15,8 +15,8 @@ const JSON_LABEL = { 'content-type': 'application/json' }
 const FORM_LABEL = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /** The body of the last request that the service was sent. */
-function lastBody(house: House) {
-  return JSON.parse(house.sandbox.requests.at(-1)?.body ?? 'null')
+function lastBody(gateway: TestGateway) {
+  return JSON.parse(gateway.sandbox.requests.at(-1)?.body ?? 'null')
 }
 
 function form(fields: Readonly<Record<string, string>>): string {
@@ -25,10 +25,10 @@ function form(fields: Readonly<Record<string, string>>): string {
 
 /** Books with this body and gives what the service was told. */
 async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
-  const house = await openHouse()
-  const answer = await post(house, BOOKING, body, headers)
+  const gateway = await startGateway()
+  const answer = await post(gateway, BOOKING, body, headers)
   expect(answer.text).toContain('"Yes"')
-  return lastBody(house)
+  return lastBody(gateway)
 }
 
 /** Sends what cannot be accepted and gives the answer, having seen that nothing was sent on. */
@@ -37,9 +37,9 @@ async function refused(
   headers: Record<string, string> = {},
   path = BOOKING,
 ) {
-  const house = await openHouse()
-  const answer = await post(house, path, body, headers)
-  expect(house.sandbox.requests).toEqual([])
+  const gateway = await startGateway()
+  const answer = await post(gateway, path, body, headers)
+  expect(gateway.sandbox.requests).toEqual([])
   return answer
 }
 
@@ -61,29 +61,29 @@ describe('the body decides, not its label', () => {
   test.each(bodies.flatMap(([kind, body]) => labels.map((label) => [kind, label, body] as const)))(
     '%s that is labelled "%s" is read',
     async (_, label, body) => {
-      const house = await openHouse()
-      const { status } = await post(house, QUOTE, body, { 'content-type': label })
+      const gateway = await startGateway()
+      const { status } = await post(gateway, QUOTE, body, { 'content-type': label })
       expect(status).toBe(200)
-      expect(lastBody(house)).toEqual(TRIP)
+      expect(lastBody(gateway)).toEqual(TRIP)
     },
   )
 
   test.each(bodies)('%s without any label is read', async (_, body) => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const reply = await send(
-      house,
+      gateway,
       `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     expect(reply.status).toBe(200)
     expect(reply.json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
-    expect(lastBody(house)).toEqual(TRIP)
+    expect(lastBody(gateway)).toEqual(TRIP)
   })
 
   test('JSON may begin with a byte order mark and blanks, and end with some', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const body of [`\ufeff${BODY}`, ` \r\n\t${BODY}\r\n`, `\ufeff \r\n${BODY}\n\n`]) {
-      expect((await post(house, QUOTE, body)).status).toBe(200)
-      expect(lastBody(house)).toEqual(TRIP)
+      expect((await post(gateway, QUOTE, body)).status).toBe(200)
+      expect(lastBody(gateway)).toEqual(TRIP)
     }
   })
 
@@ -151,9 +151,9 @@ describe('the encoding of a body', () => {
     ['deflate', deflateRawSync(BODY)],
     ['identity', Buffer.from(BODY)],
   ])('may be %s', async (encoding, bytes) => {
-    const house = await openHouse()
-    expect((await post(house, QUOTE, Uint8Array.from(bytes), { 'content-encoding': encoding })).status).toBe(200)
-    expect(lastBody(house)).toEqual(TRIP)
+    const gateway = await startGateway()
+    expect((await post(gateway, QUOTE, Uint8Array.from(bytes), { 'content-encoding': encoding })).status).toBe(200)
+    expect(lastBody(gateway)).toEqual(TRIP)
   })
 
   test('that is not known, or not what it says, is 400', async () => {
@@ -167,47 +167,47 @@ describe('old ways of HTTP', () => {
   const length = `Content-Length: ${BODY.length}`
 
   test('a chunked body', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const chunks = [BODY.slice(0, 7), BODY.slice(7, 300), BODY.slice(300)]
     const body = chunks.map((chunk) => `${chunk.length.toString(16)};x=y\r\n${chunk}\r\n`).join('')
     const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\n`
-    const reply = await send(house, `${head}Transfer-Encoding: chunked\r\n\r\n`, body, '0\r\n\r\n')
+    const reply = await send(gateway, `${head}Transfer-Encoding: chunked\r\n\r\n`, body, '0\r\n\r\n')
     expect(reply.status).toBe(200)
-    expect(lastBody(house)).toEqual(TRIP)
+    expect(lastBody(gateway)).toEqual(TRIP)
   })
 
   test('Expect: 100-continue is answered before the body is sent', async () => {
-    const house = await openHouse()
-    const wire = await dial(house)
+    const gateway = await startGateway()
+    const wire = await dial(gateway)
     wire.write(`POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\n`)
     wire.write(`Expect: 100-continue\r\n${length}\r\n\r\n`)
     expect(await wire.until(/\r\n\r\n/)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
     wire.write(BODY)
     const [, reply] = repliesIn(await wire.closed())
     expect(reply?.status).toBe(200)
-    expect(lastBody(house)).toEqual(TRIP)
+    expect(lastBody(gateway)).toEqual(TRIP)
   })
 
   test('HTTP/1.0 without a Host', async () => {
-    const house = await openHouse()
-    const reply = await send(house, `POST ${QUOTE} HTTP/1.0\r\n${AUTHORIZATION}\r\n${length}\r\n\r\n${BODY}`)
+    const gateway = await startGateway()
+    const reply = await send(gateway, `POST ${QUOTE} HTTP/1.0\r\n${AUTHORIZATION}\r\n${length}\r\n\r\n${BODY}`)
     expect(reply.status).toBe(200)
     expect(reply.headers.get('transfer-encoding')).toBeUndefined()
     expect(reply.json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
   })
 
   test('HTTP/1.1 with Connection: close closes after the reply', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\n${length}\r\n`
-    const reply = await send(house, `${head}Connection: close\r\n\r\n${BODY}`)
+    const reply = await send(gateway, `${head}Connection: close\r\n\r\n${BODY}`)
     expect(reply.status).toBe(200)
     expect(reply.headers.get('connection')).toEqual(['close'])
   })
 
   test('one connection carries several calls, also after one that was refused', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\n`
-    const wire = await dial(house)
+    const wire = await dial(gateway)
     wire.write(`${head}${length}\r\n\r\n${BODY}`)
     await wire.until(/"ShipmentNumber":"WTS/)
     wire.write(`${head}Content-Length: 5\r\n\r\nwords`)
@@ -309,19 +309,19 @@ describe('field names', () => {
   })
 
   test('that are unknown are counted in the log', async () => {
-    const house = await openHouse()
-    await post(house, BOOKING, { ...bookingExample, Foo: '1', toString: '2', __proto: '3' })
-    expect(house.lines().find(({ msg }) => msg === 'call')).toMatchObject({ unknown_fields: 3 })
+    const gateway = await startGateway()
+    await post(gateway, BOOKING, { ...bookingExample, Foo: '1', toString: '2', __proto: '3' })
+    expect(gateway.lines().find(({ msg }) => msg === 'call')).toMatchObject({ unknown_fields: 3 })
   })
 
   test('ActionName is compared without case, blanks, underscores and dashes', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const ActionName of ['Get Rate', 'GETRATE', 'get_rate', 'Get-Quote', ' g e t quote ']) {
-      expect((await post(house, QUOTE, { ...quoteExample, ActionName })).status).toBe(200)
+      expect((await post(gateway, QUOTE, { ...quoteExample, ActionName })).status).toBe(200)
     }
     for (const ActionName of ['MakeBooking', 'make booking', 'CREATE_SHIPMENT', '']) {
       const body = { ...bookingExample, ActionName, ReferenceNumber: `R-${ActionName.length}` }
-      expect((await post(house, BOOKING, body)).status).toBe(200)
+      expect((await post(gateway, BOOKING, body)).status).toBe(200)
     }
   })
 
@@ -341,12 +341,12 @@ describe('field names', () => {
   })
 
   test('any ActionName will do where the path says the action', async () => {
-    const house = await openHouse()
-    await post(house, BOOKING, bookingExample)
+    const gateway = await startGateway()
+    await post(gateway, BOOKING, bookingExample)
     const named = { ReferenceNumber: bookingExample.ReferenceNumber, ActionName: 'Whatever It Was' }
-    expect((await get(house, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
-    expect((await post(house, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
-    expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
+    expect((await get(gateway, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
+    expect((await post(gateway, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
+    expect((await post(gateway, '/deleteShipment.php', named)).status).toBe(200)
   })
 })
 
@@ -370,45 +370,45 @@ describe('limits', () => {
 
   const padded = (bytes: number) => BODY.padEnd(bytes, ' ')
   test('a body of 256 KiB passes, one byte more is 413', async () => {
-    const house = await openHouse()
-    expect((await post(house, QUOTE, padded(262_144))).status).toBe(200)
-    house.sandbox.requests.length = 0
-    const { status, json } = await post(house, QUOTE, padded(262_145))
+    const gateway = await startGateway()
+    expect((await post(gateway, QUOTE, padded(262_144))).status).toBe(200)
+    gateway.sandbox.requests.length = 0
+    const { status, json } = await post(gateway, QUOTE, padded(262_145))
     expect(status).toBe(413)
     expect(json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringContaining('262144 bytes') })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('BODY_LIMIT_BYTES moves the limit, which holds after inflation and for chunks', async () => {
-    const house = await openHouse({ env: { BODY_LIMIT_BYTES: '2000' } })
-    expect((await post(house, QUOTE, padded(2000))).status).toBe(200)
-    expect((await post(house, QUOTE, padded(2001))).status).toBe(413)
+    const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '2000' } })
+    expect((await post(gateway, QUOTE, padded(2000))).status).toBe(200)
+    expect((await post(gateway, QUOTE, padded(2001))).status).toBe(413)
     const bomb = Uint8Array.from(gzipSync(padded(5_000_000)))
     expect(
-      (await post(house, QUOTE, Uint8Array.from(gzipSync(padded(2000))), { 'content-encoding': 'gzip' })).status,
+      (await post(gateway, QUOTE, Uint8Array.from(gzipSync(padded(2000))), { 'content-encoding': 'gzip' })).status,
     ).toBe(200)
-    const limited = await openHouse({ env: { BODY_LIMIT_BYTES: '20000' } })
+    const limited = await startGateway({ env: { BODY_LIMIT_BYTES: '20000' } })
     expect(bomb.length).toBeLessThan(20_000)
     expect((await post(limited, QUOTE, bomb, { 'content-encoding': 'gzip' })).status).toBe(413)
     const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nTransfer-Encoding: chunked\r\n`
-    const wire = await dial(house)
+    const wire = await dial(gateway)
     wire.write(`${head}\r\n7d1\r\n${padded(2001)}\r\n`)
     expect(await wire.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 413 /)
   })
 
   test('a length that is too large is 413 before any of the body arrives', async () => {
-    const house = await openHouse()
-    const wire = await dial(house)
+    const gateway = await startGateway()
+    const wire = await dial(gateway)
     wire.write(`POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nContent-Length: 99999999\r\n\r\n`)
     expect(await wire.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 413 /)
   })
 })
 
 describe('reading by query', () => {
-  async function houseWithBooking() {
-    const house = await openHouse()
-    await post(house, BOOKING, bookingExample)
-    return house
+  async function gatewayWithBooking() {
+    const gateway = await startGateway()
+    await post(gateway, BOOKING, bookingExample)
+    return gateway
   }
   const REFERENCE = bookingExample.ReferenceNumber
 
@@ -421,39 +421,39 @@ describe('reading by query', () => {
     ['among empty and unknown ones', `&&x&ShipmentNumber=&Foo=%zz&ReferenceNumber=${REFERENCE}&`],
     ['after a question mark too many', `?ReferenceNumber=${REFERENCE}`],
   ])('finds the field %s', async (_, query) => {
-    const house = await houseWithBooking()
-    const { status, json } = await get(house, `/getShipment.php?${query}`)
+    const gateway = await gatewayWithBooking()
+    const { status, json } = await get(gateway, `/getShipment.php?${query}`)
     expect(status).toBe(200)
     expect(json.ReferenceNumber).toBe(REFERENCE)
   })
 
   test('a question mark within a value is part of it', async () => {
-    const house = await openHouse()
-    await post(house, BOOKING, { ...bookingExample, ReferenceNumber: 'WHAT?NOW' })
-    const { status, json } = await get(house, '/getShipment.php?ReferenceNumber=WHAT?NOW')
+    const gateway = await startGateway()
+    await post(gateway, BOOKING, { ...bookingExample, ReferenceNumber: 'WHAT?NOW' })
+    const { status, json } = await get(gateway, '/getShipment.php?ReferenceNumber=WHAT?NOW')
     expect(status).toBe(200)
     expect(json.ReferenceNumber).toBe('WHAT?NOW')
   })
 
   test('bytes that are no UTF-8 are Windows-1252', async () => {
-    const house = await openHouse()
-    await post(house, BOOKING, { ...bookingExample, ReferenceNumber: 'Zoë' })
+    const gateway = await startGateway()
+    await post(gateway, BOOKING, { ...bookingExample, ReferenceNumber: 'Zoë' })
     for (const escaped of ['Zo%EB', 'Zo%C3%AB', 'Zo%c3%ab']) {
-      expect((await get(house, `/getShipment.php?ReferenceNumber=${escaped}`)).status, escaped).toBe(200)
+      expect((await get(gateway, `/getShipment.php?ReferenceNumber=${escaped}`)).status, escaped).toBe(200)
     }
   })
 
   test('the limits are those of a body', async () => {
-    const house = await openHouse()
-    const disagree = await get(house, '/getShipment.php?ReferenceNumber=A&referencenumber=B')
+    const gateway = await startGateway()
+    const disagree = await get(gateway, '/getShipment.php?ReferenceNumber=A&referencenumber=B')
     expect(disagree.status).toBe(422)
     expect(disagree.json.Message).toMatch(/ReferenceNumber is sent twice with different values/)
-    const many = await get(house, `/getShipment.php?ReferenceNumber=A${'&x=1'.repeat(200)}`)
+    const many = await get(gateway, `/getShipment.php?ReferenceNumber=A${'&x=1'.repeat(200)}`)
     expect(many.status).toBe(422)
-    const long = await get(house, `/getShipment.php?ReferenceNumber=${'x'.repeat(4097)}`)
+    const long = await get(gateway, `/getShipment.php?ReferenceNumber=${'x'.repeat(4097)}`)
     expect(long.status).toBe(422)
     expect(long.json.Message).toContain('4096 bytes')
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 })
 
@@ -468,10 +468,10 @@ describe('a body of version 2 on a legacy path', () => {
   test.each([QUOTE, '/quotes/getShippingQuoteWTS.php'])(
     'on %s is a quote, and its reply is of version 2',
     async (path) => {
-      const house = await openHouse()
+      const gateway = await startGateway()
       const body = '{ "pickup" : "10314",\n "delivery":"33166", "unknown_to_us": 12345678901234567890 }'
-      const { status, json, headers } = await post(house, path, body, FORM_LABEL)
-      const [request] = house.sandbox.requests
+      const { status, json, headers } = await post(gateway, path, body, FORM_LABEL)
+      const [request] = gateway.sandbox.requests
       expect(request).toMatchObject({ method: 'POST', path: '/v2/quote', body })
       expect(request?.headers['content-type']).toBe('application/json')
       expect(status).toBe(200)
@@ -481,9 +481,9 @@ describe('a body of version 2 on a legacy path', () => {
   )
 
   test('goes by the way of asking that the service understands', async () => {
-    const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
-    const { status, json } = await post(house, QUOTE, { pickup: '10314', delivery: '33166' })
-    expect(house.sandbox.requests).toMatchObject([
+    const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
+    const { status, json } = await post(gateway, QUOTE, { pickup: '10314', delivery: '33166' })
+    expect(gateway.sandbox.requests).toMatchObject([
       { method: 'GET', path: '/v2/quote?pickup=10314&delivery=33166', body: '' },
     ])
     expect(status).toBe(200)
@@ -491,29 +491,29 @@ describe('a body of version 2 on a legacy path', () => {
   })
 
   test.each([BOOKING, '/ConfirmBooking', '/QUOTES/CONFIRMBOOKING/'])('on %s is a new shipment', async (path) => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const body = `\ufeff\r\n${JSON.stringify(SHIPMENT)}`
-    const { status, json } = await post(house, path, body)
-    expect(house.sandbox.requests).toMatchObject([
+    const { status, json } = await post(gateway, path, body)
+    expect(gateway.sandbox.requests).toMatchObject([
       { method: 'POST', path: '/v2/shipments', body: JSON.stringify(SHIPMENT) },
     ])
     expect(status).toBe(201)
-    expect(json).toEqual(JSON.parse(JSON.stringify(house.sandbox.shipments.get(json.id))))
+    expect(json).toEqual(JSON.parse(JSON.stringify(gateway.sandbox.shipments.get(json.id))))
   })
 
   test('on the update path changes the shipment whose id it has', async () => {
-    const house = await openHouse({ sandbox: { etag: true } })
-    const { json: made } = await post(house, BOOKING, SHIPMENT)
+    const gateway = await startGateway({ sandbox: { etag: true } })
+    const { json: made } = await post(gateway, BOOKING, SHIPMENT)
     const body = { id: made.id, instructions: 'Call first' }
-    house.sandbox.fail({
+    gateway.sandbox.fail({
       kind: 'status',
       status: 200,
       body: '{"note":"the very reply"}',
       headers: { etag: '"7"', 'content-type': 'application/vnd.x+json' },
       on: { method: 'PUT' },
     })
-    const { status, text, headers } = await post(house, '/updateShipment.php', body)
-    expect(house.sandbox.requests.at(-1)).toMatchObject({
+    const { status, text, headers } = await post(gateway, '/updateShipment.php', body)
+    expect(gateway.sandbox.requests.at(-1)).toMatchObject({
       method: 'PUT',
       path: `/v2/shipments/${made.id}`,
       body: JSON.stringify(body),
@@ -525,10 +525,10 @@ describe('a body of version 2 on a legacy path', () => {
   })
 
   test('on the cancel path cancels the shipment whose id it has', async () => {
-    const house = await openHouse()
-    const { json: made } = await post(house, BOOKING, SHIPMENT)
-    const { status, json } = await post(house, '/deleteShipment.php', { id: made.id, external_id: 'X' })
-    expect(house.sandbox.requests.at(-1)).toMatchObject({
+    const gateway = await startGateway()
+    const { json: made } = await post(gateway, BOOKING, SHIPMENT)
+    const { status, json } = await post(gateway, '/deleteShipment.php', { id: made.id, external_id: 'X' })
+    expect(gateway.sandbox.requests.at(-1)).toMatchObject({
       method: 'DELETE',
       path: `/v2/shipments/${made.id}`,
       body: '',
@@ -538,10 +538,10 @@ describe('a body of version 2 on a legacy path', () => {
   })
 
   test('has its reply without a body handed back', async () => {
-    const house = await openHouse()
-    const { json: made } = await post(house, BOOKING, SHIPMENT)
-    house.sandbox.fail({ kind: 'status', status: 204, body: '', on: { method: 'DELETE' } })
-    const { status, text } = await post(house, '/deleteShipment.php', { id: made.id, external_id: 'X' })
+    const gateway = await startGateway()
+    const { json: made } = await post(gateway, BOOKING, SHIPMENT)
+    gateway.sandbox.fail({ kind: 'status', status: 204, body: '', on: { method: 'DELETE' } })
+    const { status, text } = await post(gateway, '/deleteShipment.php', { id: made.id, external_id: 'X' })
     expect(status).toBe(204)
     expect(text).toBe('')
   })
@@ -555,16 +555,16 @@ describe('a body of version 2 on a legacy path', () => {
   })
 
   test.each(['/updateShipment.php', '/deleteShipment.php'])('on %s names its shipment as one segment', async (path) => {
-    const house = await openHouse()
-    for (const id of ['..', '.']) expect((await post(house, path, { id, instructions: 'x' })).status).toBe(404)
-    expect(house.sandbox.requests).toEqual([])
-    await post(house, path, { id: '../quote?a=b', instructions: 'x' })
-    expect(house.sandbox.requests[0]?.path).toBe('/v2/shipments/..%2Fquote%3Fa%3Db')
+    const gateway = await startGateway()
+    for (const id of ['..', '.']) expect((await post(gateway, path, { id, instructions: 'x' })).status).toBe(404)
+    expect(gateway.sandbox.requests).toEqual([])
+    await post(gateway, path, { id: '../quote?a=b', instructions: 'x' })
+    expect(gateway.sandbox.requests[0]?.path).toBe('/v2/shipments/..%2Fquote%3Fa%3Db')
   })
 
   test('has the refusal of the service handed back as it is', async () => {
-    const house = await openHouse()
-    const { status, json } = await post(house, QUOTE, { pickup: '10314' })
+    const gateway = await startGateway()
+    const { status, json } = await post(gateway, QUOTE, { pickup: '10314' })
     expect(status).toBe(422)
     expect(json.error).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('delivery') })
   })
@@ -586,11 +586,11 @@ describe('a body of version 2 on a legacy path', () => {
   })
 
   test('is known by its keys in their own case only, and only in JSON', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     expect(
-      (await post(house, BOOKING, { ...bookingExample, Pickup: 'x', VEHICLES: 'y' })).json.TransportationBooked,
+      (await post(gateway, BOOKING, { ...bookingExample, Pickup: 'x', VEHICLES: 'y' })).json.TransportationBooked,
     ).toBe('Yes')
     const body = form({ ...bookingExample, ReferenceNumber: 'R-2', pickup: 'x', customer: 'y' })
-    expect((await post(house, BOOKING, body)).json.TransportationBooked).toBe('Yes')
+    expect((await post(gateway, BOOKING, body)).json.TransportationBooked).toBe('Yes')
   })
 })

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { cleanEnv, ROOT, run } from '../command.ts'
-import { openHouse } from '../gateway.ts'
+import { startGateway } from '../gateway.ts'
 import { openLine } from '../http/line.ts'
 
 const CERTIFICATES = join(import.meta.dirname, '../http/certificates')
@@ -21,14 +21,14 @@ function check(env: Readonly<Record<string, string>>) {
 const WELL = { code: 0, out: '', err: '' }
 
 test('healthcheck asks the admin listener, else the public one, over TLS too', async () => {
-  const house = await openHouse({ env: { MAX_CONNECTIONS: '1' } })
-  const secure = await openHouse({ env: TLS })
-  const taken = await openLine(house)
+  const gateway = await startGateway({ env: { MAX_CONNECTIONS: '1' } })
+  const secure = await startGateway({ env: TLS })
+  const taken = await openLine(gateway)
   taken.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await taken.replies(1)
-  const PORT = portOf(house.url)
+  const PORT = portOf(gateway.url)
   // However full it is in front.
-  const full = await check({ PORT, ADMIN_PORT: portOf(house.adminUrl) })
+  const full = await check({ PORT, ADMIN_PORT: portOf(gateway.adminUrl) })
   taken.hangUp()
   expect(full).toEqual(WELL)
   expect(await check({ HOST: '127.0.0.1', PORT, ADMIN_PORT: '0' })).toEqual(WELL)
@@ -36,7 +36,7 @@ test('healthcheck asks the admin listener, else the public one, over TLS too', a
 })
 
 test('healthcheck succeeds while a new certificate is refused and the old one is in use', async () => {
-  const { adminUrl } = await openHouse()
+  const { adminUrl } = await startGateway()
   const unfit = { ...TLS, TLS_KEY_FILE: join(CERTIFICATES, 'client.key') }
   expect(await check({ ...unfit, ADMIN_PORT: portOf(adminUrl) })).toEqual(WELL)
 })
@@ -47,7 +47,7 @@ test('healthcheck ends with 1 where nothing answers, or not as a gateway does', 
   onTestFinished(() => void silent.close())
   const address = silent.address()
   const silentPort = String(typeof address === 'object' && address?.port)
-  const { adminUrl, sandbox, url } = await openHouse()
+  const { adminUrl, sandbox, url } = await startGateway()
   const cases = [
     [{ ADMIN_PORT: '1' }, /cannot be reached/],
     [{ ADMIN_PORT: silentPort }, /within 2 s/],

@@ -53,7 +53,7 @@ async function openDesk(reply: Reply = [200, SHIPMENT]) {
 
 async function putUnknown(store: Store, handle: string, reference: string): Promise<void> {
   const { claim } = await store.claim(newClaim({ key: reference, handle, reference, vin: '1FDXE4FN9PDD32477' }))
-  await store.change(claim, { state: 'unknown', instance: 'gateway-1', at: 2_000, why: 'silent' })
+  await store.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'silent' })
 }
 
 describe('the shipment of a settlement', () => {
@@ -217,7 +217,7 @@ describe('reopen', () => {
     expect((await bookings(['settle', KEY, '--shipment-id', 'S-9', '--unchecked'])).code).toBe(0)
     const settled = await store.claimByHandle(KEY)
     if (!settled) throw new Error('the booking is gone')
-    await store.change(settled, { state: 'freed', instance: 'gateway-1', at: Date.now(), why: 'canceled' })
+    await store.change(settled, { state: 'freed', instance: 'gateway-1', why: 'canceled' })
     expect((await bookings(['reopen', KEY])).err).toBe(`transload: ${KEY} is freed; ${rule}\n`)
   })
 

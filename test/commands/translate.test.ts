@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type CommandOptions, cleanEnv, newFolder, ROOT, run } from '../command.ts'
-import { openHouse, post } from '../gateway.ts'
+import { post, startGateway } from '../gateway.ts'
 
 /** Runs `transload translate` as an operator does. */
 const translate = (words: readonly string[], input = '', env: NodeJS.ProcessEnv = {}) => {
@@ -55,13 +55,13 @@ describe('transload translate', () => {
   })
 
   test('prints as JSON what a dry run answers', async () => {
-    const house = await openHouse()
-    const { json } = await post(house, '/dry-run/createShipment.php', bookingExample)
+    const gateway = await startGateway()
+    const { json } = await post(gateway, '/dry-run/createShipment.php', bookingExample)
     const { out } = await translate(['--json', 'shipment.create'], JSON.stringify(bookingExample), {
-      V2_BASE_URL: house.sandbox.url,
+      V2_BASE_URL: gateway.sandbox.url,
     })
     expect(JSON.parse(out)).toEqual(json)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('ends with 1 and prints every problem', async () => {

@@ -10,7 +10,7 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Link } from '../../src/store/store.ts'
 import { FileUnreadable, headerOf, lineOf, readRows } from '../../src/xref/import-rows.ts'
 import { lastKey } from '../../src/xref/transfer.ts'
-import { basic, get, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
 import { link, scanned } from '../store/samples.ts'
 import { approve, quote, STORE, startTransload, testFolder, transload } from '../xref/program.ts'
@@ -40,7 +40,14 @@ async function fill(folder: string, links: readonly Link[], name = STORE): Promi
   await store.close()
 }
 
-const shipment = (name: string, id: string, vin = '') => ({ tenant: 'acme', kind: 'shipment', name, vin, id })
+const shipment = (name: string, id: string, vin = '') => ({
+  tenant: 'acme',
+  kind: 'shipment',
+  name,
+  vin,
+  id,
+  givenBy: 'caller',
+})
 const summary = (rows: number, written: number, same = 0, conflicts = 0, badRows = 0) =>
   `${rows} rows: ${written} written, ${same} there already, ${conflicts} conflicts${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${badRows} bad rows.\n`
 
@@ -93,7 +100,7 @@ describe('import', () => {
     expect({ code, out, err }).toEqual({ code: 0, out: summary(2, 2), err: '' })
     expect(await linksIn(folder)).toEqual([
       shipment('12345', 'id-1', 'VIN1'),
-      { tenant: 'zenith', kind: 'quote', name: 'line\u2028end', vin: '', id: 'id-2' },
+      { tenant: 'zenith', givenBy: 'caller', kind: 'quote', name: 'line\u2028end', vin: '', id: 'id-2' },
     ])
   })
 
@@ -150,7 +157,7 @@ describe('import', () => {
     ['a quote is wrong', 'name,id\nA,1\n"B"x,2\nC,3\n', 'line 3'],
     ['a quote is never closed', `name,id\nA,1\n"B,2\n${'C,3\n'.repeat(50_000)}`, 'is not CSV'],
   ])('reading stops where %s', async (_, content, reason) => {
-    const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme', at: 0 })
+    const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme' })
     const reading = async () => {
       for await (const row of rows) expect(row).toHaveProperty('line')
     }
@@ -223,9 +230,9 @@ describe('import', () => {
 
   test('the numbers resolve at once through a gateway that is running on the same file', async () => {
     const folder = testFolder()
-    const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
+    const gateway = await startGateway({ store: await openSqliteStore({ path: join(folder, STORE) }) })
     const make = async (path: string, body: object) =>
-      (await post(house, path, body, { 'content-type': 'application/json' })).json
+      (await post(gateway, path, body, { 'content-type': 'application/json' })).json
     const trip = await make('/v2/quote', { pickup: '10314', delivery: '33166' })
     const place = { city: 'Dallas', state: 'TX', zipcode: 75201 }
     const [one, two] = await Promise.all(
@@ -238,9 +245,9 @@ describe('import', () => {
         }),
       ),
     )
-    const read = (query: Record<string, string>) => get(house, `/getShipment.php?${new URLSearchParams(query)}`)
+    const read = (query: Record<string, string>) => get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
     // Asked for before, so that a cache has had its chance to remember that there is nothing.
-    expect((await approve(house, 'OLD-QUOTE')).status).toBe(404)
+    expect((await approve(gateway, 'OLD-QUOTE')).status).toBe(404)
     expect((await read({ ReferenceNumber: 'OLD REF' })).status).toBe(404)
 
     writeFileSync(join(folder, 'quotes.csv'), `ShipmentNumber,quote_id\nOLD-QUOTE,${trip.shipment_id}\n`)
@@ -254,22 +261,22 @@ describe('import', () => {
       expect(await transload(folder, ['xref', 'import', file, '--tenant', 'demo'])).toMatchObject({ code: 0 })
     }
 
-    house.sandbox.requests.length = 0
-    expect((await approve(house, 'OLD-QUOTE')).json).toMatchObject({ TransportationBooked: 'Yes' })
-    expect(house.sandbox.quotes.get(trip.shipment_id)?.approved).toBe(true)
+    gateway.sandbox.requests.length = 0
+    expect((await approve(gateway, 'OLD-QUOTE')).json).toMatchObject({ TransportationBooked: 'Yes' })
+    expect(gateway.sandbox.quotes.get(trip.shipment_id)?.approved).toBe(true)
     for (const { id, vehicles } of [one, two]) {
       const VinNo = String(vehicles[0].vin).toLowerCase()
       const { status, json } = await read({ ReferenceNumber: 'OLD REF', VinNo })
       expect({ status, vin: json.VinNo }).toEqual({ status: 200, vin: vehicles[0].vin })
-      expect(house.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${id}`)
+      expect(gateway.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${id}`)
     }
     expect((await read({ ShipmentNumber: 'OLD REF' })).json.VinNo).toBe('VIN-TWO')
-    const ambiguous = await post(house, '/deleteShipment.php', { ReferenceNumber: 'OLD REF' })
+    const ambiguous = await post(gateway, '/deleteShipment.php', { ReferenceNumber: 'OLD REF' })
     expect(ambiguous.status).toBe(409)
     expect(ambiguous.json.Message).toMatch(/VIN-ONE.*VIN-TWO|VIN-TWO.*VIN-ONE/)
-    await post(house, '/deleteShipment.php', { ReferenceNumber: 'OLD REF', VinNo: 'VIN-ONE' })
-    expect(house.sandbox.shipments.get(one.id)?.status).toBe('canceled')
-    expect(house.sandbox.shipments.get(two.id)?.status).toBe('new')
+    await post(gateway, '/deleteShipment.php', { ReferenceNumber: 'OLD REF', VinNo: 'VIN-ONE' })
+    expect(gateway.sandbox.shipments.get(one.id)?.status).toBe('canceled')
+    expect(gateway.sandbox.shipments.get(two.id)?.status).toBe('new')
   })
 })
 
@@ -377,9 +384,14 @@ describe('export', () => {
       kind: fc.constantFrom('quote', 'shipment'),
       name: nasty,
       id: nasty,
+      givenBy: fc.constantFrom('caller', 'service'),
       at: fc.integer({ min: 0, max: 4_102_444_800_000 }),
     }),
-    { minLength: 20, maxLength: 300, selector: ({ tenant, name, kind }) => JSON.stringify([tenant, name, kind]) },
+    {
+      minLength: 20,
+      maxLength: 300,
+      selector: ({ tenant, name, kind, givenBy }) => JSON.stringify([tenant, name, kind, givenBy]),
+    },
   )
   const linksOf = (rows: readonly Omit<Link, 'vin'>[]) =>
     rows.map((row, index) => ({ ...row, vin: row.kind === 'shipment' && index % 2 === 0 ? `VIN${index}` : '' }))
@@ -391,7 +403,7 @@ describe('export', () => {
         const text = headerOf(format) + links.map((one) => lineOf(one, format)).join('')
         const read: unknown[] = []
         const input = Readable.from([Buffer.from(text)])
-        for await (const row of readRows(input, format, { tenant: undefined, at: 0 })) read.push({ ...row, line: 0 })
+        for await (const row of readRows(input, format, { tenant: undefined })) read.push({ ...row, line: 0 })
         expect(read).toEqual(links.map((one) => ({ line: 0, links: [one] })))
       }),
       { numRuns: size(20, 60) },
@@ -418,7 +430,7 @@ describe('export', () => {
       ['acme', 'zenith'].map((tenant) => link({ tenant, at: 0 })),
     )
     const { out } = await transload(folder, ['xref', 'export', '--tenant', 'zenith'])
-    expect(out).toBe('tenant,kind,name,vin,id,at\nzenith,quote,Q-1,,id-1,1970-01-01T00:00:00.000Z\n')
+    expect(out).toBe('tenant,kind,name,vin,id,at,given_by\nzenith,quote,Q-1,,id-1,1970-01-01T00:00:00.000Z,caller\n')
   })
 
   test.each(['csv', 'ndjson'] as const)(
@@ -440,7 +452,8 @@ describe('export', () => {
             if (bytes <= cut) done += 1
           }
           const last = links[done - 1]
-          expect(key).toEqual(last && { tenant: last.tenant, kind: last.kind, name: last.name, vin: last.vin })
+          const { id: _, at: __, ...lastKeyOf } = last ?? {}
+          expect(key).toEqual(last && lastKeyOf)
           const kept = Buffer.byteLength(headerOf(format) + lines.slice(0, done).join(''))
           expect(statSync(file).size).toBe(cut < headerOf(format).length ? 0 : kept)
         }),
@@ -479,7 +492,7 @@ describe('export', () => {
 
   test('goes on while a gateway writes to the same file', async () => {
     const folder = testFolder()
-    const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
+    const gateway = await startGateway({ store: await openSqliteStore({ path: join(folder, STORE) }) })
     await fill(
       folder,
       Array.from({ length: 20_000 }, (_, index) => link({ tenant: 'demo', name: `OLD-${index}` })),
@@ -488,12 +501,12 @@ describe('export', () => {
     let exporting = true
     const callers = Array.from({ length: 4 }, async (_, caller) => {
       for (let count = 0; exporting; count += 1) {
-        const { status, json } = await quote(house, `NEW-${caller}-${count}`)
+        const { status, json } = await quote(gateway, `NEW-${caller}-${count}`)
         expect(status).toBe(200)
         given.set(json.ShipmentNumber, json.Cost)
       }
     })
-    const [first] = await Promise.all([quote(house, 'NEW-FIRST')])
+    const [first] = await Promise.all([quote(gateway, 'NEW-FIRST')])
     expect(first?.status).toBe(200)
     const exported = await transload(folder, ['xref', 'export']).finally(() => {
       exporting = false
@@ -505,7 +518,7 @@ describe('export', () => {
     expect(names.filter((name) => name?.startsWith('OLD-')).length).toBe(20_000)
     expect(names).toContain('NEW-FIRST')
     expect(given.size).toBeGreaterThan(0)
-    const ids = new Set(house.sandbox.quotes.keys())
+    const ids = new Set(gateway.sandbox.quotes.keys())
     const strangers = lines.filter((line) => line.includes('NEW-') && !ids.has(line.split(',')[4] ?? ''))
     expect(strangers).toEqual([])
   })
@@ -514,14 +527,14 @@ describe('export', () => {
 describe('get', () => {
   test('shows what a number stands for, without personal data', async () => {
     const folder = testFolder()
-    const house = await openHouse({ store: await openSqliteStore({ path: join(folder, STORE) }) })
-    await post(house, '/getShippingQuote.php', quoteExample)
-    await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: quoteExample.ShipmentNumber })
+    const gateway = await startGateway({ store: await openSqliteStore({ path: join(folder, STORE) }) })
+    await post(gateway, '/getShippingQuote.php', quoteExample)
+    await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: quoteExample.ShipmentNumber })
     const words = ['xref', 'get', quoteExample.ShipmentNumber, '--tenant', 'demo']
     const { code, out, err } = await transload(folder, words)
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    const [quoteId] = house.sandbox.quotes.keys()
-    const [shipmentId] = house.sandbox.shipments.keys()
+    const [quoteId] = gateway.sandbox.quotes.keys()
+    const [shipmentId] = gateway.sandbox.shipments.keys()
     expect(
       out
         .trimEnd()

@@ -5,7 +5,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { MappingErrors } from '../../src/mapping/catalog.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
-import { get, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 
 /** A folder with these files; it goes with the test. */
 function folderWith(files: Readonly<Record<string, string>>): string {
@@ -68,15 +68,15 @@ export default ({ vocabulary, codecs, codec, actions }: Toolbox) => {
 
 describe('modules of an operator', () => {
   test('a module of a shipped action’s name replaces it', async () => {
-    const house = await openHouse({ env: { MAPPINGS_DIR: folderWith({ 'more-paths.js': MORE_PATHS }) } })
-    const { json } = await post(house, '/quotes/getrate.PHP', quoteExample)
+    const gateway = await startGateway({ env: { MAPPINGS_DIR: folderWith({ 'more-paths.js': MORE_PATHS }) } })
+    const { json } = await post(gateway, '/quotes/getrate.PHP', quoteExample)
     expect(json).toEqual({ Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: quoteExample.ShipmentNumber })
-    expect((await post(house, '/getShippingQuote.php', quoteExample)).status).toBe(200)
-    expect((await get(house, '/openapi.json')).json.paths).toHaveProperty(['/dry-run/getRate.php'])
+    expect((await post(gateway, '/getShippingQuote.php', quoteExample)).status).toBe(200)
+    expect((await get(gateway, '/openapi.json')).json.paths).toHaveProperty(['/dry-run/getRate.php'])
   })
 
   test('a module of another name adds an action, with its own paths, codecs and dry run', async () => {
-    const house = await openHouse({ env: { MAPPINGS_DIR: folderWith({ 'state.ts': STATE }) } })
+    const gateway = await startGateway({ env: { MAPPINGS_DIR: folderWith({ 'state.ts': STATE }) } })
     const booking = {
       ReferenceNumber: 'REF-1',
       PickupZip: '10314',
@@ -84,13 +84,13 @@ describe('modules of an operator', () => {
       BillToName: 'Pat',
       VinNo: 'V1',
     }
-    await post(house, '/createShipment.php', booking)
-    const [id] = house.sandbox.shipments.keys()
-    const { json } = await post(house, '/getState.php', 'RefNo_=REF-1&Lang=en')
+    await post(gateway, '/createShipment.php', booking)
+    const [id] = gateway.sandbox.shipments.keys()
+    const { json } = await post(gateway, '/getState.php', 'RefNo_=REF-1&Lang=en')
     expect(json).toEqual({ Id: id, Customer: 'PAT', State: 'BOOKED' })
-    const dry = await post(house, '/dry-run/getState.php', { 'refno.': 'REF-1', Lang: 'en', Foo: 1 })
+    const dry = await post(gateway, '/dry-run/getState.php', { 'refno.': 'REF-1', Lang: 'en', Foo: 1 })
     expect(dry.json).toMatchObject({ action: 'shipment.state', ok: true, unknown: ['Foo'] })
-    const unnamed = await post(house, '/getState.php', { Lang: 'en' })
+    const unnamed = await post(gateway, '/getState.php', { Lang: 'en' })
     expect(unnamed.json).toEqual({ Message: expect.stringContaining('RefNo.'), TransportationBooked: 'No' })
   })
 
@@ -165,10 +165,11 @@ describe('modules of an operator', () => {
 describe('lookups of an operator', () => {
   test('a vehicle type is added, and one of a shipped table is replaced', async () => {
     const lookups = { vehicle_types: { 'FLAT BED RIG': 'truck_ext', SUV: 'van' } }
-    const house = await openHouse({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
+    const gateway = await startGateway({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
     const type = async (fields: object) => {
       const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
-      return (await post(house, '/dry-run/getShippingQuote.php', { ...trip, ...fields })).json.request.body.vehicle_type
+      return (await post(gateway, '/dry-run/getShippingQuote.php', { ...trip, ...fields })).json.request.body
+        .vehicle_type
     }
     expect(await type({ PickupCommodityCode: 'flat_bed rig' })).toBe('truck_ext')
     expect(await type({ LoadReference: 'one Flat Bed Rig, red' })).toBe('truck_ext')
@@ -178,13 +179,13 @@ describe('lookups of an operator', () => {
 
   test('an ActionName is added to an action, at its own paths', async () => {
     const lookups = { actions: { 'Refresh Rate': 'quote.get', 'Book It': 'shipment.create' } }
-    const house = await openHouse({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
+    const gateway = await startGateway({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
     const action = async (path: string, ActionName: string) =>
-      (await post(house, `/dry-run${path}`, { ActionName })).json.action
+      (await post(gateway, `/dry-run${path}`, { ActionName })).json.action
     expect(await action('/getShippingQuote.php', 'refresh_rate')).toBe('quote.get')
     expect(await action('/getShippingQuote.php', 'Update Rate')).toBe('quote.update')
     expect(await action('/ConfirmBooking', 'BOOK IT')).toBe('shipment.create')
-    const refused = await post(house, '/getShippingQuote.php', { ActionName: 'Book It' })
+    const refused = await post(gateway, '/getShippingQuote.php', { ActionName: 'Book It' })
     expect(refused.status).toBe(422)
     const [, accepted] = refused.json.Message.split('Send one of these:')
     expect(accepted).toContain('Refresh Rate')

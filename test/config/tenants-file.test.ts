@@ -7,7 +7,7 @@ import { readTenants } from '../../src/config/tenants-file.ts'
 import { serve, transload } from '../callers/commands.ts'
 import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
 import { ROOT } from '../command.ts'
-import { basic, openHouse } from '../gateway.ts'
+import { basic, startGateway } from '../gateway.ts'
 
 const ACTIONS = new Set(['quote.update'])
 const WHOLE = {
@@ -259,7 +259,7 @@ test('transload tenants check and list describe the file without its secrets', a
 test('transload auth rehearse tries both schemes for every tenant, and changes nothing', async () => {
   const [both, basicOnly, bearerOnly] = await Promise.all(
     (['both', 'basic', 'bearer'] as const).map((auth) =>
-      openHouse({ sandbox: { auth, credentials: known('a', 'longer-name') } }),
+      startGateway({ sandbox: { auth, credentials: known('a', 'longer-name') } }),
     ),
   )
   const place = folder()
@@ -311,7 +311,7 @@ test('transload auth rehearse tries both schemes for every tenant, and changes n
 })
 
 test('a running gateway takes a new file on SIGHUP and when it changes, and refuses a bad one', async () => {
-  const { sandbox } = await openHouse({ sandbox: { credentials: known('acme', 'beta', 'gamma') } })
+  const { sandbox } = await startGateway({ sandbox: { credentials: known('acme', 'beta', 'gamma') } })
   const place = folder()
   const path = join(place, 'tenants.json')
   writeTenants(path, tenant(place, 'acme'))
@@ -358,7 +358,7 @@ test('tenants that stay as they are keep their tokens and limits; those that cha
   edge.sandbox.set({ credentials: { ...known('acme'), 'beta-v2': 'renewed' } })
   writeTenants(edge.path, tenant(edge.place, 'acme', { limits: { per_second: 0.01 } }), tenant(edge.place, 'beta'))
   writeFileSync(join(edge.place, 'beta.secret'), 'renewed')
-  process.emit('SIGHUP')
+  edge.hangUp()
   expect((await quote(edge, as('acme'))).status).toBe(429)
   expect((await quote(edge, as('beta'))).status).toBe(200)
   expect((await quote(edge, as('gone'))).status).toBe(401)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { output } from '../command.ts'
-import { CLIENT, type House, openHouse } from '../gateway.ts'
+import { CLIENT, startGateway, type TestGateway } from '../gateway.ts'
 
 /*
  * Old integrations as they are: real programs with their own defaults, in the languages that version 1 was called from.
@@ -118,7 +118,7 @@ const booking = {
 }
 const reference = { ReferenceNumber: booking.ReferenceNumber }
 
-const steps = ({ url }: House): readonly Call[] => [
+const steps = ({ url }: TestGateway): readonly Call[] => [
   { method: 'POST', url: `${url}/quotes/getShippingQuoteWTS.php`, fields: quoteExample },
   { method: 'POST', url: `${url}/createShipment.php`, fields: booking },
   { method: 'GET', url: `${url}/getShipment.php?${new URLSearchParams(reference)}`, fields: {} },
@@ -126,8 +126,8 @@ const steps = ({ url }: House): readonly Call[] => [
 ]
 
 test.each(Object.entries(callers))('%s', async (_, talk) => {
-  const house = await openHouse()
-  const [quoted, booked, read, canceled] = await talk(steps(house))
+  const gateway = await startGateway()
+  const [quoted, booked, read, canceled] = await talk(steps(gateway))
   const quote = { Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: quoteExample.ShipmentNumber }
   expect(quoted).toEqual({ status: 200, json: quote })
   const yes = { Message: expect.stringContaining('TL-100001'), TransportationBooked: 'Yes' }
@@ -138,7 +138,7 @@ test.each(Object.entries(callers))('%s', async (_, talk) => {
   expect(read).toEqual({ status: 200, json: expect.objectContaining(shown) })
   expect(canceled).toEqual({ status: 200, json: { Message: expect.any(String), TransportationBooked: 'No' } })
 
-  const [shipment] = house.sandbox.shipments.values()
+  const [shipment] = gateway.sandbox.shipments.values()
   expect(shipment).toMatchObject({ status: 'canceled', external_id: booking.ReferenceNumber })
-  expect(house.sandbox.shipments.size).toBe(1)
+  expect(gateway.sandbox.shipments.size).toBe(1)
 })

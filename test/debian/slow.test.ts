@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { run } from '../command.ts'
-import { get, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 
 const CONNECTIONS = 1_000
 const SECONDS = 20
@@ -24,8 +24,8 @@ test.each(NAMES)(
   'a thousand callers that are slow with their %s keep nobody waiting',
   { timeout: 90_000 },
   async (name) => {
-    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
-    const { port } = new URL(house.url)
+    const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' } })
+    const { port } = new URL(gateway.url)
     const { path, words } = MODES[name]
     let over = false
     const attack = run('slowhttptest', [
@@ -40,8 +40,10 @@ test.each(NAMES)(
     let most = before
     for (let i = 0; !over; i += 1) {
       most = Math.max(most, process.memoryUsage.rss())
-      statuses.push((await get(house, '/healthz')).status)
-      statuses.push((await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })).status)
+      statuses.push((await get(gateway, '/healthz')).status)
+      statuses.push(
+        (await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })).status,
+      )
       await pause(PROBE_EVERY_MS)
     }
     const { out } = await attack

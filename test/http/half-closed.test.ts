@@ -4,7 +4,7 @@ import { connect } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, type House, openHouse } from '../gateway.ts'
+import { basic, startGateway, type TestGateway } from '../gateway.ts'
 import { openLine } from './line.ts'
 
 const CERTIFICATES = join(import.meta.dirname, 'certificates')
@@ -18,11 +18,11 @@ function request(method: string, path: string, body = ''): string {
 const QUOTE = request('POST', '/getShippingQuote.php', JSON.stringify(quoteExample))
 const BOOKING = request('POST', '/createShipment.php', JSON.stringify(bookingExample))
 
-/** A house whose service takes its time, so that the caller has closed its half long before the answer. */
-async function openSlowHouse(env: Readonly<Record<string, string>> = {}): Promise<House> {
-  const house = await openHouse({ env })
-  house.sandbox.fail({ kind: 'delay', ms: DELAY_MS, times: 'always' })
-  return house
+/** A gateway whose service takes its time, so that the caller has closed its half long before the answer. */
+async function startSlowGateway(env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
+  const gateway = await startGateway({ env })
+  gateway.sandbox.fail({ kind: 'delay', ms: DELAY_MS, times: 'always' })
+  return gateway
 }
 
 describe('a caller that sends no more after its request', () => {
@@ -35,8 +35,8 @@ describe('a caller that sends no more after its request', () => {
     ['several calls at once', QUOTE + BOOKING + request('GET', '/healthz'), [200, 200, 200]],
     ['HTTP/1.0', request('GET', '/v2/shipments/x').replace('HTTP/1.1', 'HTTP/1.0'), [404]],
   ])('is answered, and the connection ends: %s', async (_what, bytes, statuses) => {
-    const house = await openSlowHouse()
-    const line = await openLine(house)
+    const gateway = await startSlowGateway()
+    const line = await openLine(gateway)
     line.write(bytes)
     line.end()
     expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
@@ -44,9 +44,9 @@ describe('a caller that sends no more after its request', () => {
 
   test('is answered over TLS', async () => {
     const files = { TLS_CERT_FILE: join(CERTIFICATES, 'server.pem'), TLS_KEY_FILE: join(CERTIFICATES, 'server.key') }
-    const house = await openSlowHouse(files)
+    const gateway = await startSlowGateway(files)
     const options = {
-      port: Number(new URL(house.url).port),
+      port: Number(new URL(gateway.url).port),
       host: '127.0.0.1',
       servername: 'localhost',
       ca: readFileSync(join(CERTIFICATES, 'authority.pem')),
@@ -55,7 +55,7 @@ describe('a caller that sends no more after its request', () => {
     }
     const socket = connect(options)
     await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject))
-    const line = await openLine(house, socket)
+    const line = await openLine(gateway, socket)
     line.write(BOOKING)
     line.end()
     expect((await line.closed()).map(({ status }) => status)).toEqual([200])
@@ -67,12 +67,12 @@ describe('a caller that sends no more after its request', () => {
     ['half a body', BOOKING.slice(0, -1), [400]],
     ['half a second call', QUOTE + BOOKING.slice(0, -1), [200]],
   ])('and has sent %s is let go at once', async (_what, bytes, statuses) => {
-    const house = await openHouse()
-    const line = await openLine(house)
+    const gateway = await startGateway()
+    const line = await openLine(gateway)
     line.write(bytes)
     line.end()
     // One that is waited for is told 408 in the end.
     expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
-    expect(house.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
+    expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
   })
 })

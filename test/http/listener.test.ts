@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { sourceOf } from '../../src/callers/source-address.ts'
 import { newFolder } from '../command.ts'
-import { get, type House, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openLine } from './line.ts'
 
 const CERTIFICATES = join(import.meta.dirname, 'certificates')
@@ -16,7 +16,7 @@ const LOOPBACK = Object.values(networkInterfaces()).some((all) => all?.some(({ a
   : '127.0.0.1'
 const ASK = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
 
-/** A house that speaks TLS, and the files that say how. */
+/** A gateway that speaks TLS, and the files that say how. */
 async function openTls(env: Readonly<Record<string, string>> = {}) {
   const folder = newFolder('tls')
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -27,16 +27,16 @@ async function openTls(env: Readonly<Record<string, string>> = {}) {
   }
   put('server')
   return {
-    house: await openHouse({ env: { ...files, ...env }, timeouts: { certificateMs: 100, headersMs: 2_000 } }),
+    gateway: await startGateway({ env: { ...files, ...env }, timeouts: { certificateMs: 100, headersMs: 2_000 } }),
     put,
     files,
   }
 }
 
-const shaken = (house: House, options: ConnectionOptions = {}) =>
+const shaken = (gateway: TestGateway, options: ConnectionOptions = {}) =>
   new Promise<TLSSocket>((resolve, reject) => {
     const socket = connect({
-      port: Number(new URL(house.url).port),
+      port: Number(new URL(gateway.url).port),
       host: '127.0.0.1',
       servername: 'localhost',
       ca: readFileSync(join(CERTIFICATES, 'authority.pem')),
@@ -45,9 +45,9 @@ const shaken = (house: House, options: ConnectionOptions = {}) =>
     socket.once('secureConnect', () => resolve(socket)).once('error', reject)
   })
 
-async function ask(house: House, options?: ConnectionOptions) {
-  const socket = await shaken(house, options)
-  const line = await openLine(house, socket)
+async function ask(gateway: TestGateway, options?: ConnectionOptions) {
+  const socket = await shaken(gateway, options)
+  const line = await openLine(gateway, socket)
   line.write(ASK)
   const [reply] = await line.replies(1)
   const seen = {
@@ -67,79 +67,79 @@ describe('TLS', () => {
   })
 
   test('is 1.3 or 1.2, and nothing older', async () => {
-    const { house } = await openTls()
+    const { gateway } = await openTls()
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-      expect(await ask(house, only(version))).toEqual({ status: 200, protocol: version, subject: 'first.example' })
+      expect(await ask(gateway, only(version))).toEqual({ status: 200, protocol: version, subject: 'first.example' })
     }
-    for (const version of ['TLSv1', 'TLSv1.1'] as const) await expect(shaken(house, only(version))).rejects.toThrow()
-    expect((await ask(house)).status).toBe(200)
+    for (const version of ['TLSv1', 'TLSv1.1'] as const) await expect(shaken(gateway, only(version))).rejects.toThrow()
+    expect((await ask(gateway)).status).toBe(200)
   })
 
   test('is as old as TLS_MIN_VERSION says, with a warning', async () => {
-    const { house } = await openTls({ TLS_MIN_VERSION: '1.0' })
+    const { gateway } = await openTls({ TLS_MIN_VERSION: '1.0' })
     for (const version of ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'] as const) {
-      expect(await ask(house, only(version))).toMatchObject({ status: 200, protocol: version })
+      expect(await ask(gateway, only(version))).toMatchObject({ status: 200, protocol: version })
     }
-    expect(await house.logged(/TLS 1\.0/)).toMatchObject({ level: 'warn' })
+    expect(await gateway.logged(/TLS 1\.0/)).toMatchObject({ level: 'warn' })
   })
 
   test('is as new as TLS_MIN_VERSION says', async () => {
-    const { house } = await openTls({ TLS_MIN_VERSION: '1.3' })
-    await expect(shaken(house, only('TLSv1.2'))).rejects.toThrow()
-    expect((await ask(house)).protocol).toBe('TLSv1.3')
+    const { gateway } = await openTls({ TLS_MIN_VERSION: '1.3' })
+    await expect(shaken(gateway, only('TLSv1.2'))).rejects.toThrow()
+    expect((await ask(gateway)).protocol).toBe('TLSv1.3')
   })
 
   test('has a new certificate as soon as the files have changed, and the old one goes on until then', async () => {
-    const { house, put, files } = await openTls()
-    const old = await openLine(house, await shaken(house))
+    const { gateway, put, files } = await openTls()
+    const old = await openLine(gateway, await shaken(gateway))
     writeFileSync(files.TLS_CERT_FILE, 'no certificate')
-    expect(await house.logged(/new certificate is refused/)).toMatchObject({ level: 'error' })
-    expect((await ask(house)).subject).toBe('first.example')
+    expect(await gateway.logged(/new certificate is refused/)).toMatchObject({ level: 'error' })
+    expect((await ask(gateway)).subject).toBe('first.example')
     put('renewed')
-    await house.logged(/read again/)
-    expect((await ask(house)).subject).toBe('second.example')
+    await gateway.logged(/read again/)
+    expect((await ask(gateway)).subject).toBe('second.example')
     // Who was there before is not sent away.
     old.write(ASK)
     expect((await old.replies(1)).map(({ status }) => status)).toEqual([200])
   })
 
   test('is not spoken by everybody: what else comes is let go and harms nobody', async () => {
-    const { house } = await openTls()
+    const { gateway } = await openTls()
     for (const bytes of [ASK, '\0\0\0\0', '\x16\x03\x01\xff\xff', 'x'.repeat(100_000)]) {
-      const line = await openLine(house)
+      const line = await openLine(gateway)
       line.write(bytes)
       line.end()
       // At most an alert of TLS comes back, never a reply.
       await expect(line.closed()).resolves.toEqual([])
     }
-    expect((await ask(house)).status).toBe(200)
+    expect((await ask(gateway)).status).toBe(200)
   })
 })
 
 describe('SOURCE_CONNECTIONS', () => {
   test('is the most that one address may hold; who leaves makes room', async () => {
-    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '3' }, proven: false })
-    const lines = await Promise.all([1, 2, 3].map(() => openLine(house)))
+    const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '3' }, proven: false })
+    const lines = await Promise.all([1, 2, 3].map(() => openLine(gateway)))
     for (const line of lines) {
       line.write(ASK)
       expect(await line.replies(1)).toHaveLength(1)
     }
-    const refused = await openLine(house)
+    const refused = await openLine(gateway)
     expect(await refused.closed()).toEqual([])
     const [first, ...others] = lines
     first?.write(ASK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
     expect(await first?.closed()).toHaveLength(2)
-    const next = await openLine(house)
+    const next = await openLine(gateway)
     next.write(ASK)
     expect(await next.replies(1)).toHaveLength(1)
     for (const line of others) expect(line.isClosed()).toBe(false)
     // The operator's own door is another one.
-    expect((await fetch(`${house.adminUrl}/healthz`)).status).toBe(200)
+    expect((await fetch(`${gateway.adminUrl}/healthz`)).status).toBe(200)
   })
 
   test('does not count the callers of a trusted proxy as one', async () => {
-    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '1', TRUST_PROXY: '127.0.0.0/8' } })
-    for (const line of await Promise.all([1, 2, 3].map(() => openLine(house)))) {
+    const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '1', TRUST_PROXY: '127.0.0.0/8' } })
+    for (const line of await Promise.all([1, 2, 3].map(() => openLine(gateway)))) {
       line.write(ASK)
       expect(await line.replies(1)).toHaveLength(1)
     }
@@ -147,51 +147,51 @@ describe('SOURCE_CONNECTIONS', () => {
 })
 
 test('MAX_CONNECTIONS is the most that there are', async () => {
-  const house = await openHouse({ env: { MAX_CONNECTIONS: '2', TRUST_PROXY: '127.0.0.0/8' }, proven: false })
-  const lines = await Promise.all([1, 2].map(() => openLine(house)))
+  const gateway = await startGateway({ env: { MAX_CONNECTIONS: '2', TRUST_PROXY: '127.0.0.0/8' }, proven: false })
+  const lines = await Promise.all([1, 2].map(() => openLine(gateway)))
   for (const line of lines) {
     line.write(ASK)
     expect(await line.replies(1)).toHaveLength(1)
   }
-  expect(await (await openLine(house)).closed()).toEqual([])
+  expect(await (await openLine(gateway)).closed()).toEqual([])
   for (const line of lines) expect(line.isClosed()).toBe(false)
 })
 
 describe('SOURCE_CALLS_PER_SECOND', () => {
-  const quotes = (house: House, headers: (i: number) => Readonly<Record<string, string>>) =>
+  const quotes = (gateway: TestGateway, headers: (i: number) => Readonly<Record<string, string>>) =>
     Promise.all(
       Array.from({ length: 20 }, (_, i) => {
-        return post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` }, headers(i))
+        return post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` }, headers(i))
       }),
     )
 
   test('is the most that one address may make; more is 429 with Retry-After', async () => {
-    const house = await openHouse({ env: { SOURCE_CALLS_PER_SECOND: '1' } })
+    const gateway = await startGateway({ env: { SOURCE_CALLS_PER_SECOND: '1' } })
     // What is loaded for the first call of its kind takes time, in which more calls would be let in.
-    await get(house, '/openapi.json')
-    const answers = await quotes(house, () => ({}))
+    await get(gateway, '/openapi.json')
+    const answers = await quotes(gateway, () => ({}))
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.length).toBeGreaterThan(0)
-    expect(house.sandbox.requests).toHaveLength(20 - refused.length)
+    expect(gateway.sandbox.requests).toHaveLength(20 - refused.length)
     for (const { headers, json } of refused) {
       expect(headers.get('retry-after')).toBe('1')
       expect(json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringMatching(/^Too many calls/) })
     }
-    expect((await get(house, '/healthz')).status).toBe(200)
-    for (const path of ['/v2/x', '/dry-run/getShipment.php']) expect((await get(house, path)).status).toBe(429)
+    expect((await get(gateway, '/healthz')).status).toBe(200)
+    for (const path of ['/v2/x', '/dry-run/getShipment.php']) expect((await get(gateway, path)).status).toBe(429)
     // Nobody believes what an address says that is not trusted.
-    const claimed = await quotes(house, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
+    const claimed = await quotes(gateway, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
     expect(claimed.some(({ status }) => status === 429)).toBe(true)
   })
 
   test('counts whom a trusted proxy speaks for', async () => {
-    const house = await openHouse({ env: { SOURCE_CALLS_PER_SECOND: '5', TRUST_PROXY: '127.0.0.0/8' } })
-    const apart = await quotes(house, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
+    const gateway = await startGateway({ env: { SOURCE_CALLS_PER_SECOND: '5', TRUST_PROXY: '127.0.0.0/8' } })
+    const apart = await quotes(gateway, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
     expect(apart.map(({ status }) => status)).toEqual(apart.map(() => 200))
-    const together = await quotes(house, () => ({ 'x-forwarded-for': '198.51.100.7' }))
+    const together = await quotes(gateway, () => ({ 'x-forwarded-for': '198.51.100.7' }))
     expect(together.some(({ status }) => status === 429)).toBe(true)
     // The nearest address that is not trusted counts, not what it says itself.
-    const lying = await quotes(house, (i) => ({ 'x-forwarded-for': `203.0.113.${i}, 198.51.100.8` }))
+    const lying = await quotes(gateway, (i) => ({ 'x-forwarded-for': `203.0.113.${i}, 198.51.100.8` }))
     expect(lying.some(({ status }) => status === 429)).toBe(true)
   })
 })
@@ -217,8 +217,9 @@ describe('a source', () => {
 
   test('of IPv6 is a network, whose addresses share what one caller may do', async () => {
     const env = { HOST: LOOPBACK, SOURCE_CALLS_PER_SECOND: '2', TRUST_PROXY: LOOPBACK }
-    const house = await openHouse({ env })
-    const from = (address: string) => post(house, '/getShippingQuote.php', quoteExample, { 'x-forwarded-for': address })
+    const gateway = await startGateway({ env })
+    const from = (address: string) =>
+      post(gateway, '/getShippingQuote.php', quoteExample, { 'x-forwarded-for': address })
     const together = await Promise.all([1, 2, 3, 4, 5, 6].map((host) => from(`2001:db8:1:1:${host}::${host}`)))
     expect(together.some(({ status }) => status === 429)).toBe(true)
     const apart = await Promise.all([1, 2, 3, 4, 5, 6].map((net) => from(`2001:db8:2:${net}::1`)))
@@ -228,10 +229,10 @@ describe('a source', () => {
   })
 
   test('of IPv6 has its share of the connections', async () => {
-    const house = await openHouse({ env: { HOST: LOOPBACK, SOURCE_CONNECTIONS: '1' }, proven: false })
-    const first = await openLine(house)
+    const gateway = await startGateway({ env: { HOST: LOOPBACK, SOURCE_CONNECTIONS: '1' }, proven: false })
+    const first = await openLine(gateway)
     first.write(ASK)
     expect(await first.replies(1)).toHaveLength(1)
-    expect(await (await openLine(house)).closed()).toEqual([])
+    expect(await (await openLine(gateway)).closed()).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { basic, get, openHouse } from '../gateway.ts'
+import { basic, get, startGateway } from '../gateway.ts'
 import { notJson, openLine } from './line.ts'
 
 const KEPT = 'kept'
@@ -328,14 +328,14 @@ test('there are at least 150 cases', () => {
 test.each(Object.entries(GROUPS))(
   '%s: each is answered as it should be, and nothing else is sent on',
   async (group, cases) => {
-    const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
+    const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' } })
     // Otherwise the first body that streams would ask whether the service accepts the credential.
-    await get(house, '/v2/shipments/none')
-    house.sandbox.requests.length = 0
+    await get(gateway, '/v2/shipments/none')
+    gateway.sandbox.requests.length = 0
     const seen: string[] = []
     for (const [what, bytes, statuses, connection] of cases) {
-      const before = house.sandbox.requests.length
-      const line = await openLine(house)
+      const before = gateway.sandbox.requests.length
+      const line = await openLine(gateway)
       line.write(bytes)
       if (group === 'HALVES') line.end()
       let replies = connection === CLOSED ? await line.closed() : await line.replies(statuses.length)
@@ -345,7 +345,7 @@ test.each(Object.entries(GROUPS))(
       }
       const actual = line.isClosed() ? CLOSED : KEPT
       line.hangUp()
-      const reached = house.sandbox.requests.slice(before).map(({ method, path }) => `${method} ${path}`)
+      const reached = gateway.sandbox.requests.slice(before).map(({ method, path }) => `${method} ${path}`)
       const unreadable = notJson(replies.filter(({ headers }) => !headers.has('sandbox')))
       seen.push(told(what, replies, actual, reached) + unreadable.map(({ body }) => ` not JSON: ${body}`).join(''))
     }
@@ -360,6 +360,6 @@ test.each(Object.entries(GROUPS))(
       }),
     )
     // Nothing came late either.
-    expect(house.sandbox.requests).toHaveLength(cases.flatMap(([, , , , reached = []]) => reached).length)
+    expect(gateway.sandbox.requests).toHaveLength(cases.flatMap(([, , , , reached = []]) => reached).length)
   },
 )

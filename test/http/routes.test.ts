@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { basic, get, type House, OTHER_LOOPBACK, openHouse, post } from '../gateway.ts'
+import { basic, get, OTHER_LOOPBACK, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { send } from './wire.ts'
 
@@ -19,8 +19,8 @@ const PATHS = Object.keys(LEGACY)
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Sends one request whose target and headers stay as they are. */
-function request(house: Pick<House, 'url'>, target: string, method = 'GET', headers = '') {
-  return send(house, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}\r\n`)
+function request(gateway: Pick<TestGateway, 'url'>, target: string, method = 'GET', headers = '') {
+  return send(gateway, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}\r\n`)
 }
 
 describe('a legacy path', () => {
@@ -40,8 +40,8 @@ describe('a legacy path', () => {
     '/quotes%2f%2fgetShippingQuote.php',
   ]
   test.each(spellings)('%s is served', async (path) => {
-    const house = await openHouse()
-    const { status, json } = await post(house, path, quoteExample)
+    const gateway = await startGateway()
+    const { status, json } = await post(gateway, path, quoteExample)
     expect(status).toBe(200)
     expect(json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
   })
@@ -58,32 +58,32 @@ describe('a legacy path', () => {
     '/./getShippingQuote.php',
     '/x/../getShippingQuote.php',
   ])('is not at %s', async (path) => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const body = JSON.stringify(quoteExample)
     const headers = `Authorization: ${basic()}\r\nContent-Length: ${body.length}\r\n`
-    const reply = await send(house, `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n${body}`)
+    const reply = await send(gateway, `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n${body}`)
     expect(reply.status).toBe(404)
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test.each(Object.entries(LEGACY))('%s takes %s alone, and says so in Allow', async (path, allowed) => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND']) {
       if (method === allowed) continue
-      const reply = await request(house, `/quotes${path}/`, method, `Authorization: ${basic()}\r\n`)
+      const reply = await request(gateway, `/quotes${path}/`, method, `Authorization: ${basic()}\r\n`)
       expect(reply.status, method).toBe(405)
       expect(reply.headers.get('allow')).toEqual([allowed])
       expect(reply.json.Message).toContain(allowed)
       expect(Object.keys(reply.json)[0]).toBe(path.includes('Quote') ? 'Cost' : 'Message')
       expect(reply.headers.get('deprecation')).toEqual(['@1767225600'])
     }
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('is under each of LEGACY_BASE_PATHS and nowhere else', async () => {
-    const house = await openHouse({ env: { LEGACY_BASE_PATHS: '/Api/v1/, /old' } })
+    const gateway = await startGateway({ env: { LEGACY_BASE_PATHS: '/Api/v1/, /old' } })
     for (const path of ['/api/v1/getShipment.php', '/API/V1/GETSHIPMENT.PHP', '/old/getShipment.php/']) {
-      expect((await request(house, path)).status, path).toBe(401)
+      expect((await request(gateway, path)).status, path).toBe(401)
     }
     for (const path of [
       '/getShipment.php',
@@ -91,24 +91,24 @@ describe('a legacy path', () => {
       '/api/getShipment.php',
       '/old/old/getShipment.php',
     ]) {
-      expect((await request(house, path)).status, path).toBe(404)
+      expect((await request(gateway, path)).status, path).toBe(404)
     }
-    const { json } = await request(house, '/getShipment.php')
+    const { json } = await request(gateway, '/getShipment.php')
     expect(json.Message).toContain('/old/getShipment.php')
     expect(json.Message).not.toContain(' /getShipment.php')
-    expect((await post(house, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
-    expect((await post(house, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
+    expect((await post(gateway, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
+    expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
   })
 
   test('that is unknown is 404 with the known ones', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const path of ['/getShipments.php', '/quotes/index.php', '/nothing', '/quotes', '/v2', '/V2/quote', '/v2x']) {
-      const { status, json } = await post(house, path, {})
+      const { status, json } = await post(gateway, path, {})
       expect(status, path).toBe(404)
       expect(json.TransportationBooked).toBe('No')
       for (const known of PATHS) expect(json.Message).toContain(known)
     }
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test.each([
@@ -123,22 +123,22 @@ describe('a legacy path', () => {
     '/v2/%zz',
     '/v2/%0a',
   ])('that does not decode, such as %s, is 400', async (path) => {
-    const house = await openHouse()
-    const reply = await request(house, path)
+    const gateway = await startGateway()
+    const reply = await request(gateway, path)
     expect(reply.status).toBe(400)
     expect(reply.json).toEqual({ Message: expect.stringContaining('path'), TransportationBooked: 'No' })
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('reads over HEAD as over GET, less the body', async () => {
-    const house = await openHouse()
-    await post(house, '/createShipment.php', bookingExample)
+    const gateway = await startGateway()
+    await post(gateway, '/createShipment.php', bookingExample)
     const target = `/getShipment.php?ReferenceNumber=${bookingExample.ReferenceNumber}`
-    const reply = await request(house, target, 'HEAD', `Authorization: ${basic()}\r\n`)
+    const reply = await request(gateway, target, 'HEAD', `Authorization: ${basic()}\r\n`)
     expect(reply.status).toBe(200)
     expect(reply.body).toBe('')
-    expect((await request(house, '/createShipment.php', 'HEAD')).status).toBe(405)
-    expect((await request(house, '/getShipment.php', 'HEAD')).status).toBe(401)
+    expect((await request(gateway, '/createShipment.php', 'HEAD')).status).toBe(405)
+    expect((await request(gateway, '/getShipment.php', 'HEAD')).status).toBe(401)
   })
 })
 
@@ -161,32 +161,32 @@ test.each([
   '/*',
   '/metrics',
   '/bookings',
-])('no route of the house is served by its own name: %s is 404', async (path) => {
-  const house = await openHouse()
+])('no route of the gateway is served by its own name: %s is 404', async (path) => {
+  const gateway = await startGateway()
   for (const method of ['GET', 'POST', 'HEAD']) {
-    expect((await request(house, path, method, `Authorization: ${basic()}\r\n`)).status, method).toBe(404)
+    expect((await request(gateway, path, method, `Authorization: ${basic()}\r\n`)).status, method).toBe(404)
   }
-  expect(house.sandbox.requests).toEqual([])
+  expect(gateway.sandbox.requests).toEqual([])
 })
 
 test.each(['/getShippingQuote.php', '/v2/quote', '/healthz'])(
   'a Host that is none is 400, and nothing is sent: %s',
   async (path) => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     for (const host of ['exa mple', 'evil/..', 'evil?x', 'user@evil', 'a\\b', '[::1', 'x:123456']) {
       const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: ${basic()}\r\n`
-      expect((await send(house, `${head}Content-Length: 3\r\n\r\na=b`)).status, host).toBe(400)
+      expect((await send(gateway, `${head}Content-Length: 3\r\n\r\na=b`)).status, host).toBe(400)
     }
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   },
 )
 
 describe('the headers of a reply', () => {
   test('X-Request-Id is on every one, whatever became of the call', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const replies = [
       ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map(
-        (path) => request(house, path),
+        (path) => request(gateway, path),
       ),
       ...[
         '/v2/quote',
@@ -195,21 +195,21 @@ describe('the headers of a reply', () => {
         '/oauth2/token',
         '/nothing',
         '/healthz',
-      ].map((path) => request(house, path, 'POST')),
-      ...['/healthz', '/v2/quote', '/getShipment.php'].map((path) => request(house, path, 'HEAD')),
-      request(house, '/healthz', 'TRACE'),
-      request(house, 'http://evil.example/healthz'),
-      request(house, '*', 'OPTIONS'),
-      request(house, '/a\\b'),
-      request(house, '/healthz', 'GET', 'Host: y\r\n'),
-      request(house, '/healthz', 'GET', 'Expect: coffee\r\n'),
-      request(house, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`),
-      request(house, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n'),
-      request(house, '/createShipment.php', 'POST', 'Content-Length: 1\r\nContent-Length: 2\r\n'),
-      send(house, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'),
-      send(house, 'GET /healthz HTTP/1.1\r\nHost: exa mple\r\nConnection: close\r\n\r\n'),
-      send(house, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'),
-      send(house, 'GARBAGE\r\n\r\n'),
+      ].map((path) => request(gateway, path, 'POST')),
+      ...['/healthz', '/v2/quote', '/getShipment.php'].map((path) => request(gateway, path, 'HEAD')),
+      request(gateway, '/healthz', 'TRACE'),
+      request(gateway, 'http://evil.example/healthz'),
+      request(gateway, '*', 'OPTIONS'),
+      request(gateway, '/a\\b'),
+      request(gateway, '/healthz', 'GET', 'Host: y\r\n'),
+      request(gateway, '/healthz', 'GET', 'Expect: coffee\r\n'),
+      request(gateway, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`),
+      request(gateway, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n'),
+      request(gateway, '/createShipment.php', 'POST', 'Content-Length: 1\r\nContent-Length: 2\r\n'),
+      send(gateway, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'),
+      send(gateway, 'GET /healthz HTTP/1.1\r\nHost: exa mple\r\nConnection: close\r\n\r\n'),
+      send(gateway, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'),
+      send(gateway, 'GARBAGE\r\n\r\n'),
     ]
     const seen = new Set<string>()
     for (const reply of await Promise.all(replies)) {
@@ -222,19 +222,19 @@ describe('the headers of a reply', () => {
   })
 
   test('what is no request is answered in JSON, with a status that says why', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     const cases = [
-      [400, send(house, 'GARBAGE\r\n\r\n')],
-      [400, send(house, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')],
-      [400, send(house, 'GET /healthz HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n')],
-      [400, request(house, '/healthz', 'GET', 'Host: y\r\n')],
-      [400, request(house, 'http://evil.example/healthz')],
-      [405, request(house, '/healthz', 'TRACE')],
-      [405, send(house, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')],
-      [417, request(house, '/healthz', 'GET', 'Expect: coffee\r\n')],
-      [431, request(house, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`)],
-      [501, request(house, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n')],
-      [501, send(house, 'POST /createShipment.php HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')],
+      [400, send(gateway, 'GARBAGE\r\n\r\n')],
+      [400, send(gateway, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')],
+      [400, send(gateway, 'GET /healthz HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n')],
+      [400, request(gateway, '/healthz', 'GET', 'Host: y\r\n')],
+      [400, request(gateway, 'http://evil.example/healthz')],
+      [405, request(gateway, '/healthz', 'TRACE')],
+      [405, send(gateway, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')],
+      [417, request(gateway, '/healthz', 'GET', 'Expect: coffee\r\n')],
+      [431, request(gateway, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`)],
+      [501, request(gateway, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n')],
+      [501, send(gateway, 'POST /createShipment.php HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')],
     ] as const
     for (const [status, reply] of cases) {
       const { status: actual, json } = await reply
@@ -244,11 +244,11 @@ describe('the headers of a reply', () => {
   })
 
   test("a caller's own request id is kept, sent on and logged, if it is harmless", async () => {
-    const house = await openHouse()
-    const ask = (id: string) => post(house, '/getShippingQuote.php', quoteExample, { 'x-request-id': id })
+    const gateway = await startGateway()
+    const ask = (id: string) => post(gateway, '/getShippingQuote.php', quoteExample, { 'x-request-id': id })
     expect((await ask('order-17.A_b')).headers.get('x-request-id')).toBe('order-17.A_b')
-    expect(house.sandbox.requests[0]?.headers['x-request-id']).toBe('order-17.A_b')
-    expect(house.lines()).toContainEqual(expect.objectContaining({ msg: 'call', id: 'order-17.A_b' }))
+    expect(gateway.sandbox.requests[0]?.headers['x-request-id']).toBe('order-17.A_b')
+    expect(gateway.lines()).toContainEqual(expect.objectContaining({ msg: 'call', id: 'order-17.A_b' }))
     for (const id of ['a b', '<script>', 'x'.repeat(65), 'é']) {
       expect((await ask(id)).headers.get('x-request-id')).toMatch(UUID)
     }
@@ -256,23 +256,23 @@ describe('the headers of a reply', () => {
 
   test('Deprecation is on every reply of a legacy path, Sunset and Link where they are set', async () => {
     const guide = 'https://example.com/migrate?from=1'
-    const plain = await openHouse()
-    const told = await openHouse({ env: { SUNSET: '2027-06-30', MIGRATION_GUIDE_URL: guide } })
-    for (const house of [plain, told]) {
+    const plain = await startGateway()
+    const told = await startGateway({ env: { SUNSET: '2027-06-30', MIGRATION_GUIDE_URL: guide } })
+    for (const gateway of [plain, told]) {
       const replies = [
-        await post(house, '/getShippingQuote.php', quoteExample),
-        await post(house, '/createShipment.php', 'nonsense'),
-        await post(house, '/createShipment.php', { PickupZip: 'x' }),
-        await post(house, '/updateShipment.php', {}, { authorization: '' }),
-        await post(house, '/getShippingQuote.php', { pickup: '10314', delivery: '33166' }),
-        await get(house, '/deleteShipment.php'),
-        await get(house, '/getShipment.php?ReferenceNumber=NOBODY'),
+        await post(gateway, '/getShippingQuote.php', quoteExample),
+        await post(gateway, '/createShipment.php', 'nonsense'),
+        await post(gateway, '/createShipment.php', { PickupZip: 'x' }),
+        await post(gateway, '/updateShipment.php', {}, { authorization: '' }),
+        await post(gateway, '/getShippingQuote.php', { pickup: '10314', delivery: '33166' }),
+        await get(gateway, '/deleteShipment.php'),
+        await get(gateway, '/getShipment.php?ReferenceNumber=NOBODY'),
       ]
       expect(replies.map(({ status }) => status)).toEqual([200, 400, 422, 401, 200, 405, 404])
       for (const { headers } of replies) {
         expect(headers.get('deprecation')).toBe('@1767225600')
-        expect(headers.get('sunset')).toBe(house === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
-        expect(headers.get('link')).toBe(house === told ? `<${guide}>; rel="deprecation"; type="text/html"` : null)
+        expect(headers.get('sunset')).toBe(gateway === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
+        expect(headers.get('link')).toBe(gateway === told ? `<${guide}>; rel="deprecation"; type="text/html"` : null)
       }
     }
     for (const path of ['/healthz', '/nothing']) expect((await get(told, path)).headers.get('deprecation')).toBeNull()
@@ -281,32 +281,32 @@ describe('the headers of a reply', () => {
 
 describe("the gateway's own pages", () => {
   test('a line of text says what stands here', async () => {
-    const house = await openHouse()
-    const { status, text, headers } = await get(house, '/')
+    const gateway = await startGateway()
+    const { status, text, headers } = await get(gateway, '/')
     expect(status).toBe(200)
     expect(headers.get('content-type')).toMatch(/^text\//)
     expect(text).toMatch(/^Transload/)
   })
 
   test('the interface is described, under each prefix', async () => {
-    const house = await openHouse()
-    const { status, json } = await get(house, '/openapi.json')
+    const gateway = await startGateway()
+    const { status, json } = await get(gateway, '/openapi.json')
     expect(status).toBe(200)
     expect(json.openapi).toMatch(/^3\.1\./)
     for (const path of PATHS) for (const prefix of ['', '/quotes']) expect(json.paths).toHaveProperty([prefix + path])
   })
 
   test('it is alive and ready whether or not the service is up', async () => {
-    const house = await openHouse({ serviceUrl: 'http://127.0.0.1:1' })
-    expect((await get(house, '/healthz')).json).toEqual({ status: 'alive' })
-    expect((await get(house, '/readyz')).json).toEqual({ status: 'ready' })
+    const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
+    expect((await get(gateway, '/healthz')).json).toEqual({ status: 'alive' })
+    expect((await get(gateway, '/readyz')).json).toEqual({ status: 'ready' })
   })
 
   test('without its store it is alive and not ready, on both listeners', async () => {
     const store = createMemoryStore()
-    const house = await openHouse({ store })
+    const gateway = await startGateway({ store })
     await store.close()
-    for (const url of [house.url, house.adminUrl]) {
+    for (const url of [gateway.url, gateway.adminUrl]) {
       expect((await get({ url }, '/healthz')).status).toBe(200)
       const { status, json } = await get({ url }, '/readyz')
       expect(status).toBe(503)
@@ -315,32 +315,32 @@ describe("the gateway's own pages", () => {
   })
 
   test('the admin listener listens at an address of its own', async () => {
-    const house = await openHouse({ env: { ADMIN_HOST: OTHER_LOOPBACK } })
-    const { port } = new URL(house.adminUrl)
+    const gateway = await startGateway({ env: { ADMIN_HOST: OTHER_LOOPBACK } })
+    const { port } = new URL(gateway.adminUrl)
     const adminUrl = `http://${OTHER_LOOPBACK.includes(':') ? `[${OTHER_LOOPBACK}]` : OTHER_LOOPBACK}:${port}`
-    expect(house.adminUrl).toBe(adminUrl)
+    expect(gateway.adminUrl).toBe(adminUrl)
     expect((await fetch(`${adminUrl}/metrics`)).status).toBe(200)
-    expect(new URL(house.url).hostname).toBe('127.0.0.1')
-    expect((await get(house, '/healthz')).status).toBe(200)
+    expect(new URL(gateway.url).hostname).toBe('127.0.0.1')
+    expect((await get(gateway, '/healthz')).status).toBe(200)
   })
 
   test('the admin listener serves none of the legacy paths, and the public one none of its', async () => {
-    const house = await openHouse()
-    expect(house.adminUrl).not.toBe(house.url)
-    for (const path of ['/healthz', '/readyz']) expect((await get({ url: house.adminUrl }, path)).status).toBe(200)
+    const gateway = await startGateway()
+    expect(gateway.adminUrl).not.toBe(gateway.url)
+    for (const path of ['/healthz', '/readyz']) expect((await get({ url: gateway.adminUrl }, path)).status).toBe(200)
     for (const path of ['/getShipment.php', '/v2/quote', '/openapi.json', '/dry-run/getShipment.php']) {
-      const reply = await request({ url: house.adminUrl }, path)
+      const reply = await request({ url: gateway.adminUrl }, path)
       expect(reply.status).toBe(404)
       expect(reply.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
       expect(reply.headers.get('x-request-id')?.[0]).toMatch(UUID)
     }
-    for (const path of ['/bookings', '/metrics', '/migration']) expect((await get(house, path)).status).toBe(404)
-    expect(house.sandbox.requests).toEqual([])
+    for (const path of ['/bookings', '/metrics', '/migration']) expect((await get(gateway, path)).status).toBe(404)
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('a dry run answers errors as problem details', async () => {
-    const house = await openHouse()
-    const { status, headers, json } = await post(house, '/dry-run/createShipment.php', 'nonsense')
+    const gateway = await startGateway()
+    const { status, headers, json } = await post(gateway, '/dry-run/createShipment.php', 'nonsense')
     expect(status).toBe(400)
     expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
     expect(json).toMatchObject({
@@ -349,39 +349,39 @@ describe("the gateway's own pages", () => {
       title: expect.any(String),
       detail: expect.any(String),
     })
-    const wrong = await request(house, '/dry-run/createShipment.php')
+    const wrong = await request(gateway, '/dry-run/createShipment.php')
     expect(wrong.status).toBe(405)
     expect(wrong.headers.get('allow')).toEqual(['POST'])
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 })
 
 describe('above MAX_IN_FLIGHT', () => {
   test('calls are 503 at once, in the shape of their path, and those under way go on', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({ env: { MAX_IN_FLIGHT: '2', SOURCE_IN_FLIGHT: '2' }, serviceUrl: service.url })
-    const underWay = [1, 2].map(() => post(house, '/getShippingQuote.php', quoteExample))
+    const gateway = await startGateway({ env: { MAX_IN_FLIGHT: '2', SOURCE_IN_FLIGHT: '2' }, serviceUrl: service.url })
+    const underWay = [1, 2].map(() => post(gateway, '/getShippingQuote.php', quoteExample))
     await service.arrived(2)
 
-    const quote = await post(house, '/quotes/getShippingQuote.php', quoteExample)
+    const quote = await post(gateway, '/quotes/getShippingQuote.php', quoteExample)
     expect(quote.status).toBe(503)
     expect(quote.json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringContaining('overloaded') })
     expect(quote.headers.get('retry-after')).toMatch(/^\d+$/)
     expect(quote.headers.get('deprecation')).toBe('@1767225600')
-    const booking = await post(house, '/createShipment.php', bookingExample)
+    const booking = await post(gateway, '/createShipment.php', bookingExample)
     expect(booking.status).toBe(503)
     expect(booking.json).toEqual({ Message: expect.stringContaining('overloaded'), TransportationBooked: 'No' })
     for (const path of ['/v2/shipments', '/dry-run/createShipment.php']) {
-      expect((await post(house, path, bookingExample)).status).toBe(503)
+      expect((await post(gateway, path, bookingExample)).status).toBe(503)
     }
-    for (const path of ['/healthz', '/readyz']) expect((await get(house, path)).status).toBe(200)
+    for (const path of ['/healthz', '/readyz']) expect((await get(gateway, path)).status).toBe(200)
     expect(service.requests).toHaveLength(2)
 
     service.release({ shipment_id: 'q', price: 1 })
     for (const call of underWay) {
       expect((await call).json).toEqual({ Cost: '1.00', ShipmentNumber: quoteExample.ShipmentNumber })
     }
-    const after = post(house, '/getShippingQuote.php', quoteExample)
+    const after = post(gateway, '/getShippingQuote.php', quoteExample)
     await service.arrived(3)
     service.release({ shipment_id: 'r', price: 2 })
     expect((await after).status).toBe(200)
@@ -389,13 +389,13 @@ describe('above MAX_IN_FLIGHT', () => {
 
   test('ERROR_STATUS=ok says so with 200', async () => {
     const service = await openHoldingService()
-    const house = await openHouse({
+    const gateway = await startGateway({
       env: { MAX_IN_FLIGHT: '1', SOURCE_IN_FLIGHT: '1', ERROR_STATUS: 'ok' },
       serviceUrl: service.url,
     })
-    const underWay = post(house, '/v2/quote', {})
+    const underWay = post(gateway, '/v2/quote', {})
     await service.arrived(1)
-    const refused = await post(house, '/createShipment.php', bookingExample)
+    const refused = await post(gateway, '/createShipment.php', bookingExample)
     expect(refused.status).toBe(200)
     expect(refused.json.Message).toContain('overloaded')
     service.release({})

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { LISTENER_TIMEOUTS } from '../../src/http/timeouts.ts'
-import { basic, get, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway } from '../gateway.ts'
 import { WHOLE } from '../size.ts'
 import { openService } from './service.ts'
 import { dial } from './wire.ts'
@@ -61,30 +61,30 @@ test('callers that do not read are let go, and keep nobody from being answered m
     const block = Buffer.alloc(65_536, 'x')
     Readable.from(Array.from({ length: REPLY_BYTES / block.length }, () => block)).pipe(outgoing)
   })
-  const house = await openHouse({
+  const gateway = await startGateway({
     serviceUrl: service.url,
     env: { MAX_IN_FLIGHT: String(MOST), SOURCE_IN_FLIGHT: String(MOST) },
     timeouts,
   })
-  const own = await openHouse({ timeouts })
+  const own = await startGateway({ timeouts })
   const answer = await post(own, '/dry-run/createShipment.php', bookingExample)
   expect(REPLIES * answer.text.length).toBeGreaterThan(ENOUGH_BYTES)
   const pipelining = await askAndIgnore(own, EXPLAINED.repeat(REPLIES))
   const readers: Socket[] = []
-  while (readers.length < EACH) readers.push(await askAndIgnore(house, `GET /v2/big ${HEAD}\r\n`))
+  while (readers.length < EACH) readers.push(await askAndIgnore(gateway, `GET /v2/big ${HEAD}\r\n`))
 
   // As soon as the buffers are full, the readers are all that is waited for.
   let calm = 0
   for (let tries = 0; calm < CALM && tries < MOST_TRIES; tries += 1) {
-    calm = (await get(house, '/v2/small')).status === 200 ? calm + 1 : 0
+    calm = (await get(gateway, '/v2/small')).status === 200 ? calm + 1 : 0
   }
   expect(calm).toBe(CALM)
-  const patient = await dial(house)
+  const patient = await dial(gateway)
   patient.write(`GET /v2/slow ${HEAD}Connection: close\r\n\r\n`)
   await patient.until(/slow/)
   for (let i = 0; i < CALM; i += 1) {
-    expect((await get(house, '/v2/small')).status).toBe(200)
-    expect((await post(house, '/dry-run/createShipment.php', bookingExample)).status).toBe(200)
+    expect((await get(gateway, '/v2/small')).status).toBe(200)
+    expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(200)
   }
 
   // The service is rid of them as well.
@@ -106,8 +106,8 @@ test('an answer that waits behind a slow one on its connection comes whole', { t
     outgoing.write('slow')
     setTimeout(() => outgoing.end('ly'), SLOW_MS)
   })
-  const house = await openHouse({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '30000' }, timeouts })
-  const caller = await dial(house)
+  const gateway = await startGateway({ serviceUrl: service.url, env: { UPSTREAM_TIMEOUT_MS: '30000' }, timeouts })
+  const caller = await dial(gateway)
   caller.write(`GET /v2/slow ${HEAD}\r\nGET /v2/big ${HEAD}\r\nGET /healthz ${HEAD}Connection: close\r\n\r\n`)
   const said = await caller.closed()
   expect(said).toMatch(/slow[\s\S]*ly/)

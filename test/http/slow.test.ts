@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
 import { type Line, openLine } from './line.ts'
 
@@ -26,10 +26,10 @@ const MANNERS = {
 } as const
 
 /** Calls as an honest caller does; returns the statuses. */
-async function probe(house: House, number: string): Promise<readonly number[]> {
+async function probe(gateway: TestGateway, number: string): Promise<readonly number[]> {
   const answers = [
-    get(house, '/healthz'),
-    post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: number }),
+    get(gateway, '/healthz'),
+    post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: number }),
   ]
   return (await Promise.all(answers)).map(({ status }) => status)
 }
@@ -38,9 +38,9 @@ async function probe(house: House, number: string): Promise<readonly number[]> {
 async function silentInTls(): Promise<void> {
   const certificates = join(import.meta.dirname, 'certificates')
   const env = { TLS_CERT_FILE: join(certificates, 'server.pem'), TLS_KEY_FILE: join(certificates, 'server.key') }
-  const house = await openHouse({ env, timeouts })
+  const gateway = await startGateway({ env, timeouts })
   const closed = ['', '\x16\x03\x01\x02\x00'].map((bytes) => {
-    const socket = connect(Number(new URL(house.url).port), '127.0.0.1', () => socket.write(bytes, 'latin1'))
+    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(bytes, 'latin1'))
     return new Promise((resolve) =>
       socket
         .resume()
@@ -52,15 +52,15 @@ async function silentInTls(): Promise<void> {
 }
 
 test('slow callers, hundreds of each kind, are told so and let go, and others notice nothing', async () => {
-  const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' }, timeouts })
+  const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' }, timeouts })
   const probes: Promise<readonly number[]>[] = []
   const silent = silentInTls()
   const outcomes = await Promise.all(
     Object.entries(MANNERS).map(async ([what, [begin, more, statuses]]) => {
-      const lines = await Promise.all(Array.from({ length: EACH }, () => openLine(house)))
+      const lines = await Promise.all(Array.from({ length: EACH }, () => openLine(gateway)))
       for (const line of lines) line.write(begin)
       const trickle = setInterval(() => {
-        probes.push(probe(house, `${what} ${probes.length}`))
+        probes.push(probe(gateway, `${what} ${probes.length}`))
         if (more !== '') for (const line of lines) line.write(more)
       }, TRICKLE_MS)
       const told = await Promise.all(lines.map((line: Line) => line.closed()))
@@ -74,5 +74,5 @@ test('slow callers, hundreds of each kind, are told so and let go, and others no
   const statuses = (await Promise.all(probes)).flat()
   expect(statuses).not.toEqual([])
   expect(statuses.filter((status) => status !== 200)).toEqual([])
-  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
+  expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
 })

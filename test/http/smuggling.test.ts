@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { basic, type House, openHouse } from '../gateway.ts'
+import { basic, startGateway, type TestGateway } from '../gateway.ts'
 import { sample } from '../size.ts'
 import { notJson, openLine } from './line.ts'
 
@@ -207,9 +207,9 @@ function* variants(): Generator<Variant> {
 const PROBE = `GET /v2/probe HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\nX-Request-Id: probe-`
 
 /** Sends a variant, a probe behind it, and what ends any connection; says what is wrong with the outcome. */
-async function attempt(house: House, variant: Variant, number: number, toService: boolean): Promise<string[]> {
+async function attempt(gateway: TestGateway, variant: Variant, number: number, toService: boolean): Promise<string[]> {
   const { headers, body, newline = '\r\n', version = 'HTTP/1.1' } = variant
-  const line = await openLine(house)
+  const line = await openLine(gateway)
   const path = toService ? `/v2/outer-${number}` : '/getShippingQuote.php'
   const id = `outer-${number}`
   const first = [`POST ${path} ${version}`, 'Host: x', `Authorization: ${basic()}`, `X-Request-Id: ${id}`].join(newline)
@@ -221,8 +221,8 @@ async function attempt(house: House, variant: Variant, number: number, toService
   const replies = await line.closed()
   line.hangUp()
 
-  const reached = house.sandbox.requests.filter(({ headers: { 'x-request-id': sent } }) => sent === id).length
-  const probed = house.sandbox.requests.filter(({ path: at, headers: { 'x-request-id': sent } }) => {
+  const reached = gateway.sandbox.requests.filter(({ headers: { 'x-request-id': sent } }) => sent === id).length
+  const probed = gateway.sandbox.requests.filter(({ path: at, headers: { 'x-request-id': sent } }) => {
     return at === '/v2/probe' && sent === `probe-${number}`
   }).length
   const [own] = replies
@@ -247,7 +247,7 @@ test.each([
   ['what passes through', true],
   ['what is translated', false],
 ] as const)('no request in disguise gets through with %s', async (_, toService) => {
-  const house = await openHouse({ env: { SOURCE_CONNECTIONS: '10000' } })
+  const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' } })
   const all = [...variants()]
   expect(all.length).toBeGreaterThanOrEqual(1_500)
   const wrong: string[] = []
@@ -255,13 +255,13 @@ test.each([
   const queue = sent.entries()
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (const [number, variant] of queue) wrong.push(...(await attempt(house, variant, number, toService)))
+      for (const [number, variant] of queue) wrong.push(...(await attempt(gateway, variant, number, toService)))
     }),
   )
   expect(wrong).toEqual([])
   expect(
-    house.sandbox.requests.filter(({ path, headers }) => `${path}${headers['x-request-id']}`.includes('hidden')),
+    gateway.sandbox.requests.filter(({ path, headers }) => `${path}${headers['x-request-id']}`.includes('hidden')),
   ).toEqual([])
   // The harness sees what is sent: some variants are good requests, and so are the probes behind them.
-  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/probe').length).toBeGreaterThan(sent.length / 25)
+  expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/probe').length).toBeGreaterThan(sent.length / 25)
 })

@@ -68,10 +68,10 @@ export async function dial({ url }: { readonly url: string }): Promise<Wire> {
 
 /** Writes bytes and reads until the other end closes. */
 export async function send(
-  house: { readonly url: string },
+  gateway: { readonly url: string },
   ...bytes: readonly (string | Uint8Array)[]
 ): Promise<WireReply> {
-  const wire = await dial(house)
+  const wire = await dial(gateway)
   for (const part of bytes) wire.write(part)
   const replies = repliesIn(await wire.closed())
   const [reply] = replies

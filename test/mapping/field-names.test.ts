@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { openHouse, post } from '../gateway.ts'
+import { post, startGateway } from '../gateway.ts'
 
 const { actions } = await loadMappings()
 
@@ -52,8 +52,8 @@ describe('a message of the service names the fields of the caller', () => {
   })
 
   test('in the answer, and says nothing twice', async () => {
-    const house = await openHouse()
-    const { status, json } = await post(house, '/getShippingQuote.php', {
+    const gateway = await startGateway()
+    const { status, json } = await post(gateway, '/getShippingQuote.php', {
       ...quoteExample,
       TempShipFromPostalCode: 'nowhere',
       TempShipToPostalCode: 'SW1A 1AA',

@@ -13,8 +13,8 @@ import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mappin
 import type { KnownFacts } from '../../src/mapping/request.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
 import { shownText } from '../../src/text/service-text.ts'
-import type { House } from '../gateway.ts'
-import { CLIENT, openHouse, post } from '../gateway.ts'
+import type { TestGateway } from '../gateway.ts'
+import { CLIENT, post, startGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(80, 400)
@@ -444,18 +444,18 @@ describe('what a dry run shows is what the service gets', () => {
   })
   let number = 0
 
-  const told = async (house: House, { path, name, body }: Sent) => {
-    const rehearsal = await post(house, `/dry-run${path}`, body)
+  const told = async (gateway: TestGateway, { path, name, body }: Sent) => {
+    const rehearsal = await post(gateway, `/dry-run${path}`, body)
     expect(rehearsal.status).toBe(200)
     expect(rehearsal.json.action).toBe(name)
-    const before = house.sandbox.requests.length
-    const answer = await post(house, path, body)
-    const received = house.sandbox.requests.slice(before)
+    const before = gateway.sandbox.requests.length
+    const answer = await post(gateway, path, body)
+    const received = gateway.sandbox.requests.slice(before)
     return { dry: rehearsal.json, answer, received }
   }
 
-  async function agrees(house: House, sent: Sent): Promise<boolean> {
-    const { dry, answer, received } = await told(house, sent)
+  async function agrees(gateway: TestGateway, sent: Sent): Promise<boolean> {
+    const { dry, answer, received } = await told(gateway, sent)
     if (!dry.ok) {
       expect(answer.status).toBe(422)
       expect(received).toEqual([])
@@ -467,12 +467,12 @@ describe('what a dry run shows is what the service gets', () => {
     expect(first?.body).toBe(dry.request.body === undefined ? '' : JSON.stringify(dry.request.body))
     const { authorization: _, ...headers } = dry.request.headers
     expect(first?.headers).toMatchObject(headers)
-    if (!dry.request.url.includes('{')) expect(house.sandbox.url + first?.path).toBe(dry.request.url)
+    if (!dry.request.url.includes('{')) expect(gateway.sandbox.url + first?.path).toBe(dry.request.url)
     return true
   }
 
   test('in client mode, for calls that need nothing remembered', async () => {
-    const house = await openHouse()
+    const gateway = await startGateway()
     let sent = 0
     const law = fc.asyncProperty(calls, async ({ trip, booking, asForm }) => {
       number += 1
@@ -488,7 +488,7 @@ describe('what a dry run shows is what the service gets', () => {
         },
         { path: '/deleteShipment.php', name: 'shipment.cancel', body: encoded({ id: crypto.randomUUID() }, asForm) },
       ]) {
-        if (await agrees(house, one)) sent += 1
+        if (await agrees(gateway, one)) sent += 1
       }
     })
     await fc.assert(law, { numRuns: HTTP_RUNS })
@@ -496,7 +496,7 @@ describe('what a dry run shows is what the service gets', () => {
   })
 
   test('in fixed mode, with the quotes and bookings that are remembered', async () => {
-    const house = await openHouse({
+    const gateway = await startGateway({
       env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret, SEND_QUOTE_ID: 'true' },
     })
     let sent = 0
@@ -513,33 +513,33 @@ describe('what a dry run shows is what the service gets', () => {
         },
         { path: '/createShipment.php', name: 'shipment.create', body: encoded({ ...booking, ...reference }, asForm) },
       ]) {
-        const known = (await house.store.links(CLIENT.id, own.ShipmentNumber)).length > 0
+        const known = (await gateway.store.links(CLIENT.id, own.ShipmentNumber)).length > 0
         if (one.name === 'quote.update' && !known) continue
-        if (await agrees(house, one)) sent += 1
+        if (await agrees(gateway, one)) sent += 1
       }
-      const booked = (await house.store.links(CLIENT.id, reference.ReferenceNumber)).some(
+      const booked = (await gateway.store.links(CLIENT.id, reference.ReferenceNumber)).some(
         ({ kind }) => kind === 'shipment',
       )
       if (!booked) return
-      await agreesLaidOver(house, {
+      await agreesLaidOver(gateway, {
         path: '/updateShipment.php',
         name: 'shipment.update',
         body: encoded({ ...update, ...reference }, asForm),
       })
       const body = encoded(reference, asForm)
-      if (await agrees(house, { path: '/deleteShipment.php', name: 'shipment.cancel', body })) sent += 1
+      if (await agrees(gateway, { path: '/deleteShipment.php', name: 'shipment.cancel', body })) sent += 1
     })
     await fc.assert(law, { numRuns: HTTP_RUNS })
     expect(sent).toBeGreaterThan(HTTP_RUNS)
   })
 
   /** A dry run reads nothing, so that an update shows what it would lay over the shipment. */
-  async function agreesLaidOver(house: House, sent: Sent): Promise<void> {
-    const { dry, received } = await told(house, sent)
+  async function agreesLaidOver(gateway: TestGateway, sent: Sent): Promise<void> {
+    const { dry, received } = await told(gateway, sent)
     if (!dry.ok) return expect(received).toEqual([])
     const [read, last] = [received[0], received.at(-1)]
-    expect(`${read?.method} ${house.sandbox.url}${read?.path}`).toBe(dry.request.over)
-    expect(`${last?.method} ${house.sandbox.url}${last?.path}`).toBe(`PUT ${dry.request.url}`)
+    expect(`${read?.method} ${gateway.sandbox.url}${read?.path}`).toBe(dry.request.over)
+    expect(`${last?.method} ${gateway.sandbox.url}${last?.path}`).toBe(`PUT ${dry.request.url}`)
     const put = new Map(leaves(JSON.parse(last?.body ?? '{}')))
     for (const [path, said] of leaves(dry.request.body)) expect(put.get(path)).toEqual(said)
   }

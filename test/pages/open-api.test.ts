@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/mapping/row-parts.ts'
-import { get, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 
 interface Operation {
   readonly operationId: string
@@ -30,7 +30,7 @@ interface Document extends Readonly<Record<string, unknown>> {
 }
 
 async function readDocument(env: Readonly<Record<string, string>> = {}): Promise<Document> {
-  const { status, headers, json } = await get(await openHouse({ env }), '/openapi.json')
+  const { status, headers, json } = await get(await startGateway({ env }), '/openapi.json')
   expect(status).toBe(200)
   expect(headers.get('content-type')).toContain('application/json')
   return json
@@ -124,10 +124,10 @@ describe('/openapi.json', () => {
     ['QuoteError', '/getShippingQuote.php', { ShipmentNumber: 'WTS-1' }],
     ['ShipmentError', '/createShipment.php', {}],
   ])('describes as %s what %s answers', async (name, path, body) => {
-    const house = await openHouse()
-    const { components } = (await get(house, '/openapi.json')).json as Document
+    const gateway = await startGateway()
+    const { components } = (await get(gateway, '/openapi.json')).json as Document
     const schema = z.fromJSONSchema(components.schemas[name] ?? {})
-    expect(schema.safeParse((await post(house, path, body)).json)).toMatchObject({ success: true })
+    expect(schema.safeParse((await post(gateway, path, body)).json)).toMatchObject({ success: true })
     expect(schema.safeParse({}).success).toBe(false)
   })
 })

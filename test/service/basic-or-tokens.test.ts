@@ -12,43 +12,43 @@ import {
   read,
   tenant,
 } from '../callers/edge.ts'
-import { basic, get, type House, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 
 const CALLER = { authorization: basic() }
-const schemes = ({ sandbox }: House, from = 0) =>
+const schemes = ({ sandbox }: TestGateway, from = 0) =>
   sandbox.requests
     .slice(from)
     .filter(({ path }) => path.startsWith('/v2/'))
     .map(({ headers }) => headers.authorization?.split(' ')[0])
 
-const openAuto = ({ env, ...options }: HouseOptions = {}) =>
-  openHouse({ ...options, env: { V2_TOKEN: 'auto', ...env } })
+const openAuto = ({ env, ...options }: TestGatewayOptions = {}) =>
+  startGateway({ ...options, env: { V2_TOKEN: 'auto', ...env } })
 
 test('a call that Basic no longer gets through is made with a token, and the next one begins with it', async () => {
-  const house = await openAuto({ sandbox: { auth: 'bearer' } })
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Bearer'])
-  expect(exchanges(house)).toHaveLength(1)
+  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Bearer'])
+  expect(exchanges(gateway)).toHaveLength(1)
 })
 
 test('while Basic is good, no token is asked for', async () => {
-  const house = await openAuto({ sandbox: { auth: 'both' } })
-  await atOnce(10, () => quote(house, CALLER))
-  expect(exchanges(house)).toEqual([])
+  const gateway = await openAuto({ sandbox: { auth: 'both' } })
+  await atOnce(10, () => quote(gateway, CALLER))
+  expect(exchanges(gateway)).toEqual([])
 })
 
 test('with basic, and with a refusal that names no Bearer, nothing is exchanged', async () => {
-  const plain = await openHouse({ sandbox: { auth: 'bearer' } })
+  const plain = await startGateway({ sandbox: { auth: 'bearer' } })
   expect((await quote(plain, CALLER)).status).toBe(401)
   expect(exchanges(plain)).toEqual([])
-  const house = await openAuto()
+  const gateway = await openAuto()
   for (const challenge of ['Basic realm="Bearer, bearer , x"', 'Basic realm="a", charset="bearer"', 'BearerLike']) {
-    house.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
-    expect((await quote(house, CALLER)).status).toBe(401)
+    gateway.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
+    expect((await quote(gateway, CALLER)).status).toBe(401)
   }
-  expect(exchanges(house)).toEqual([])
+  expect(exchanges(gateway)).toEqual([])
 })
 
 test.each([
@@ -57,27 +57,27 @@ test.each([
   'Basic realm="a, b", Bearer realm="x", error="invalid_token"',
   'Negotiate abc==, BEARER',
 ])('a challenge is understood however it is written: %s', async (challenge) => {
-  const house = await openAuto()
-  house.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect(exchanges(house)).toHaveLength(1)
+  const gateway = await openAuto()
+  gateway.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect(exchanges(gateway)).toHaveLength(1)
 })
 
 test('a booking is repeated with a token, for a 401 proves that nothing was done', async () => {
-  const house = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
-  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(schemes(house)).toEqual(['Basic', 'Bearer'])
-  expect(house.sandbox.shipments.size).toBe(1)
+  const gateway = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
+  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer'])
+  expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
 test('a booking that finds neither scheme taken is told so, and may be sent again', async () => {
-  const house = await openAuto({ sandbox: { auth: 'bearer' } })
-  house.sandbox.fail({ kind: 'status', on: { path: '/oauth2/token' }, times: 'always', status: 500 })
-  const refused = await book(house, 'R-1', CALLER)
+  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
+  gateway.sandbox.fail({ kind: 'status', on: { path: '/oauth2/token' }, times: 'always', status: 500 })
+  const refused = await book(gateway, 'R-1', CALLER)
   expect([refused.status, refused.json.TransportationBooked]).toEqual([502, 'No'])
-  house.sandbox.clearFaults()
-  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(house.sandbox.shipments.size).toBe(1)
+  gateway.sandbox.clearFaults()
+  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
 test('what the service wants is remembered for each credential by itself', async () => {
@@ -98,33 +98,33 @@ test('what the service wants is remembered for each credential by itself', async
 
 test('Basic is tried again after a while, and if it is still refused, nobody notices', async () => {
   const { pass, clock } = clocks()
-  const house = await openAuto({ sandbox: { auth: 'bearer', clock, tokenExpiresIn: 100_000 } })
-  await quote(house, CALLER)
+  const gateway = await openAuto({ sandbox: { auth: 'bearer', clock, tokenExpiresIn: 100_000 } })
+  await quote(gateway, CALLER)
   pass(3_500_000)
-  await quote(house, CALLER)
-  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Bearer'])
+  await quote(gateway, CALLER)
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Bearer'])
   pass(200_000)
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect(schemes(house, 5)).toEqual(['Bearer', 'Bearer'])
-  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Bearer', 'Basic', 'Bearer', 'Bearer'])
-  expect(exchanges(house)).toHaveLength(1)
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect(schemes(gateway, 5)).toEqual(['Bearer', 'Bearer'])
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Bearer', 'Basic', 'Bearer', 'Bearer'])
+  expect(exchanges(gateway)).toHaveLength(1)
   pass(3_700_000)
-  house.sandbox.set({ auth: 'both' })
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect(schemes(house).slice(-2)).toEqual(['Basic', 'Basic'])
+  gateway.sandbox.set({ auth: 'both' })
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect(schemes(gateway).slice(-2)).toEqual(['Basic', 'Basic'])
 })
 
 test('a service that goes back to Basic, and takes its token endpoint away, is followed at once', async () => {
-  const house = await openAuto({ sandbox: { auth: 'bearer' } })
-  await quote(house, CALLER)
-  house.sandbox.set({ auth: 'basic' })
-  const from = house.sandbox.requests.length
-  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect((await quote(house, CALLER)).status).toBe(200)
-  expect(schemes(house, from)).toEqual(['Bearer', 'Basic', 'Basic'])
-  expect(house.sandbox.shipments.size).toBe(1)
+  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
+  await quote(gateway, CALLER)
+  gateway.sandbox.set({ auth: 'basic' })
+  const from = gateway.sandbox.requests.length
+  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect(schemes(gateway, from)).toEqual(['Bearer', 'Basic', 'Basic'])
+  expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
 test('the day of the switch, there and back and there again, costs no call, and no booking is made twice', async () => {
@@ -179,37 +179,37 @@ test('the day of the switch, there and back and there again, costs no call, and 
 })
 
 test('tokens that are revoked under traffic cost no call', async () => {
-  const house = await openAuto({ sandbox: { auth: 'bearer' } })
+  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
   const statuses: number[] = []
   const all = atOnce(10, async () => {
-    for (let i = 0; i < 30; i += 1) statuses.push((await quote(house, CALLER)).status)
+    for (let i = 0; i < 30; i += 1) statuses.push((await quote(gateway, CALLER)).status)
   })
   for (let i = 0; i < 3; i += 1) {
     const enough = statuses.length + 50
-    while (statuses.length < enough) await house.sandbox.next(({ path }) => path === '/v2/quote')
-    house.sandbox.revokeTokens()
+    while (statuses.length < enough) await gateway.sandbox.next(({ path }) => path === '/v2/quote')
+    gateway.sandbox.revokeTokens()
   }
   await all
   expect(counted(statuses)).toEqual({ 200: 300 })
-  expect(exchanges(house)).toHaveLength(4)
+  expect(exchanges(gateway)).toHaveLength(4)
 })
 
 const FIXED = { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
 const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
 
 test('a small call that is passed through is sent again without its caller noticing, with all of its body', async () => {
-  const house = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
-  const answer = await post(house, '/v2/quote', TRIP, { authorization: '' })
+  const gateway = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
+  const answer = await post(gateway, '/v2/quote', TRIP, { authorization: '' })
   expect(answer.status).toBe(200)
-  expect(schemes(house)).toEqual(['Basic', 'Bearer'])
-  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/quote').map(({ body }) => body)).toEqual([
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer'])
+  expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/quote').map(({ body }) => body)).toEqual([
     JSON.stringify(TRIP),
     JSON.stringify(TRIP),
   ])
-  house.sandbox.set({ auth: 'basic' })
-  expect((await post(house, '/v2/quote', TRIP, { authorization: '' })).status).toBe(200)
-  expect((await get(house, '/v2/shipments/none', { authorization: '' })).status).toBe(404)
-  expect(schemes(house).slice(-3)).toEqual(['Bearer', 'Basic', 'Basic'])
+  gateway.sandbox.set({ auth: 'basic' })
+  expect((await post(gateway, '/v2/quote', TRIP, { authorization: '' })).status).toBe(200)
+  expect((await get(gateway, '/v2/shipments/none', { authorization: '' })).status).toBe(404)
+  expect(schemes(gateway).slice(-3)).toEqual(['Bearer', 'Basic', 'Basic'])
 })
 
 /** A service that takes one scheme alone, and may keep its token endpoint all the same. */
@@ -229,9 +229,9 @@ async function serviceWith(settings: { auth: 'basic' | 'bearer'; tokens: boolean
     const challenge = settings.auth === 'basic' ? 'Basic' : 'Bearer'
     outgoing.writeHead(good ? 200 : 401, good ? {} : { 'www-authenticate': challenge }).end()
   })
-  const house = await openAuto({ env: FIXED, serviceUrl: service.url })
+  const gateway = await openAuto({ env: FIXED, serviceUrl: service.url })
   const big = 'x'.repeat(200_000)
-  const send = async () => (await post(house, '/v2/documents', big, { authorization: '' })).status
+  const send = async () => (await post(gateway, '/v2/documents', big, { authorization: '' })).status
   return { seen, send }
 }
 
@@ -258,11 +258,11 @@ test('streams follow a service whose token endpoint is gone when the token has e
 
 test('a service that has gone back to Basic is asked for no more tokens', async () => {
   const { pass, clock } = clocks()
-  const house = await openAuto({ sandbox: { auth: 'bearer', tokenExpiresIn: 100, clock } })
-  await quote(house, CALLER)
+  const gateway = await openAuto({ sandbox: { auth: 'bearer', tokenExpiresIn: 100, clock } })
+  await quote(gateway, CALLER)
   pass(200_000)
-  house.sandbox.set({ auth: 'basic' })
-  for (let i = 0; i < 3; i += 1) expect((await quote(house, CALLER)).status).toBe(200)
-  expect(schemes(house)).toEqual(['Basic', 'Bearer', 'Basic', 'Basic', 'Basic'])
-  expect(exchanges(house)).toHaveLength(2)
+  gateway.sandbox.set({ auth: 'basic' })
+  for (let i = 0; i < 3; i += 1) expect((await quote(gateway, CALLER)).status).toBe(200)
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Basic', 'Basic', 'Basic'])
+  expect(exchanges(gateway)).toHaveLength(2)
 })

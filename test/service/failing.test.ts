@@ -2,18 +2,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type Answered, openHouse, post } from '../gateway.ts'
+import { type Answered, post, startGateway } from '../gateway.ts'
 
 const SECOND_MS = 1_000
 
 test('a service that keeps failing is left alone, asked once in a while, and used again when it is back', async () => {
-  const house = await openHouse()
-  const { sandbox } = house
-  const book = () => post(house, '/createShipment.php', bookingExample)
+  const gateway = await startGateway()
+  const { sandbox } = gateway
+  const book = () => post(gateway, '/createShipment.php', bookingExample)
   let last = 0
   const quote = () => {
     last += 1
-    return post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${last}` })
+    return post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${last}` })
   }
   const waitAsTold = (answer: Answered) => pause(Number(answer.headers.get('retry-after')) * SECOND_MS)
 
@@ -53,10 +53,10 @@ test('a service that keeps failing is left alone, asked once in a while, and use
 })
 
 test('now and then a failure opens nothing', async () => {
-  const house = await openHouse()
+  const gateway = await startGateway()
   for (let i = 0; i < 40; i += 1) {
-    if (i % 3 === 0) house.sandbox.fail({ kind: 'status', status: 502, on: { method: 'POST' } })
-    const answer = await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })
+    if (i % 3 === 0) gateway.sandbox.fail({ kind: 'status', status: 502, on: { method: 'POST' } })
+    const answer = await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })
     expect(answer.json.Message ?? '').not.toMatch(/keeps failing/)
   }
 })

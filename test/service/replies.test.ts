@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
-import { basic, get, type House, OWN, openHouse, post } from '../gateway.ts'
+import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { openProxy, type Trouble } from './proxy.ts'
 
@@ -11,20 +11,21 @@ const QUOTE = '/getShippingQuote.php'
 const NUMBER = quoteExample.ShipmentNumber
 const REFERENCE = bookingExample.ReferenceNumber
 
-const quote = (house: Pick<House, 'url'>, number: string = NUMBER) =>
-  post(house, QUOTE, { ...quoteExample, ShipmentNumber: number })
-const book = (house: Pick<House, 'url'>, reference: string = REFERENCE) =>
-  post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: reference })
-const read = (house: House) => get(house, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
-const update = (house: House) => post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'X' })
-const cancel = (house: House) => post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
-const approve = (house: House) => post(house, QUOTE, { ActionName: 'Accept Rate', ShipmentNumber: NUMBER })
+const quote = (gateway: Pick<TestGateway, 'url'>, number: string = NUMBER) =>
+  post(gateway, QUOTE, { ...quoteExample, ShipmentNumber: number })
+const book = (gateway: Pick<TestGateway, 'url'>, reference: string = REFERENCE) =>
+  post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: reference })
+const read = (gateway: TestGateway) => get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
+const update = (gateway: TestGateway) =>
+  post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'X' })
+const cancel = (gateway: TestGateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
+const approve = (gateway: TestGateway) => post(gateway, QUOTE, { ActionName: 'Accept Rate', ShipmentNumber: NUMBER })
 
 /** A gateway whose way to the stand-in leads through a proxy. */
 async function openTroubled(env: Readonly<Record<string, string>> = {}) {
-  const { sandbox } = await openHouse()
+  const { sandbox } = await startGateway()
   const proxy = await openProxy(sandbox)
-  return { proxy, house: { ...(await openHouse({ env: { ...OWN, ...env }, serviceUrl: proxy.url })), sandbox } }
+  return { proxy, gateway: { ...(await startGateway({ env: { ...OWN, ...env }, serviceUrl: proxy.url })), sandbox } }
 }
 
 describe('a way to the service that is merely bad', () => {
@@ -33,14 +34,16 @@ describe('a way to the service that is merely bad', () => {
     { kind: 'limit', bytesPerSecond: 5_000 },
     { kind: 'delay', ms: 100 },
   ] satisfies Trouble[])('is good enough: $kind', async (trouble) => {
-    const { proxy, house } = await openTroubled()
+    const { proxy, gateway } = await openTroubled()
     proxy.make(trouble)
-    expect((await quote(house)).status).toBe(200)
-    expect((await book(house)).status).toBe(200)
-    expect((await read(house)).json.ReferenceNumber).toBe(REFERENCE)
-    expect((await update(house)).status).toBe(200)
-    expect((await cancel(house)).status).toBe(200)
-    const sent = house.sandbox.requests.map(({ method, path }) => `${method} ${path.split('/').slice(0, 3).join('/')}`)
+    expect((await quote(gateway)).status).toBe(200)
+    expect((await book(gateway)).status).toBe(200)
+    expect((await read(gateway)).json.ReferenceNumber).toBe(REFERENCE)
+    expect((await update(gateway)).status).toBe(200)
+    expect((await cancel(gateway)).status).toBe(200)
+    const sent = gateway.sandbox.requests.map(
+      ({ method, path }) => `${method} ${path.split('/').slice(0, 3).join('/')}`,
+    )
     expect(sent).toEqual([
       'POST /v2/quote',
       'POST /v2/shipments',
@@ -61,11 +64,11 @@ describe('what comes before the reply', () => {
   ]
 
   test.each([...INTERIM, INTERIM.join('')])('is not the reply: %j', async (bytes) => {
-    const { proxy, house } = await openTroubled()
+    const { proxy, gateway } = await openTroubled()
     proxy.make({ kind: 'interim', bytes })
-    expect((await quote(house)).status).toBe(200)
-    expect((await book(house)).json.TransportationBooked).toBe('Yes')
-    const { status, headers, json } = await get(house, '/v2/shipments/nobody')
+    expect((await quote(gateway)).status).toBe(200)
+    expect((await book(gateway)).json.TransportationBooked).toBe('Yes')
+    const { status, headers, json } = await get(gateway, '/v2/shipments/nobody')
     expect([status, headers.get('link'), headers.get('content-type')]).toEqual([
       404,
       null,
@@ -75,10 +78,10 @@ describe('what comes before the reply', () => {
   })
 
   test('and means that nothing was read yet, although all was, leaves a booking in doubt', async () => {
-    const { proxy, house } = await openTroubled()
+    const { proxy, gateway } = await openTroubled()
     proxy.make({ kind: 'interim', bytes: 'HTTP/1.1 100 Continue\r\n\r\n' })
-    expect((await quote(house)).status).toBe(502)
-    const answer = await book(house)
+    expect((await quote(gateway)).status).toBe(502)
+    const answer = await book(gateway)
     expect([answer.status, answer.json.TransportationBooked]).toEqual([503, 'Unknown'])
   })
 })
@@ -89,21 +92,23 @@ describe('a way to the service that breaks', () => {
     ['reset-reply', 3],
     ['half-close', 3],
   ] as const)('%s: a quote is tried three times, a booking once and never again', async (kind, arrived) => {
-    const { proxy, house } = await openTroubled()
+    const { proxy, gateway } = await openTroubled()
     proxy.make({ kind })
-    expect((await quote(house)).status).toBe(502)
+    expect((await quote(gateway)).status).toBe(502)
     expect(proxy.connections()).toBe(3)
-    expect(house.sandbox.requests).toHaveLength(arrived)
+    expect(gateway.sandbox.requests).toHaveLength(arrived)
 
-    const first = await book(house)
+    const first = await book(gateway)
     expect(first.status).toBe(503)
     expect(first.json.TransportationBooked).toBe('Unknown')
     expect(proxy.connections()).toBe(4)
     proxy.make({ kind: 'none' })
     // What may have been booked is not sent again, however good the way is by now.
-    expect((await book(house)).json.TransportationBooked).toBe('Unknown')
+    expect((await book(gateway)).json.TransportationBooked).toBe('Unknown')
     expect(proxy.connections()).toBe(4)
-    expect(house.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toHaveLength(kind === 'reset' ? 0 : 1)
+    expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toHaveLength(
+      kind === 'reset' ? 0 : 1,
+    )
   })
 })
 
@@ -115,37 +120,37 @@ describe('the deadline', () => {
     { kind: 'delay', ms: 8_000 },
     { kind: 'limit', bytesPerSecond: 20 },
   ] satisfies Trouble[])('holds against $kind', async (trouble) => {
-    const { proxy, house } = await openTroubled(env)
-    expect((await book(house, 'BEFORE')).status).toBe(200)
+    const { proxy, gateway } = await openTroubled(env)
+    expect((await book(gateway, 'BEFORE')).status).toBe(200)
     proxy.make(trouble)
-    for (const call of [quote(house), get(house, '/getShipment.php?ReferenceNumber=BEFORE')]) {
+    for (const call of [quote(gateway), get(gateway, '/getShipment.php?ReferenceNumber=BEFORE')]) {
       expect((await call).status).toBe(504)
     }
-    const answer = await book(house)
+    const answer = await book(gateway)
     expect([answer.status, answer.json.TransportationBooked]).toEqual([503, 'Unknown'])
-    expect(house.sandbox.requests.filter(({ method }) => method === 'POST')).toHaveLength(3)
+    expect(gateway.sandbox.requests.filter(({ method }) => method === 'POST')).toHaveLength(3)
   })
 
   test('counts the retries in', async () => {
-    const house = await openHouse({ env })
-    house.sandbox.fail({ kind: 'status', status: 503, times: 1 }, { kind: 'timeout', times: 'always' })
-    expect((await quote(house)).status).toBe(504)
-    expect(house.sandbox.requests).toHaveLength(2)
+    const gateway = await startGateway({ env })
+    gateway.sandbox.fail({ kind: 'status', status: 503, times: 1 }, { kind: 'timeout', times: 'always' })
+    expect((await quote(gateway)).status).toBe(504)
+    expect(gateway.sandbox.requests).toHaveLength(2)
   })
 
   test('leaves no time for a service that wants to be asked later', async () => {
-    const house = await openHouse({ env })
-    house.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '60' }, times: 'always' })
-    const answer = await quote(house)
+    const gateway = await startGateway({ env })
+    gateway.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '60' }, times: 'always' })
+    const answer = await quote(gateway)
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
-    expect(house.sandbox.requests).toHaveLength(1)
+    expect(gateway.sandbox.requests).toHaveLength(1)
   })
 
   test('is long enough for one that wants to be asked in a second', async () => {
-    const house = await openHouse()
-    house.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '1' }, times: 1 })
-    expect((await quote(house)).status).toBe(200)
-    const [first, second] = house.sandbox.requests.map(({ at }) => at.getTime())
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '1' }, times: 1 })
+    expect((await quote(gateway)).status).toBe(200)
+    const [first, second] = gateway.sandbox.requests.map(({ at }) => at.getTime())
     expect(second).toBeGreaterThanOrEqual((first ?? Number.NaN) + 1_000)
   })
 })
@@ -158,17 +163,17 @@ describe('what is tried again', () => {
     ['cancelling', cancel, 'DELETE', 3],
     ['updating', update, 'PUT', 1],
     ['approving', approve, 'POST', 1],
-    ['booking', (house: House) => book(house, 'NEW'), 'POST', 1],
+    ['booking', (gateway: TestGateway) => book(gateway, 'NEW'), 'POST', 1],
   ] as const)('%s', async (_, make, method, times) => {
-    const house = await openHouse()
-    expect((await quote(house)).status).toBe(200)
-    expect((await book(house)).status).toBe(200)
+    const gateway = await startGateway()
+    expect((await quote(gateway)).status).toBe(200)
+    expect((await book(gateway)).status).toBe(200)
     // An approval of a quote that is booked already would not be sent.
-    if (make === approve) await cancel(house)
-    const before = house.sandbox.requests.length
-    house.sandbox.fail({ ...busy, on: { method } })
-    expect((await make(house)).status).toBe(503)
-    expect(house.sandbox.requests.slice(before).filter((request) => request.method === method)).toHaveLength(times)
+    if (make === approve) await cancel(gateway)
+    const before = gateway.sandbox.requests.length
+    gateway.sandbox.fail({ ...busy, on: { method } })
+    expect((await make(gateway)).status).toBe(503)
+    expect(gateway.sandbox.requests.slice(before).filter((request) => request.method === method)).toHaveLength(times)
   })
 
   test('is a fifth of the traffic at most', async () => {
@@ -183,12 +188,12 @@ describe('what is tried again', () => {
         .writeHead(200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ shipment_id: `q-${count}`, price: 1 }))
     })
-    const house = await openHouse({ serviceUrl: service.url, env: OWN })
+    const gateway = await startGateway({ serviceUrl: service.url, env: OWN })
     const queue = Array.from({ length: CALLS }, (_, i) => i).values()
     const statuses: number[] = []
     await Promise.all(
       Array.from({ length: 10 }, async () => {
-        for (const i of queue) statuses.push((await quote(house, `N-${i}`)).status)
+        for (const i of queue) statuses.push((await quote(gateway, `N-${i}`)).status)
       }),
     )
     const retries = service.requests.length - CALLS
@@ -198,12 +203,12 @@ describe('what is tried again', () => {
   })
 
   test('is ten calls in any case', async () => {
-    const house = await openHouse()
-    house.sandbox.fail(busy)
-    for (const i of [1, 2, 3, 4, 5]) expect((await quote(house, `N-${i}`)).status).toBe(503)
-    expect(house.sandbox.requests).toHaveLength(15)
-    expect((await quote(house, 'N-6')).status).toBe(503)
-    expect(house.sandbox.requests).toHaveLength(16)
+    const gateway = await startGateway()
+    gateway.sandbox.fail(busy)
+    for (const i of [1, 2, 3, 4, 5]) expect((await quote(gateway, `N-${i}`)).status).toBe(503)
+    expect(gateway.sandbox.requests).toHaveLength(15)
+    expect((await quote(gateway, 'N-6')).status).toBe(503)
+    expect(gateway.sandbox.requests).toHaveLength(16)
   })
 })
 
@@ -216,10 +221,10 @@ describe('connections', () => {
       used.set(incoming.socket, seen.add(String(incoming.headers.authorization)))
       outgoing.writeHead(200, { 'content-type': 'application/json' }).end('{"shipment_id":"q","price":1}')
     })
-    const house = await openHouse({ serviceUrl: service.url })
+    const gateway = await startGateway({ serviceUrl: service.url })
     const ask = (i: number) => {
       const authorization = basic(`client-${i % 5}`, 'secret')
-      return i % 2 ? post(house, QUOTE, quoteExample, { authorization }) : get(house, '/v2/x', { authorization })
+      return i % 2 ? post(gateway, QUOTE, quoteExample, { authorization }) : get(gateway, '/v2/x', { authorization })
     }
     for (let round = 0; round < 4; round += 1) {
       const answers = await Promise.all(Array.from({ length: 10 }, (_, i) => ask(i)))
@@ -242,8 +247,8 @@ describe('connections', () => {
         one.writeHead(200, { 'content-type': 'application/json' }).end('{"shipment_id":"q","price":1}')
       }
     })
-    const house = await openHouse({ env: { ...OWN, UPSTREAM_CONNECTIONS: '3' }, serviceUrl: service.url })
-    await Promise.all(Array.from({ length: 30 }, (_, i) => quote(house, `N-${i}`)))
+    const gateway = await startGateway({ env: { ...OWN, UPSTREAM_CONNECTIONS: '3' }, serviceUrl: service.url })
+    await Promise.all(Array.from({ length: 30 }, (_, i) => quote(gateway, `N-${i}`)))
     expect(service.requests).toHaveLength(30)
     expect(used.size).toBe(3)
   })
@@ -254,11 +259,11 @@ describe('a reply that is too large', () => {
     { kind: 'huge', megabytes: 20 },
     { kind: 'gzip', megabytes: 200 },
   ] satisfies Fault[])('is 502, and takes no memory: $kind', async (fault) => {
-    const house = await openHouse()
-    expect((await quote(house)).status).toBe(200)
-    house.sandbox.fail({ ...fault, times: 'always' })
-    expect((await quote(house)).status).toBe(502)
-    const booking = await book(house)
+    const gateway = await startGateway()
+    expect((await quote(gateway)).status).toBe(200)
+    gateway.sandbox.fail({ ...fault, times: 'always' })
+    expect((await quote(gateway)).status).toBe(502)
+    const booking = await book(gateway)
     expect([booking.status, booking.json.TransportationBooked]).toEqual([503, 'Unknown'])
   })
 })

@@ -1,24 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, type House, OWN, openHouse, post } from '../gateway.ts'
+import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const UNKNOWN_ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const QUERY = '/v2/quote?pickup=10314&delivery=33166&vehicle_type=truck_ext&transport_type=open'
 
 /** What the service was sent since the last look, one line a request. */
-function sent(house: House): string[] {
-  return house.sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
+function sent(gateway: TestGateway): string[] {
+  return gateway.sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
 }
 
-const quote = (house: House) => post(house, '/getShippingQuote.php', quoteExample)
-const readId = (house: House, id: string) => get(house, `/getShipment.php?id=${id}`)
+const quote = (gateway: TestGateway) => post(gateway, '/getShippingQuote.php', quoteExample)
+const readId = (gateway: TestGateway, id: string) => get(gateway, `/getShipment.php?id=${id}`)
 
 let bookings = 0
 /** Books under a new reference each time; gives the service's id. */
-async function book(house: House) {
+async function book(gateway: TestGateway) {
   bookings += 1
-  const { status, headers } = await post(house, '/createShipment.php', {
+  const { status, headers } = await post(gateway, '/createShipment.php', {
     ...bookingExample,
     ReferenceNumber: `REF-${bookings}`,
   })
@@ -37,12 +37,12 @@ describe('V2_QUOTE_METHOD', () => {
   test.each(rows)(
     '%s gets a price from a service that speaks %s',
     async (V2_QUOTE_METHOD, quoteMethod, first, then) => {
-      const house = await openHouse({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
+      const gateway = await startGateway({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
       for (const requests of [first, then, then]) {
-        const { status, json } = await quote(house)
+        const { status, json } = await quote(gateway)
         expect(status).toBe(200)
         expect(json.Cost).toMatch(/^\d+\.\d\d$/)
-        expect(sent(house)).toEqual(requests)
+        expect(sent(gateway)).toEqual(requests)
       }
     },
   )
@@ -51,49 +51,49 @@ describe('V2_QUOTE_METHOD', () => {
     ['POST', 'GET'],
     ['GET', 'POST'],
   ] as const)('%s stays what it is where the service speaks %s alone', async (V2_QUOTE_METHOD, quoteMethod) => {
-    const house = await openHouse({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
-    expect((await quote(house)).status).toBe(405)
-    expect(sent(house)).toHaveLength(1)
+    const gateway = await startGateway({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
+    expect((await quote(gateway)).status).toBe(405)
+    expect(sent(gateway)).toHaveLength(1)
   })
 
   test('a quote by query has no body and says the same', async () => {
-    const house = await openHouse({ env: { V2_QUOTE_METHOD: 'GET' } })
-    await post(house, '/getShippingQuote.php', { ...quoteExample, TempShipFromPostalCode: 'K1A 0B1 & more' })
-    const [request] = house.sandbox.requests
+    const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
+    await post(gateway, '/getShippingQuote.php', { ...quoteExample, TempShipFromPostalCode: 'K1A 0B1 & more' })
+    const [request] = gateway.sandbox.requests
     expect(request?.body).toBe('')
     expect(request?.headers['content-type']).toBeUndefined()
     expect(new URLSearchParams(request?.path.split('?')[1]).get('pickup')).toBe('K1A 0B1 & more')
   })
 
   test('auto changes over again when the service does', async () => {
-    const house = await openHouse({ sandbox: { quoteMethod: 'GET' } })
-    await quote(house)
-    house.sandbox.set({ quoteMethod: 'POST' })
-    sent(house)
-    expect((await quote(house)).status).toBe(200)
-    expect(sent(house)).toEqual([`GET ${QUERY}`, 'POST /v2/quote'])
-    expect((await quote(house)).status).toBe(200)
-    expect(sent(house)).toEqual(['POST /v2/quote'])
+    const gateway = await startGateway({ sandbox: { quoteMethod: 'GET' } })
+    await quote(gateway)
+    gateway.sandbox.set({ quoteMethod: 'POST' })
+    sent(gateway)
+    expect((await quote(gateway)).status).toBe(200)
+    expect(sent(gateway)).toEqual([`GET ${QUERY}`, 'POST /v2/quote'])
+    expect((await quote(gateway)).status).toBe(200)
+    expect(sent(gateway)).toEqual(['POST /v2/quote'])
   })
 
   test('auto stays where it was when the service knows neither', async () => {
-    const house = await openHouse()
-    house.sandbox.fail({ kind: 'status', status: 404, times: 2 })
-    expect((await quote(house)).status).toBe(404)
-    expect(sent(house)).toEqual(['POST /v2/quote', `GET ${QUERY}`])
-    await quote(house)
-    expect(sent(house)).toEqual(['POST /v2/quote'])
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ kind: 'status', status: 404, times: 2 })
+    expect((await quote(gateway)).status).toBe(404)
+    expect(sent(gateway)).toEqual(['POST /v2/quote', `GET ${QUERY}`])
+    await quote(gateway)
+    expect(sent(gateway)).toEqual(['POST /v2/quote'])
   })
 
   test('updating and approving a quote have one spelling', async () => {
-    const house = await openHouse()
-    await quote(house)
-    sent(house)
+    const gateway = await startGateway()
+    await quote(gateway)
+    sent(gateway)
     for (const ActionName of ['Update Rate', 'Accept Rate']) {
-      house.sandbox.fail({ kind: 'status', status: 404 })
+      gateway.sandbox.fail({ kind: 'status', status: 404 })
       const named = { ActionName, ShipmentNumber: quoteExample.ShipmentNumber }
-      expect((await post(house, '/getShippingQuote.php', named)).status).toBe(404)
-      expect(sent(house)).toHaveLength(1)
+      expect((await post(gateway, '/getShippingQuote.php', named)).status).toBe(404)
+      expect(sent(gateway)).toHaveLength(1)
     }
   })
 })
@@ -109,18 +109,18 @@ describe('V2_SHIPMENT_PATH', () => {
   ] as const)(
     '%s takes a shipment through its life at a service that speaks %s',
     async (V2_SHIPMENT_PATH, shipmentPath, spelling, tries) => {
-      const house = await openHouse({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
-      const { id, reference, status } = await book(house)
+      const gateway = await startGateway({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
+      const { id, reference, status } = await book(gateway)
       expect(status).toBe(200)
       const missed = Array.from({ length: tries }, () => 'POST /v2/shipments')
-      expect(sent(house)).toEqual([...missed, `POST ${spelling}`])
+      expect(sent(gateway)).toEqual([...missed, `POST ${spelling}`])
 
       const named = { ReferenceNumber: reference }
-      expect((await get(house, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
-      expect((await post(house, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
-      expect((await post(house, '/deleteShipment.php', named)).status).toBe(200)
+      expect((await get(gateway, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
+      expect((await post(gateway, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
+      expect((await post(gateway, '/deleteShipment.php', named)).status).toBe(200)
       const one = `${spelling}/${id}`
-      expect(sent(house)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`, `GET ${one}`])
+      expect(sent(gateway)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`, `GET ${one}`])
     },
   )
 
@@ -128,87 +128,87 @@ describe('V2_SHIPMENT_PATH', () => {
     ['/v2/shipments', 'singular'],
     ['/v2/shipment', 'plural'],
   ] as const)('%s stays what it is where the service speaks %s alone', async (V2_SHIPMENT_PATH, shipmentPath) => {
-    const house = await openHouse({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
-    expect((await book(house)).status).toBe(404)
-    expect(sent(house)).toEqual([`POST ${V2_SHIPMENT_PATH}`])
+    const gateway = await startGateway({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
+    expect((await book(gateway)).status).toBe(404)
+    expect(sent(gateway)).toEqual([`POST ${V2_SHIPMENT_PATH}`])
   })
 })
 
 describe('a 404 to a request that names an id', () => {
   test('means the id once a spelling is confirmed', async () => {
     for (const shipmentPath of ['plural', 'singular', 'both'] as const) {
-      const house = await openHouse({ sandbox: { shipmentPath } })
-      await book(house)
-      sent(house)
+      const gateway = await startGateway({ sandbox: { shipmentPath } })
+      await book(gateway)
+      sent(gateway)
       const spelling = shipmentPath === 'singular' ? '/v2/shipment' : '/v2/shipments'
       for (const _ of [1, 2]) {
-        expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
-        expect(sent(house)).toEqual([`GET ${spelling}/${UNKNOWN_ID}`])
+        expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
+        expect(sent(gateway)).toEqual([`GET ${spelling}/${UNKNOWN_ID}`])
       }
     }
   })
 
   test('has the other spelling tried, once a request, while none is confirmed', async () => {
-    const house = await openHouse({ sandbox: { shipmentPath: 'singular' } })
+    const gateway = await startGateway({ sandbox: { shipmentPath: 'singular' } })
     for (const _ of [1, 2]) {
-      expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
-      expect(sent(house)).toEqual([`GET /v2/shipments/${UNKNOWN_ID}`, `GET /v2/shipment/${UNKNOWN_ID}`])
+      expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
+      expect(sent(gateway)).toEqual([`GET /v2/shipments/${UNKNOWN_ID}`, `GET /v2/shipment/${UNKNOWN_ID}`])
     }
   })
 
   test('confirms the other spelling when that one knows the id', async () => {
-    const house = await openHouse({ env: { V2_SHIPMENT_PATH: 'auto' }, sandbox: { shipmentPath: 'singular' } })
-    const made = await post(house, '/v2/shipment', {
+    const gateway = await startGateway({ env: { V2_SHIPMENT_PATH: 'auto' }, sandbox: { shipmentPath: 'singular' } })
+    const made = await post(gateway, '/v2/shipment', {
       customer: { customer_name: 'Pat' },
       pickup: {},
       vehicles: [{ vin: 'X' }],
     })
-    sent(house)
-    expect((await readId(house, made.json.id)).status).toBe(200)
-    expect(sent(house)).toEqual([`GET /v2/shipments/${made.json.id}`, `GET /v2/shipment/${made.json.id}`])
-    expect((await readId(house, made.json.id)).status).toBe(200)
-    expect(sent(house)).toEqual([`GET /v2/shipment/${made.json.id}`])
+    sent(gateway)
+    expect((await readId(gateway, made.json.id)).status).toBe(200)
+    expect(sent(gateway)).toEqual([`GET /v2/shipments/${made.json.id}`, `GET /v2/shipment/${made.json.id}`])
+    expect((await readId(gateway, made.json.id)).status).toBe(200)
+    expect(sent(gateway)).toEqual([`GET /v2/shipment/${made.json.id}`])
   })
 
   test('is not undone by a 404 to a new shipment', async () => {
-    const house = await openHouse({ sandbox: { shipmentPath: 'plural' } })
-    const { id } = await book(house)
-    house.sandbox.set({ shipmentPath: 'singular' })
-    sent(house)
-    expect((await readId(house, id)).status).toBe(404)
-    expect(sent(house)).toEqual([`GET /v2/shipments/${id}`])
-    expect((await book(house)).status).toBe(200)
-    expect(sent(house)).toEqual(['POST /v2/shipments', 'POST /v2/shipment'])
-    expect((await readId(house, id)).status).toBe(200)
-    expect(sent(house)).toEqual([`GET /v2/shipment/${id}`])
+    const gateway = await startGateway({ sandbox: { shipmentPath: 'plural' } })
+    const { id } = await book(gateway)
+    gateway.sandbox.set({ shipmentPath: 'singular' })
+    sent(gateway)
+    expect((await readId(gateway, id)).status).toBe(404)
+    expect(sent(gateway)).toEqual([`GET /v2/shipments/${id}`])
+    expect((await book(gateway)).status).toBe(200)
+    expect(sent(gateway)).toEqual(['POST /v2/shipments', 'POST /v2/shipment'])
+    expect((await readId(gateway, id)).status).toBe(200)
+    expect(sent(gateway)).toEqual([`GET /v2/shipment/${id}`])
   })
 })
 
 test.each([401, 403, 429, 500, 503])('an answer %i confirms no spelling', async (status) => {
-  const house = await openHouse({ env: OWN, sandbox: { shipmentPath: 'singular' } })
-  house.sandbox.fail({ kind: 'status', status, times: 'always', on: { path: '/v2/shipments*' } })
-  expect((await readId(house, UNKNOWN_ID)).status).not.toBe(404)
-  house.sandbox.clearFaults()
-  sent(house)
-  expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
-  expect(sent(house)).toHaveLength(2)
+  const gateway = await startGateway({ env: OWN, sandbox: { shipmentPath: 'singular' } })
+  gateway.sandbox.fail({ kind: 'status', status, times: 'always', on: { path: '/v2/shipments*' } })
+  expect((await readId(gateway, UNKNOWN_ID)).status).not.toBe(404)
+  gateway.sandbox.clearFaults()
+  sent(gateway)
+  expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
+  expect(sent(gateway)).toHaveLength(2)
 })
 
 test.each([400, 409, 422])('an answer %i confirms the spelling that got it', async (status) => {
-  const house = await openHouse()
-  house.sandbox.fail({ kind: 'status', status, on: { method: 'POST' } })
-  await book(house)
-  sent(house)
-  expect((await readId(house, UNKNOWN_ID)).status).toBe(404)
-  expect(sent(house)).toEqual([`GET /v2/shipments/${UNKNOWN_ID}`])
+  const gateway = await startGateway()
+  gateway.sandbox.fail({ kind: 'status', status, on: { method: 'POST' } })
+  await book(gateway)
+  sent(gateway)
+  expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
+  expect(sent(gateway)).toEqual([`GET /v2/shipments/${UNKNOWN_ID}`])
 })
 
 test('one spelling is found for all callers and shared by the actions', async () => {
-  const house = await openHouse({ sandbox: { shipmentPath: 'singular' } })
-  const booked = await Promise.all([1, 2, 3, 4].map(() => book(house)))
+  const gateway = await startGateway({ sandbox: { shipmentPath: 'singular' } })
+  const booked = await Promise.all([1, 2, 3, 4].map(() => book(gateway)))
   expect(booked.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-  sent(house)
-  await book(house)
-  await readId(house, booked[0]?.id ?? '')
-  expect(sent(house)).toEqual(['POST /v2/shipment', `GET /v2/shipment/${booked[0]?.id}`])
+  sent(gateway)
+  await book(gateway)
+  await readId(gateway, booked[0]?.id ?? '')
+  expect(sent(gateway)).toEqual(['POST /v2/shipment', `GET /v2/shipment/${booked[0]?.id}`])
 })

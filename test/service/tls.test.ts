@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { get, type House, OWN, openHouse, post } from '../gateway.ts'
+import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 const TRUSTED = { V2_CA_FILE: file('authority.pem') }
@@ -36,15 +36,15 @@ async function openTlsService(options: ServerOptions = {}) {
   return { url: `https://localhost:${(server.address() as AddressInfo).port}`, calls }
 }
 
-const book = (house: House) => post(house, '/createShipment.php', bookingExample)
-const quote = (house: House) => post(house, '/getShippingQuote.php', quoteExample)
+const book = (gateway: TestGateway) => post(gateway, '/createShipment.php', bookingExample)
+const quote = (gateway: TestGateway) => post(gateway, '/getShippingQuote.php', quoteExample)
 
 test('a service whose certificate V2_CA_FILE vouches for is called, by every way', async () => {
   const service = await openTlsService()
-  const house = await openHouse({ env: TRUSTED, serviceUrl: service.url })
-  expect((await quote(house)).json.Cost).toBe('7.00')
-  expect((await book(house)).json.TransportationBooked).toBe('Yes')
-  expect((await get(house, '/v2/shipments/s-1')).status).toBe(200)
+  const gateway = await startGateway({ env: TRUSTED, serviceUrl: service.url })
+  expect((await quote(gateway)).json.Cost).toBe('7.00')
+  expect((await book(gateway)).json.TransportationBooked).toBe('Yes')
+  expect((await get(gateway, '/v2/shipments/s-1')).status).toBe(200)
   expect(service.calls).toEqual(
     ['/v2/quote', '/v2/shipments', '/v2/shipments/s-1'].map((path) => ({
       path,
@@ -60,10 +60,10 @@ test('a service that asks for a certificate is shown the one of V2_CERT_FILE', a
     rejectUnauthorized: true,
     ca: readFileSync(file('authority.pem')),
   })
-  const house = await openHouse({ env: { ...TRUSTED, ...SHOWN }, serviceUrl: service.url })
-  expect((await quote(house)).status).toBe(200)
-  expect((await book(house)).status).toBe(200)
-  expect((await get(house, '/v2/x')).status).toBe(200)
+  const gateway = await startGateway({ env: { ...TRUSTED, ...SHOWN }, serviceUrl: service.url })
+  expect((await quote(gateway)).status).toBe(200)
+  expect((await book(gateway)).status).toBe(200)
+  expect((await get(gateway, '/v2/x')).status).toBe(200)
   expect(service.calls.map(({ client }) => client)).toEqual(Array.from({ length: 3 }, () => 'gateway.example'))
 })
 
@@ -75,7 +75,7 @@ test.each([
   const service = await openTlsService()
   const store = createMemoryStore()
   const serviceUrl = service.url.replace('localhost', hostname)
-  const wary = await openHouse({ env: { ...OWN, ...env }, serviceUrl, store })
+  const wary = await startGateway({ env: { ...OWN, ...env }, serviceUrl, store })
   expect((await quote(wary)).status).toBe(502)
   expect((await get(wary, '/v2/x')).status).toBe(502)
   const refused = await book(wary)
@@ -84,18 +84,18 @@ test.each([
   expect(service.calls).toEqual([])
 
   // The claim is free: once the certificate is right, the booking is made.
-  const mended = await openHouse({ env: { ...OWN, ...TRUSTED }, serviceUrl: service.url, store })
+  const mended = await startGateway({ env: { ...OWN, ...TRUSTED }, serviceUrl: service.url, store })
   expect((await book(mended)).json.TransportationBooked).toBe('Yes')
   expect(service.calls.map(({ path }) => path)).toEqual(['/v2/shipments'])
 })
 
 test('a service that speaks no TLS is 502, and nothing was booked', async () => {
-  const house = await openHouse()
-  const wary = await openHouse({ serviceUrl: house.sandbox.url.replace('http:', 'https:') })
+  const gateway = await startGateway()
+  const wary = await startGateway({ serviceUrl: gateway.sandbox.url.replace('http:', 'https:') })
   expect((await quote(wary)).status).toBe(502)
   expect((await book(wary)).json).toEqual({
     Message: expect.stringMatching(/nothing was sent/),
     TransportationBooked: 'No',
   })
-  expect(house.sandbox.requests).toEqual([])
+  expect(gateway.sandbox.requests).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { atOnce, book, clocks, counted, exchanges, quote, read } from '../callers/edge.ts'
-import { basic, type House, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { basic, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { size } from '../size.ts'
 
@@ -8,8 +8,8 @@ const OWN = { V2_CLIENT_ID: 'own', V2_CLIENT_SECRET: 'own-secret' }
 const AT_TOKEN = { path: '/oauth2/token' } as const
 const CALLER = { authorization: '' }
 
-function openWithTokens({ env, sandbox, ...options }: HouseOptions = {}): Promise<House> {
-  return openHouse({
+function openWithTokens({ env, sandbox, ...options }: TestGatewayOptions = {}): Promise<TestGateway> {
+  return startGateway({
     ...options,
     env: { ...OWN, V2_TOKEN: 'oauth2', ...env },
     sandbox: { credentials: { own: 'own-secret' }, auth: 'bearer', ...sandbox },
@@ -20,9 +20,9 @@ const given = (body: object) => ({ kind: 'status', on: AT_TOKEN, status: 200, bo
 
 describe('the exchange', () => {
   test('is made as the interface says: a form, and the credential as Basic', async () => {
-    const house = await openWithTokens()
-    expect((await quote(house, CALLER)).status).toBe(200)
-    const [exchange, call, ...more] = house.sandbox.requests
+    const gateway = await openWithTokens()
+    expect((await quote(gateway, CALLER)).status).toBe(200)
+    const [exchange, call, ...more] = gateway.sandbox.requests
     expect(more).toEqual([])
     expect(exchange).toMatchObject({ method: 'POST', path: '/oauth2/token', body: 'grant_type=client_credentials' })
     expect(exchange?.headers).toMatchObject({
@@ -39,34 +39,34 @@ describe('the exchange', () => {
       const body = incoming.url?.endsWith('/token') ? { access_token: 'abc' } : { shipment_id: 'x', price: 1 }
       outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     })
-    const house = await openWithTokens({ serviceUrl: `${service.url}/api/v2/` })
-    expect((await quote(house, CALLER)).status).toBe(200)
+    const gateway = await openWithTokens({ serviceUrl: `${service.url}/api/v2/` })
+    expect((await quote(gateway, CALLER)).status).toBe(200)
     expect(service.requests.map(({ url }) => url)).toEqual(['/api/oauth2/token', '/api/v2/quote'])
   })
 
   test('is made once for two hundred calls at once', async () => {
-    const house = await openWithTokens()
-    const answers = await atOnce(200, () => quote(house, CALLER))
+    const gateway = await openWithTokens()
+    const answers = await atOnce(200, () => quote(gateway, CALLER))
     expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
-    expect(exchanges(house)).toHaveLength(1)
+    expect(exchanges(gateway)).toHaveLength(1)
   })
 
   test('is made once for two hundred calls whose token was revoked under them', async () => {
-    const house = await openWithTokens()
-    await quote(house, CALLER)
-    house.sandbox.revokeTokens()
-    const answers = await atOnce(200, () => quote(house, CALLER))
+    const gateway = await openWithTokens()
+    await quote(gateway, CALLER)
+    gateway.sandbox.revokeTokens()
+    const answers = await atOnce(200, () => quote(gateway, CALLER))
     expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
-    expect(exchanges(house)).toHaveLength(2)
+    expect(exchanges(gateway)).toHaveLength(2)
   })
 
   test('is made for each client by itself, in client mode too', async () => {
-    const house = await openHouse({
+    const gateway = await startGateway({
       env: { V2_TOKEN: 'oauth2' },
       sandbox: { credentials: { one: '1', two: '2' }, auth: 'bearer' },
     })
-    await atOnce(20, (i) => quote(house, { authorization: i % 2 ? basic('one', '1') : basic('two', '2') }))
-    expect(counted(exchanges(house).map(({ headers }) => headers.authorization))).toEqual({
+    await atOnce(20, (i) => quote(gateway, { authorization: i % 2 ? basic('one', '1') : basic('two', '2') }))
+    expect(counted(exchanges(gateway).map(({ headers }) => headers.authorization))).toEqual({
       [basic('one', '1')]: 1,
       [basic('two', '2')]: 1,
     })
@@ -75,14 +75,14 @@ describe('the exchange', () => {
 
 describe('a token', () => {
   test('expires under load, again and again, and no call fails', async () => {
-    const house = await openWithTokens({ sandbox: { tokenExpiresIn: 0.5 } })
+    const gateway = await openWithTokens({ sandbox: { tokenExpiresIn: 0.5 } })
     const statuses: number[] = []
     await atOnce(size(4, 20), async () => {
-      while (exchanges(house).length < size(4, 10)) statuses.push((await quote(house, CALLER)).status)
+      while (exchanges(gateway).length < size(4, 10)) statuses.push((await quote(gateway, CALLER)).status)
     })
     expect(Object.keys(counted(statuses))).toEqual(['200'])
     // Half of its life is used at most, and four fifths of that before it is renewed.
-    const times = exchanges(house).map(({ at }) => at.getTime())
+    const times = exchanges(gateway).map(({ at }) => at.getTime())
     for (const [i, at] of times.slice(1).entries()) expect(at).toBeGreaterThanOrEqual((times[i] ?? Number.NaN) + 100)
   })
 
@@ -93,59 +93,59 @@ describe('a token', () => {
     'of %i seconds is renewed ahead of time, each time, and no call waits for it',
     async (tokenExpiresIn, due, left) => {
       const { pass, clock } = clocks()
-      const house = await openWithTokens({ sandbox: { tokenExpiresIn, clock } })
-      await quote(house, CALLER)
+      const gateway = await openWithTokens({ sandbox: { tokenExpiresIn, clock } })
+      await quote(gateway, CALLER)
       for (let renewals = 1; renewals <= 2; renewals += 1) {
-        await quote(house, CALLER)
-        const old = house.sandbox.requests.at(-1)?.headers.authorization
+        await quote(gateway, CALLER)
+        const old = gateway.sandbox.requests.at(-1)?.headers.authorization
         pass(due)
-        house.sandbox.fail({ kind: 'delay', on: AT_TOKEN, ms: 150 })
-        const renewal = house.sandbox.next(({ path }) => path === '/oauth2/token')
+        gateway.sandbox.fail({ kind: 'delay', on: AT_TOKEN, ms: 150 })
+        const renewal = gateway.sandbox.next(({ path }) => path === '/oauth2/token')
         // The renewal takes its time; this call has gone out with the old token long before.
-        expect((await quote(house, CALLER)).status).toBe(200)
-        expect(house.sandbox.requests.findLast(({ path }) => path === '/v2/quote')?.headers.authorization).toBe(old)
+        expect((await quote(gateway, CALLER)).status).toBe(200)
+        expect(gateway.sandbox.requests.findLast(({ path }) => path === '/v2/quote')?.headers.authorization).toBe(old)
         await renewal
-        await house.sandbox.idle()
-        expect(exchanges(house)).toHaveLength(1 + renewals)
+        await gateway.sandbox.idle()
+        expect(exchanges(gateway)).toHaveLength(1 + renewals)
       }
       // By now the first two have expired.
       pass(left)
-      expect((await quote(house, CALLER)).status).toBe(200)
-      expect(exchanges(house)).toHaveLength(3)
+      expect((await quote(gateway, CALLER)).status).toBe(200)
+      expect(exchanges(gateway)).toHaveLength(3)
     },
   )
 
   test('goes on being used while the token endpoint is down, and until it has expired', async () => {
     const { pass, clock } = clocks()
-    const house = await openWithTokens({ sandbox: { tokenExpiresIn: 3600, clock } })
-    await quote(house, CALLER)
-    house.sandbox.fail({ kind: 'status', on: AT_TOKEN, times: 'always', status: 500 })
+    const gateway = await openWithTokens({ sandbox: { tokenExpiresIn: 3600, clock } })
+    await quote(gateway, CALLER)
+    gateway.sandbox.fail({ kind: 'status', on: AT_TOKEN, times: 'always', status: 500 })
     pass(3_000_000)
-    for (let i = 0; i < 5; i += 1) expect((await quote(house, CALLER)).status).toBe(200)
-    await house.sandbox.idle()
+    for (let i = 0; i < 5; i += 1) expect((await quote(gateway, CALLER)).status).toBe(200)
+    await gateway.sandbox.idle()
     // A renewal that failed is left alone for a while.
-    expect(exchanges(house)).toHaveLength(2)
+    expect(exchanges(gateway)).toHaveLength(2)
     pass(10_000)
-    expect((await quote(house, CALLER)).status).toBe(200)
+    expect((await quote(gateway, CALLER)).status).toBe(200)
     pass(600_000)
-    expect((await quote(house, CALLER)).status).toBe(502)
-    house.sandbox.clearFaults()
-    expect((await quote(house, CALLER)).status).toBe(200)
+    expect((await quote(gateway, CALLER)).status).toBe(502)
+    gateway.sandbox.clearFaults()
+    expect((await quote(gateway, CALLER)).status).toBe(200)
   })
 
   test('that is refused is dropped and fetched anew once, and no more', async () => {
-    const house = await openWithTokens()
-    await quote(house, CALLER)
-    house.sandbox.revokeTokens()
-    expect((await quote(house, CALLER)).status).toBe(200)
-    expect(exchanges(house)).toHaveLength(2)
+    const gateway = await openWithTokens()
+    await quote(gateway, CALLER)
+    gateway.sandbox.revokeTokens()
+    expect((await quote(gateway, CALLER)).status).toBe(200)
+    expect(exchanges(gateway)).toHaveLength(2)
 
-    house.sandbox.fail({ kind: 'status', on: { path: '/v2/quote' }, times: 'always', status: 401 })
-    const before = house.sandbox.requests.length
-    const refused = await quote(house, CALLER)
+    gateway.sandbox.fail({ kind: 'status', on: { path: '/v2/quote' }, times: 'always', status: 401 })
+    const before = gateway.sandbox.requests.length
+    const refused = await quote(gateway, CALLER)
     expect(refused.status).toBe(401)
     expect(refused.json.Message).toMatch(/credential/)
-    expect(house.sandbox.requests.slice(before).map(({ path }) => path)).toEqual([
+    expect(gateway.sandbox.requests.slice(before).map(({ path }) => path)).toEqual([
       '/v2/quote',
       '/oauth2/token',
       '/v2/quote',
@@ -153,28 +153,28 @@ describe('a token', () => {
   })
 
   test('that was replaced meanwhile is not dropped with the one that failed', async () => {
-    const house = await openWithTokens()
-    await quote(house, CALLER)
-    house.sandbox.revokeTokens()
+    const gateway = await openWithTokens()
+    await quote(gateway, CALLER)
+    gateway.sandbox.revokeTokens()
     // The slower call is refused when the faster one has a new token already.
-    house.sandbox.fail({ kind: 'delay', on: { method: 'GET' }, ms: 300 })
-    const slower = read(house, 'UNKNOWN', CALLER)
-    await house.sandbox.next(({ method }) => method === 'GET')
-    expect((await quote(house, CALLER)).status).toBe(200)
+    gateway.sandbox.fail({ kind: 'delay', on: { method: 'GET' }, ms: 300 })
+    const slower = read(gateway, 'UNKNOWN', CALLER)
+    await gateway.sandbox.next(({ method }) => method === 'GET')
+    expect((await quote(gateway, CALLER)).status).toBe(200)
     expect((await slower).status).toBe(404)
-    expect(exchanges(house)).toHaveLength(2)
+    expect(exchanges(gateway)).toHaveLength(2)
   })
 
   test('without a life of its own lives five minutes', async () => {
     const { pass } = clocks()
-    const house = await openWithTokens({ sandbox: { tokenExpiresIn: null } })
-    await quote(house, CALLER)
+    const gateway = await openWithTokens({ sandbox: { tokenExpiresIn: null } })
+    await quote(gateway, CALLER)
     pass(230_000)
-    await quote(house, CALLER)
-    expect(exchanges(house)).toHaveLength(1)
+    await quote(gateway, CALLER)
+    expect(exchanges(gateway)).toHaveLength(1)
     pass(66_000)
-    await quote(house, CALLER)
-    expect(exchanges(house)).toHaveLength(2)
+    await quote(gateway, CALLER)
+    expect(exchanges(gateway)).toHaveLength(2)
   })
 
   test.each([
@@ -186,15 +186,15 @@ describe('a token', () => {
     ['nothing', null, 200_000],
   ])('lives on however its life is told: %s', async (_, expires_in, later) => {
     const { pass } = clocks()
-    const house = await openWithTokens({ sandbox: { auth: 'both' } })
-    const real = await post({ url: house.sandbox.url }, '/oauth2/token', 'grant_type=client_credentials', {
+    const gateway = await openWithTokens({ sandbox: { auth: 'both' } })
+    const real = await post({ url: gateway.sandbox.url }, '/oauth2/token', 'grant_type=client_credentials', {
       authorization: basic('own', 'own-secret'),
     })
-    house.sandbox.fail(given({ access_token: real.json.access_token, token_type: 'Bearer', expires_in }))
-    expect((await quote(house, CALLER)).status).toBe(200)
+    gateway.sandbox.fail(given({ access_token: real.json.access_token, token_type: 'Bearer', expires_in }))
+    expect((await quote(gateway, CALLER)).status).toBe(200)
     pass(later)
-    expect((await quote(house, CALLER)).status).toBe(200)
-    expect(exchanges(house)).toHaveLength(2)
+    expect((await quote(gateway, CALLER)).status).toBe(200)
+    expect(exchanges(gateway)).toHaveLength(2)
   })
 })
 
@@ -226,9 +226,9 @@ describe('a token endpoint', () => {
   test.each(failures)(
     'that %s is told in the shape of version 1, nothing is sent, and the booking may be sent again',
     async (_, fault, status) => {
-      const house = await openWithTokens()
-      house.sandbox.fail({ on: AT_TOKEN, times: 'always', ...fault } as Parameters<typeof house.sandbox.fail>[0])
-      const quoted = await quote(house, CALLER)
+      const gateway = await openWithTokens()
+      gateway.sandbox.fail({ on: AT_TOKEN, times: 'always', ...fault } as Parameters<typeof gateway.sandbox.fail>[0])
+      const quoted = await quote(gateway, CALLER)
       expect(quoted.status).toBe(status)
       expect(quoted.json).toEqual({
         Cost: '',
@@ -237,30 +237,30 @@ describe('a token endpoint', () => {
       })
       if (status === 503) expect(quoted.headers.get('retry-after')).toBe('60')
       if (status === 401) expect(quoted.headers.get('www-authenticate')).toMatch(/^Basic /)
-      const refused = await book(house, 'R-1', CALLER)
+      const refused = await book(gateway, 'R-1', CALLER)
       expect(refused.status).toBe(status)
       expect(refused.json).toEqual({ Message: expect.stringMatching(/token/), TransportationBooked: 'No' })
-      expect(house.sandbox.requests.every(({ path }) => path === '/oauth2/token')).toBe(true)
+      expect(gateway.sandbox.requests.every(({ path }) => path === '/oauth2/token')).toBe(true)
 
-      house.sandbox.clearFaults()
-      const booked = await book(house, 'R-1', CALLER)
+      gateway.sandbox.clearFaults()
+      const booked = await book(gateway, 'R-1', CALLER)
       expect(booked.json.TransportationBooked).toBe('Yes')
       expect(booked.headers.get('idempotent-replayed')).toBeNull()
-      expect(house.sandbox.shipments.size).toBe(1)
+      expect(gateway.sandbox.shipments.size).toBe(1)
     },
   )
 
   test('that never answers costs the call its time and no more: 504, and the booking may be sent again', async () => {
-    const house = await openWithTokens({ env: { UPSTREAM_TIMEOUT_MS: '400' } })
-    house.sandbox.fail({ kind: 'timeout', on: AT_TOKEN, times: 'always' })
-    const [quoted, refused] = await Promise.all([quote(house, CALLER), book(house, 'R-1', CALLER)])
+    const gateway = await openWithTokens({ env: { UPSTREAM_TIMEOUT_MS: '400' } })
+    gateway.sandbox.fail({ kind: 'timeout', on: AT_TOKEN, times: 'always' })
+    const [quoted, refused] = await Promise.all([quote(gateway, CALLER), book(gateway, 'R-1', CALLER)])
     expect(quoted.status).toBe(504)
     expect(quoted.json.Message).toMatch(/token/)
     expect(refused.status).toBe(504)
     expect(refused.json).toEqual({ Message: expect.stringMatching(/nothing was sent/), TransportationBooked: 'No' })
-    house.sandbox.clearFaults()
-    expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-    expect(house.sandbox.shipments.size).toBe(1)
+    gateway.sandbox.clearFaults()
+    expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+    expect(gateway.sandbox.shipments.size).toBe(1)
   })
 
   test('that cannot be reached is 502, and the booking may be sent again', async () => {
@@ -268,60 +268,60 @@ describe('a token endpoint', () => {
       incoming.resume()
       outgoing.destroy()
     })
-    const house = await openWithTokens({ serviceUrl: service.url })
-    const refused = await book(house, 'R-1', CALLER)
+    const gateway = await openWithTokens({ serviceUrl: service.url })
+    const refused = await book(gateway, 'R-1', CALLER)
     expect(refused.status).toBe(502)
     expect(refused.json.TransportationBooked).toBe('No')
-    expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('No')
+    expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('No')
   })
 
   test.each(['reset-before', 'reset-after'] as const)('that stumbles once is asked again: %s', async (kind) => {
-    const house = await openWithTokens()
-    house.sandbox.fail({ kind, on: AT_TOKEN })
-    expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-    expect(exchanges(house)).toHaveLength(2)
+    const gateway = await openWithTokens()
+    gateway.sandbox.fail({ kind, on: AT_TOKEN })
+    expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+    expect(exchanges(gateway)).toHaveLength(2)
   })
 })
 
 test('a booking that meets a refused token is sent again, and made once', async () => {
-  const house = await openWithTokens()
-  await quote(house, CALLER)
-  house.sandbox.revokeTokens()
-  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(house.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toHaveLength(2)
-  expect(house.sandbox.shipments.size).toBe(1)
+  const gateway = await openWithTokens()
+  await quote(gateway, CALLER)
+  gateway.sandbox.revokeTokens()
+  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toHaveLength(2)
+  expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
 test('a booking whose token is refused when there is no other is not made, and may be sent again', async () => {
-  const house = await openWithTokens()
-  await quote(house, CALLER)
-  house.sandbox.revokeTokens()
-  house.sandbox.fail({ kind: 'timeout', on: AT_TOKEN, times: 'always' })
+  const gateway = await openWithTokens()
+  await quote(gateway, CALLER)
+  gateway.sandbox.revokeTokens()
+  gateway.sandbox.fail({ kind: 'timeout', on: AT_TOKEN, times: 'always' })
   const impatient = await openWithTokens({
     env: { UPSTREAM_TIMEOUT_MS: '400' },
-    store: house.store,
-    serviceUrl: house.sandbox.url,
+    store: gateway.store,
+    serviceUrl: gateway.sandbox.url,
   })
   expect((await book(impatient, 'R-1', CALLER)).status).toBe(504)
-  house.sandbox.clearFaults()
-  house.sandbox.fail({ kind: 'status', on: AT_TOKEN, times: 'always', status: 500 })
-  const refused = await book(house, 'R-1', CALLER)
+  gateway.sandbox.clearFaults()
+  gateway.sandbox.fail({ kind: 'status', on: AT_TOKEN, times: 'always', status: 500 })
+  const refused = await book(gateway, 'R-1', CALLER)
   expect([refused.status, refused.json.TransportationBooked]).toEqual([502, 'No'])
-  house.sandbox.clearFaults()
-  expect((await book(house, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(house.sandbox.shipments.size).toBe(1)
+  gateway.sandbox.clearFaults()
+  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
+  expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
 test('calls that are passed through carry the token, small ones are sent again when it is refused', async () => {
-  const house = await openWithTokens()
+  const gateway = await openWithTokens()
   const trip = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
-  expect((await post(house, '/v2/quote', trip, CALLER)).status).toBe(200)
-  house.sandbox.revokeTokens()
-  expect((await post(house, '/v2/quote', trip, CALLER)).status).toBe(200)
-  expect(exchanges(house)).toHaveLength(2)
-  house.sandbox.revokeTokens()
-  house.sandbox.fail({ kind: 'status', on: AT_TOKEN, status: 500 })
-  expect((await post(house, '/v2/quote', trip, CALLER)).status).toBe(502)
+  expect((await post(gateway, '/v2/quote', trip, CALLER)).status).toBe(200)
+  gateway.sandbox.revokeTokens()
+  expect((await post(gateway, '/v2/quote', trip, CALLER)).status).toBe(200)
+  expect(exchanges(gateway)).toHaveLength(2)
+  gateway.sandbox.revokeTokens()
+  gateway.sandbox.fail({ kind: 'status', on: AT_TOKEN, status: 500 })
+  expect((await post(gateway, '/v2/quote', trip, CALLER)).status).toBe(502)
 })
 
 test('a stream that cannot be sent twice learns for the next one', async () => {
@@ -336,10 +336,10 @@ test('a stream that cannot be sent twice learns for the next one', async () => {
     seen.push({ authorization, bytes: (await bytesOf(incoming)).length })
     outgoing.writeHead(authorization === 'Bearer token-0' ? 401 : 200, { 'www-authenticate': 'Bearer' }).end('{}')
   })
-  const house = await openWithTokens({ serviceUrl: service.url })
+  const gateway = await openWithTokens({ serviceUrl: service.url })
   const big = 'x'.repeat(100_000)
-  expect((await post(house, '/v2/documents', big, CALLER)).status).toBe(401)
-  expect((await post(house, '/v2/documents', big, CALLER)).status).toBe(200)
+  expect((await post(gateway, '/v2/documents', big, CALLER)).status).toBe(401)
+  expect((await post(gateway, '/v2/documents', big, CALLER)).status).toBe(200)
   expect(seen).toEqual([
     { authorization: 'Bearer token-0', bytes: 100_000 },
     { authorization: 'Bearer token-1', bytes: 100_000 },

@@ -1,52 +1,24 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { openStore } from '../../src/store/open.ts'
 import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
+import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { openPlaces, type Places } from './places.ts'
 
-let folder: string
-let postgres: PostgresServer
-let database: string
-let files = 0
-
+let places: Places
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
-  postgres = await startPostgres()
-  database = await postgres.createDatabase()
+  places = await openPlaces()
 })
-afterAll(async () => {
-  await postgres.remove()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const places = {
-  async memory() {
-    const store = createMemoryStore()
-    return async () => store
-  },
-  async sqlite() {
-    files += 1
-    const path = join(folder, 'made', 'on the way', `${files}.db`)
-    return () => openStore(`sqlite:${path}`)
-  },
-  async postgres() {
-    await postgres.empty(database)
-    return () => openStore(database)
-  },
-}
+afterAll(() => places.close())
 
 describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
-  storeContract(engine, places[engine])
+  storeContract(engine, () => places[engine]())
+  lockContract(() => places[engine]())
 })
 
 describe.each([
-  { engine: 'sqlite', runs: runs(8, 40), soon: false },
-  { engine: 'postgres', runs: runs(6, 25), soon: true },
+  { engine: 'sqlite', runs: runs(8, 40), delayed: false },
+  { engine: 'postgres', runs: runs(6, 25), delayed: true },
 ] as const)('$engine against the model', ({ engine, ...options }) => {
-  storeModel(places[engine], options)
+  storeModel(() => places[engine](), options)
 })

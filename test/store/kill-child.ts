@@ -12,7 +12,7 @@ async function writeOn(): Promise<never> {
     count += 1
     const name = `${round}-${count}`
     if (count % 3 === 0) {
-      await store.claim(newClaim({ key: name, createdAt: count }))
+      await store.claim(newClaim({ key: name }))
       process.stdout.write(`claim ${name}\n`)
     } else {
       await store.put({ links: [link({ name, id: name })], thing: thing({ id: name, own: name }) })

@@ -33,7 +33,7 @@ async function killedWriter(path: string, round: number): Promise<readonly strin
   return acknowledged
 }
 
-/** Whoever comes next finds it all: here a reader, which is open sooner than a store. */
+/** The next process finds it all; here a reader, which opens sooner than a store. */
 function checkNext(path: string, acknowledged: readonly string[]): void {
   const reads = openReads(path)
   for (const line of acknowledged) {

@@ -2,12 +2,14 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import type { ClaimState, Store } from '../../src/store/store.ts'
-import type { Place } from './contract.ts'
+import type { Place } from './places.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
 interface Step {
   readonly gateway: 0 | 1
+  /** The time by the store's clock. */
+  readonly at: number
   /** Changes nothing, and may be asked again. */
   readonly reads: boolean
   readonly call: (store: Store) => Promise<unknown>
@@ -21,38 +23,44 @@ const vin = fc.constantFrom('', 'V1')
 const id = fc.constantFrom('id1', 'id2', 'id3')
 const at = fc.integer({ min: 1, max: 4 })
 const state = fc.constantFrom<ClaimState>('sending', 'booked', 'refused', 'unknown', 'freed')
-const links = fc.array(fc.record({ tenant, name, kind, vin, id, at }).map(link), { maxLength: 4 })
+const givenBy = fc.constantFrom('caller', 'service')
+const links = fc.array(fc.record({ tenant, name, kind, vin, id, givenBy, at }).map(link), { maxLength: 4 })
+const timeless = links.map((all) => all.map(({ at: _, ...rest }) => rest))
+const newLinks = fc.oneof(links, timeless)
 const facts = fc.option(fc.record({ a: fc.string(), b: fc.integer() }))
-const someThing = fc.record({ tenant, id, own: name, facts, at }).map(thing)
+const someThing = fc.record({ tenant, id, own: name, facts }).map(thing)
 
 /** A call with arguments that fast-check chose, and shows when it fails. */
 function step<A>(text: string, args: fc.Arbitrary<A>, call: (store: Store, args: A) => Promise<unknown>) {
-  return fc.tuple(args, fc.constantFrom(0 as const, 1 as const)).map(
-    ([chosen, gateway]): Step => ({
+  return fc.tuple(args, fc.constantFrom(0 as const, 1 as const), at).map(
+    ([chosen, gateway, time]): Step => ({
       gateway,
+      at: time,
       reads: text === 'links' || text === 'thing',
       call: (store) => call(store, chosen),
-      text: `${text} ${JSON.stringify(chosen)} at ${gateway}`,
+      text: `${text} ${JSON.stringify(chosen)} at ${gateway}, ${time} ms`,
     }),
   )
 }
 
 const steps = fc.oneof(
-  step('put', fc.record({ links, thing: fc.option(someThing, { nil: undefined }) }), (store, { links, thing }) =>
-    store.put(thing ? { links, thing } : { links }),
+  step(
+    'put',
+    fc.record({ links: newLinks, thing: fc.option(someThing, { nil: undefined }) }),
+    (store, { links, thing }) => store.put(thing ? { links, thing } : { links }),
   ),
-  step('load', fc.record({ links, replace: fc.boolean() }), (store, { links, replace }) =>
+  step('load', fc.record({ links: newLinks, replace: fc.boolean() }), (store, { links, replace }) =>
     store.load(links, { replace }),
   ),
-  step('forget', at, (store, olderThan) => store.forget(olderThan)),
+  step('forget', at, (store, olderThanMs) => store.forget(olderThanMs)),
   step('links', fc.tuple(tenant, name), (store, [one, of]) => store.links(one, of)),
   step('thing', fc.tuple(tenant, id), (store, [one, of]) => store.thing(one, of)),
-  step('claim', fc.record({ tenant, key: name, createdAt: at, expires: at }), (store, given) =>
+  step('claim', fc.record({ tenant, key: name, expiresInMs: fc.option(at, { nil: undefined }) }), (store, given) =>
     store.claim(newClaim(given)),
   ),
   step(
     'change',
-    fc.record({ tenant, key: name, version: fc.integer({ min: 1, max: 4 }), state, at, shipment: fc.option(id) }),
+    fc.record({ tenant, key: name, version: fc.integer({ min: 1, max: 4 }), state, shipment: fc.option(id) }),
     (store, { shipment, ...given }) =>
       store.change(given, { ...given, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }),
   ),
@@ -67,23 +75,26 @@ const TIMEOUT_MS = 120_000
 /** How a model run goes. */
 export interface ModelOptions {
   readonly runs: number
-  /** Whether what one gateway wrote may reach the other's cache a moment later. */
-  readonly soon: boolean
+  /** True if the write of one gateway reaches the cache of the other a moment later. */
+  readonly delayed: boolean
 }
 
 /** Two gateways on one database, called in turn, answer as the memory engine does. */
-export function storeModel(newPlace: () => Promise<Place>, { runs, soon }: ModelOptions): void {
+export function storeModel(newPlace: () => Promise<Place>, { runs, delayed }: ModelOptions): void {
   test('answers as the model does, whichever gateway is asked', { timeout: TIMEOUT_MS }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 60 }), async (run) => {
-        const open = await newPlace()
-        const stores = [await open(), await open()] as const
-        const model = createMemoryStore()
+        const place = await newPlace()
+        const stores = [await place.open(), await place.open()] as const
+        let now = 0
+        const model = createMemoryStore({ now: () => now })
         try {
-          for (const { call, gateway, reads, text } of run) {
+          for (const { call, gateway, at, reads, text } of run) {
+            now = at
+            await place.setClock(at)
             const expected = await call(model)
             const agrees = async () => expect(await call(stores[gateway]), text).toEqual(expected)
-            await (reads && soon ? vi.waitFor(agrees, { interval: 1 }) : agrees())
+            await (reads && delayed ? vi.waitFor(agrees, { interval: 1 }) : agrees())
           }
           for (const store of stores) {
             expect(await scanned(store)).toEqual(await scanned(model))
@@ -91,6 +102,7 @@ export function storeModel(newPlace: () => Promise<Place>, { runs, soon }: Model
           }
         } finally {
           await Promise.all(stores.map((store) => store.close()))
+          await place.close()
         }
       }),
       { numRuns: runs },

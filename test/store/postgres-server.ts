@@ -14,7 +14,7 @@ export interface PostgresServer {
   empty(url: string): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
-  /** Stops as `pg_ctl stop -m immediate` does: nobody is told, and the next start recovers. */
+  /** Stops as `pg_ctl stop -m immediate` does: without notice, and the next start recovers. */
   crash(): Promise<void>
   /** Stops for good and leaves nothing behind. */
   remove(): Promise<void>
@@ -58,7 +58,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     async empty(url) {
       const client = new pg.Client(url)
       await client.connect()
-      await client.query('DROP SCHEMA IF EXISTS transload CASCADE')
+      await client.query('DROP SCHEMA IF EXISTS transload CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public')
       await client.end()
     },
     start,

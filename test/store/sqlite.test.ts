@@ -34,7 +34,7 @@ describe('the cache', () => {
     for (let at = 1; at <= size(50, 200); at += 1) {
       const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
       await writer.put({ links: [link({ id: `${at}`, at })], thing: thing({ own: `${at}` }) })
-      // Twice, so that the second answer may come from the cache.
+      // Twice: the second answer may come from the cache.
       for (const store of [reader, reader, writer, writer]) {
         expect((await store.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`)
         expect((await store.thing('acme', 'id-1'))?.own).toBe(`${at}`)
@@ -43,7 +43,7 @@ describe('the cache', () => {
     await Promise.all([one.close(), other.close()])
   })
 
-  test('never goes back to what was true before, whoever writes meanwhile', async () => {
+  test('never goes back to an older value, whichever process writes', async () => {
     const WRITES = size(150, 600)
     const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
     const latest = [0, 0]

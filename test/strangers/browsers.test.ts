@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { booking, openEdge, tenant } from '../callers/edge.ts'
-import { type House, type HouseOptions, OWN, openHouse } from '../gateway.ts'
+import { OWN, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { callFrom } from './call.ts'
 
 /*
@@ -35,24 +35,24 @@ const CALLS = {
 
 /** Gateways that act for whoever reaches the port. */
 const OPEN = {
-  fixed: (options: HouseOptions = {}) => openHouse({ ...options, env: { ...OWN, ...options.env } }),
-  'tenants, of a network,': (options: HouseOptions = {}) =>
+  fixed: (options: TestGatewayOptions = {}) => startGateway({ ...options, env: { ...OWN, ...options.env } }),
+  'tenants, of a network,': (options: TestGatewayOptions = {}) =>
     openEdge((place) => [tenant(place, 'acme', { networks: ['127.0.0.0/8'] })], options),
 } as const
 
 describe.each(Object.entries(OPEN))('in %s mode', (_, open) => {
   test.each(Object.entries(PAGES))('%s is 403, whatever it does, and nothing is sent', async (_page, headers) => {
-    const house = await open()
+    const gateway = await open()
     for (const call of Object.values(CALLS)) {
-      const { status, text } = await callFrom(house.url, { ...call, headers })
+      const { status, text } = await callFrom(gateway.url, { ...call, headers })
       expect([call.path, status, text]).toEqual([call.path, 403, expect.stringMatching(/page|ALLOWED_HOSTS/)])
     }
-    expect(house.sandbox.requests).toEqual([])
+    expect(gateway.sandbox.requests).toEqual([])
   })
 
   test('programs, own pages and addresses go on as before', async () => {
-    const house = await open()
-    const { port } = new URL(house.url)
+    const gateway = await open()
+    const { port } = new URL(gateway.url)
     const own = [
       {},
       { host: `localhost:${port}` },
@@ -61,40 +61,40 @@ describe.each(Object.entries(OPEN))('in %s mode', (_, open) => {
       { host: '192.0.2.1' },
     ]
     for (const headers of own) {
-      const { status } = await callFrom(house.url, { ...CALLS['asks for a quote'], headers })
+      const { status } = await callFrom(gateway.url, { ...CALLS['asks for a quote'], headers })
       expect([headers, status]).toEqual([headers, 200])
     }
   })
 
   test('ALLOWED_HOSTS lets a name in, and the pages of a whole origin', async () => {
-    const house = await open({ env: { ALLOWED_HOSTS: 'sidecar.internal,https://app.example.com' } })
+    const gateway = await open({ env: { ALLOWED_HOSTS: 'sidecar.internal,https://app.example.com' } })
     const allowed = [
       { host: 'sidecar.internal:8080' },
       { host: 'app.example.com', origin: 'https://app.example.com', 'sec-fetch-site': 'same-origin' },
     ]
     for (const headers of allowed) {
-      const { status } = await callFrom(house.url, { ...CALLS['asks for a quote'], headers })
+      const { status } = await callFrom(gateway.url, { ...CALLS['asks for a quote'], headers })
       expect([headers, status]).toEqual([headers, 200])
     }
     const foreign = { host: 'sidecar.internal', origin: 'https://evil.example' }
-    expect((await callFrom(house.url, { ...CALLS['asks for a quote'], headers: foreign })).status).toBe(403)
+    expect((await callFrom(gateway.url, { ...CALLS['asks for a quote'], headers: foreign })).status).toBe(403)
   })
 })
 
-const askAdmin = ({ adminUrl }: House, path: string, headers: Readonly<Record<string, string>>) =>
+const askAdmin = ({ adminUrl }: TestGateway, path: string, headers: Readonly<Record<string, string>>) =>
   callFrom(adminUrl, { method: 'GET', path, headers })
 
 test.each(Object.entries(PAGES))('the admin listener shows nothing to %s, in any mode', async (_, headers) => {
-  const house = await openHouse()
+  const gateway = await startGateway()
   for (const path of ['/bookings', '/metrics']) {
-    expect([path, (await askAdmin(house, path, headers)).status]).toEqual([path, 403])
-    expect((await askAdmin(house, path, {})).status).toBe(200)
+    expect([path, (await askAdmin(gateway, path, headers)).status]).toEqual([path, 403])
+    expect((await askAdmin(gateway, path, {})).status).toBe(200)
   }
 })
 
 test('the health of either listener can be asked under any name', async () => {
-  const house = await openHouse({ env: OWN })
-  for (const url of [house.url, house.adminUrl]) {
+  const gateway = await startGateway({ env: OWN })
+  for (const url of [gateway.url, gateway.adminUrl]) {
     for (const path of ['/healthz', '/readyz']) {
       expect((await callFrom(url, { method: 'GET', path, headers: { host: 'probe.example' } })).status).toBe(200)
     }
@@ -102,7 +102,7 @@ test('the health of either listener can be asked under any name', async () => {
 })
 
 test('a page that knows a credential is a caller like any other, in client mode', async () => {
-  const house = await openHouse()
+  const gateway = await startGateway()
   const headers = { ...PAGES['a script of another site'], authorization: `Basic ${btoa('demo:demo-secret')}` }
-  expect((await callFrom(house.url, { ...CALLS['asks for a quote'], headers })).status).toBe(200)
+  expect((await callFrom(gateway.url, { ...CALLS['asks for a quote'], headers })).status).toBe(200)
 })

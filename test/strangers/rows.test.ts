@@ -15,14 +15,14 @@ import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 /** For each attack, the files and titles of its tests. */
 const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'random secrets at once keep nobody from quotes, and open no circuit': {
-    'test/callers/newcomers.test.ts': [
+    'test/callers/unproven-calls.test.ts': [
       'strangers take few connections at once, and none that others wait for',
       'do not open the circuit',
       "retries of strangers' calls are not taken from the owner's",
     ],
   },
   'long wrong credentials take no memory': {
-    'test/callers/newcomers.test.ts': ['refused credentials of eight kilobytes each leave nothing behind'],
+    'test/callers/unproven-calls.test.ts': ['refused credentials of eight kilobytes each leave nothing behind'],
   },
   'a wrong secret leaves no claim, tells no name, and doubts no booking': {
     'test/callers/proof.test.ts': [

@@ -4,7 +4,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { parseJson } from '../../src/text/json.ts'
 import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../../src/text/service-text.ts'
-import { type Answered, get, type House, openHouse, post } from '../gateway.ts'
+import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)
@@ -128,7 +128,7 @@ describe('a service of strange strings', () => {
   const REFERENCE = bookingExample.ReferenceNumber
 
   /** No byte of an answer, of its headers or of the log that a terminal or a parser would obey. */
-  function expectPlain({ json, headers }: Answered, gateway: House): void {
+  function expectPlain({ json, headers }: Answered, gateway: TestGateway): void {
     for (const text of Object.values<string>(json)) {
       expect(text).not.toMatch(UNSHOWN)
       expect(text.isWellFormed()).toBe(true)
@@ -138,7 +138,7 @@ describe('a service of strange strings', () => {
   }
 
   test('is quoted, booked, read, updated and canceled at like any other', async () => {
-    const house = await openHouse()
+    const house = await startGateway()
     house.sandbox.fail({ kind: 'strange-strings', times: 'always' })
     const quote = await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1' })
     expect(quote).toMatchObject({ status: 200, json: { ShipmentNumber: 'Q-1' } })
@@ -159,7 +159,7 @@ describe('a service of strange strings', () => {
   })
 
   test('that nest deep is unreadable, and nothing is written on that ground', async () => {
-    const house = await openHouse()
+    const house = await startGateway()
     await post(house, '/createShipment.php', bookingExample)
     house.sandbox.fail({ kind: 'deep', levels: 20_000, times: 'always', on: { method: 'GET' } })
     const before = house.sandbox.requests.length

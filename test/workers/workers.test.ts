@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'undici'
@@ -40,7 +40,7 @@ const listening = (times: number) => new RegExp(`("msg":"listening"[\\s\\S]*?){$
 
 const pidsIn = (lines: readonly Line[]) => lines.map(({ pid }) => pid).filter((pid) => pid !== undefined)
 
-/** A port that nobody listened on a moment ago. */
+/** Returns a port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -83,7 +83,7 @@ describe.each([1, 2])('with %i workers', (workers) => {
           if (status === 200) answered += 1
           else if (!/shutting down/.test(json.Message)) odd.push([status, json])
         } catch {
-          // Nobody listens any more.
+          // The listener is closed.
           over = true
         }
       }
@@ -201,12 +201,32 @@ test('SIGHUP to the first process makes every worker read the tenants file again
   onTestFinished(() => sandbox.close())
   const gateway = await serve(sandbox, 2, { TENANTS_FILE, SECRET: 'demo-secret' })
   process.kill(gateway.pid, 'SIGHUP')
-  // Nothing has changed, so that it is the signal alone that makes them read.
+  // Nothing has changed: only the signal makes them read.
   const out = await gateway.says(/("msg":"the tenants file was read again"[\s\S]*?){2}/)
   expect(out).not.toMatch(/a worker ended/)
   expect((await get(gateway, '/readyz')).status).toBe(200)
   gateway.signal('SIGTERM')
   expect((await gateway.ended).code).toBe(0)
+})
+
+test('a worker that is replaced makes no store anew, if its file is gone', async () => {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const folder = newFolder('gone')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gone.db')
+  const gateway = await serve(sandbox, 2, { STORE_URL: file })
+  expect((await post(gateway, '/createShipment.php', bookingExample)).status).toBe(200)
+  rmSync(file)
+  const [pid = 0] = gateway.pids
+  process.kill(pid, 'SIGKILL')
+  await gateway.says(listening(3))
+  for (let i = 0; i < 10; i += 1) {
+    const answer = await post(gateway, '/createShipment.php', bookingExample, { connection: 'close' })
+    expect(answer.status).toBe(503)
+  }
+  expect(existsSync(file)).toBe(false)
+  expect(sandbox.requests.filter(isCreation)).toHaveLength(1)
 })
 
 test('a worker that dies is replaced after a pause, and the others go on meanwhile', async () => {
@@ -245,7 +265,7 @@ describe('updates of one shipment', () => {
       gateway,
       sandbox,
       shipment: () => sandbox.shipments.get(id),
-      /** What was done to the shipment, in order. */
+      /** The requests for the shipment, in order. */
       done: () => sandbox.requests.filter(({ path }) => path.endsWith(id)).map(({ method }) => method),
     }
   }
@@ -280,7 +300,7 @@ describe('updates of one shipment', () => {
       await (await connection.request({ method: 'GET', path: '/readyz' })).body.dump()
       return connection
     }
-    // One after the other, so that each gets a worker of its own.
+    // One after the other: each gets a worker of its own.
     for (const connection of all) await ask(connection)
     const found: Client[] = []
     for (const pid of pids) {
@@ -343,7 +363,7 @@ describe('updates of one shipment', () => {
     expect(done()).toEqual(['GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
   })
 
-  test('are done without the first process when it does not answer, and with it again when it does', async () => {
+  test('do not need the first process', async () => {
     const { gateway, shipment, done } = await booked(2)
     const connections = await connectionsTo(gateway)
     process.kill(gateway.pid, 'SIGSTOP')

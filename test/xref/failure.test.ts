@@ -7,7 +7,8 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Answered, get, openHouse, post } from '../gateway.ts'
+import { type Answered, get, post, startGateway } from '../gateway.ts'
+import { sample } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { link } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
@@ -127,7 +128,7 @@ async function expectAllApproved(house: Door, numbers: readonly string[]): Promi
 test('PostgreSQL that is stopped and started under load', async () => {
   const states = listen()
   const store = await openStore(await server.createDatabase(), { onState: states.onState })
-  const house = await openHouse({ store })
+  const house = await startGateway({ store })
   const load = callersOf(house, 'PG')
   for (const way of ['stop', 'crash'] as const) {
     const down = states.next(false)
@@ -162,7 +163,7 @@ test('a disk that is full', async () => {
   const folder = testFolder()
   const path = join(folder, STORE)
   const store = await openSqliteStore({ path, room, onState: states.onState })
-  const house = await openHouse({ store, env: { EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') } })
+  const house = await startGateway({ store, env: { EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') } })
   const full = states.next(false)
   const load = callersOf(house, 'W')
   expect((await full).error?.message).toContain('full')
@@ -210,7 +211,7 @@ async function expectRefused(folder: string, words: readonly string[], storeUrl:
 }
 
 describe('a store that this program cannot use', () => {
-  const commands = [['serve'], ['xref', 'get', 'Q-1', '--tenant', 'acme']]
+  const commands = sample([['serve'], ['xref', 'get', 'Q-1', '--tenant', 'acme']], 2)
 
   test.each(commands)('of a newer version is refused by %s and left as it is: a file', async (...words) => {
     const folder = testFolder()

@@ -60,21 +60,21 @@ export function testFolder(): string {
 
 /** Asks for a quote under a number. */
 export function quote(
-  house: { readonly url: string },
+  gateway: { readonly url: string },
   ShipmentNumber: string,
   more: object = {},
   client: string = CLIENT.id,
 ): Promise<Answered> {
   const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166', EquipmentType: 'OPEN AUTO' }
-  return post(house, '/getShippingQuote.php', { ...trip, ...more, ShipmentNumber }, { authorization: basic(client) })
+  return post(gateway, '/getShippingQuote.php', { ...trip, ...more, ShipmentNumber }, { authorization: basic(client) })
 }
 
 /** Approves the quote of a number. */
 export function approve(
-  house: { readonly url: string },
+  gateway: { readonly url: string },
   ShipmentNumber: string,
   client: string = CLIENT.id,
 ): Promise<Answered> {
   const body = { ActionName: 'Approve Rate', ShipmentNumber }
-  return post(house, '/getShippingQuote.php', body, { authorization: basic(client) })
+  return post(gateway, '/getShippingQuote.php', body, { authorization: basic(client) })
 }

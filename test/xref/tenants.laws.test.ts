@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { basic, get, type House, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 import { approve, quote } from './program.ts'
 
@@ -31,15 +31,15 @@ function createModel() {
   }
 }
 
-async function take(house: House, client: Client, does: string, name: string): Promise<number> {
+async function take(gateway: TestGateway, client: Client, does: string, name: string): Promise<number> {
   const authorization = basic(client)
-  if (does === 'quote') return (await quote(house, name, {}, client)).status
-  if (does === 'approve') return (await approve(house, name, client)).status
+  if (does === 'quote') return (await quote(gateway, name, {}, client)).status
+  if (does === 'approve') return (await approve(gateway, name, client)).status
   if (does === 'read') {
-    return (await get(house, `/getShipment.php?${new URLSearchParams({ ReferenceNumber: name })}`, { authorization }))
+    return (await get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber: name })}`, { authorization }))
       .status
   }
-  return (await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber: name }, { authorization }))
+  return (await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: name }, { authorization }))
     .status
 }
 
@@ -47,13 +47,13 @@ test('a name stands for what its own client made, whatever the other calls the s
   const credentials = Object.fromEntries(CLIENTS.map((client) => [client, 'demo-secret']))
   await fc.assert(
     fc.asyncProperty(fewNames, fc.array(step, { minLength: 6, maxLength: 16 }), async (pool, steps) => {
-      const house = await openHouse({ sandbox: { credentials }, env: { V2_SHIPMENT_PATH: '/v2/shipments' } })
-      const { sandbox } = house
+      const gateway = await startGateway({ sandbox: { credentials }, env: { V2_SHIPMENT_PATH: '/v2/shipments' } })
+      const { sandbox } = gateway
       const model = createModel()
       for (const { client, does, nth } of steps) {
         const name = pool[nth % pool.length] ?? ''
         sandbox.requests.length = 0
-        const status = await take(house, client, does, name)
+        const status = await take(gateway, client, does, name)
         const paths = sandbox.requests.map(({ path }) => path)
         if (does === 'quote') {
           expect(status).toBe(200)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
-import { get, type House, openHouse, post } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { approve, quote, STORE, serve, testFolder } from './program.ts'
 
@@ -15,28 +15,28 @@ afterAll(() => server.remove())
 const ROUNDS = 15
 
 /** Two gateways with a store each on the same data, before one service. */
-async function twoHouses(storeUrl: string): Promise<readonly [House, House]> {
-  const one = await openHouse({ store: await openStore(storeUrl) })
-  const other = await openHouse({ store: await openStore(storeUrl), serviceUrl: one.sandbox.url })
+async function twoGateways(storeUrl: string): Promise<readonly [TestGateway, TestGateway]> {
+  const one = await startGateway({ store: await openStore(storeUrl) })
+  const other = await startGateway({ store: await openStore(storeUrl), serviceUrl: one.sandbox.url })
   return [one, other]
 }
 
-const read = (house: { readonly url: string }, query: Record<string, string>) =>
-  get(house, `/getShipment.php?${new URLSearchParams(query)}`)
+const read = (gateway: { readonly url: string }, query: Record<string, string>) =>
+  get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
 
 /** The way of the last request to the service. */
-const lastPath = ({ sandbox }: House) => sandbox.requests.at(-1)?.path
+const lastPath = ({ sandbox }: TestGateway) => sandbox.requests.at(-1)?.path
 
 const approval = (id: string | undefined) => `/v2/quote/${id}/approve`
 /** The id of the quote that the service made last. */
-const lastQuote = ({ sandbox }: House) => [...sandbox.quotes.keys()].at(-1)
+const lastQuote = ({ sandbox }: TestGateway) => [...sandbox.quotes.keys()].at(-1)
 
 describe.each([
   ['PostgreSQL', () => server.createDatabase()],
   ['a file', async () => join(testFolder(), STORE)],
 ])('two gateways on %s', (_, storeUrl) => {
   test('a number that one has given resolves at the other at once', async () => {
-    const [one, other] = await twoHouses(await storeUrl())
+    const [one, other] = await twoGateways(await storeUrl())
     for (let round = 0; round < ROUNDS; round += 1) {
       const [giver, taker] = round % 2 === 0 ? [one, other] : [other, one]
       // Asked for before, so that the cache has had its chance to remember that there is nothing.
@@ -49,28 +49,28 @@ describe.each([
   })
 
   test('a number that is used again means the newest quote at both', async () => {
-    const [one, other] = await twoHouses(await storeUrl())
+    const [one, other] = await twoGateways(await storeUrl())
     for (let round = 0; round < ROUNDS; round += 1) {
-      const houses = round % 2 === 0 ? [one, other] : [other, one]
-      for (const giver of houses) {
+      const gateways = round % 2 === 0 ? [one, other] : [other, one]
+      for (const giver of gateways) {
         expect((await quote(giver, 'W-AGAIN')).status).toBe(200)
         const newest = lastQuote(one)
-        const isNewest = async (taker: House) => {
+        const isNewest = async (taker: TestGateway) => {
           expect((await approve(taker, 'W-AGAIN')).status).toBe(200)
           expect(lastPath(one)).toBe(approval(newest))
         }
         await isNewest(giver)
-        for (const taker of houses) await isNewest(taker)
+        for (const taker of gateways) await isNewest(taker)
         // Once seen, it stays.
-        for (const taker of houses) await isNewest(taker)
+        for (const taker of gateways) await isNewest(taker)
       }
     }
   })
 
   test('whichever of two wins that use a number at the same time, both agree', async () => {
-    const [one, other] = await twoHouses(await storeUrl())
+    const [one, other] = await twoGateways(await storeUrl())
     for (let round = 0; round < ROUNDS; round += 1) {
-      await Promise.all([one, other, one, other].map((house) => quote(house, 'W-RACE')))
+      await Promise.all([one, other, one, other].map((gateway) => quote(gateway, 'W-RACE')))
       expect((await approve(one, 'W-RACE')).status).toBe(200)
       const first = lastPath(one)
       expect((await approve(other, 'W-RACE')).status).toBe(200)
@@ -78,8 +78,25 @@ describe.each([
     }
   })
 
+  test('updates of one shipment at both keep both changes, although the service sends no ETag', async () => {
+    const [one, other] = await twoGateways(await storeUrl())
+    const ReferenceNumber = 'REF-BOTH'
+    expect((await post(one, '/createShipment.php', { ...bookingExample, ReferenceNumber })).status).toBe(200)
+    one.sandbox.fail({ kind: 'delay', ms: 5, times: 'always' })
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const changes = [{ PickupName: `Gate ${round}` }, { DeliveryName: `Ramp ${round}` }, { Model: `Model ${round}` }]
+      const answers = await Promise.all(
+        changes.map((change, index) =>
+          post(index % 2 === 0 ? one : other, '/updateShipment.php', { ReferenceNumber, ...change }),
+        ),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+      expect((await read(other, { ReferenceNumber })).json).toMatchObject(Object.assign({}, ...changes))
+    }
+  })
+
   test('a booking of one is read, changed and canceled at the other', async () => {
-    const [one, other] = await twoHouses(await storeUrl())
+    const [one, other] = await twoGateways(await storeUrl())
     const booking = { ...bookingExample, ReferenceNumber: 'REF-1' }
     expect((await read(other, { ReferenceNumber: 'REF-1' })).status).toBe(404)
     const booked = await post(one, '/createShipment.php', booking)
@@ -98,16 +115,16 @@ describe.each([
 
 test('two processes on one file give and take each other’s numbers', async () => {
   const folder = testFolder()
-  const house = await openHouse({ store: await openStore(join(folder, STORE)) })
-  const { url } = await serve(folder, { V2_BASE_URL: house.sandbox.url })
+  const gateway = await startGateway({ store: await openStore(join(folder, STORE)) })
+  const { url } = await serve(folder, { V2_BASE_URL: gateway.sandbox.url })
   for (let round = 0; round < ROUNDS; round += 1) {
-    const [giver, taker] = round % 2 === 0 ? [house, { url }] : [{ url }, house]
+    const [giver, taker] = round % 2 === 0 ? [gateway, { url }] : [{ url }, gateway]
     for (const number of [`W-${round}`, 'W-AGAIN']) {
       expect((await quote(giver, number)).status).toBe(200)
-      const quoted = lastQuote(house)
+      const quoted = lastQuote(gateway)
       for (const door of [taker, giver]) {
         expect((await approve(door, number)).status).toBe(200)
-        expect(lastPath(house)).toBe(approval(quoted))
+        expect(lastPath(gateway)).toBe(approval(quoted))
       }
     }
   }

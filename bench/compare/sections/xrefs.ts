@@ -31,7 +31,8 @@ async function fill(file: string, count: number): Promise<void> {
   const names = loaded(count)
   const linkAt = (index: number): Link => {
     const kind = index % 2 === 0 ? 'shipment' : 'quote'
-    return { tenant: TENANT, kind, name: nameAt(names, index), vin: '', id: idOf(index), at: 1_760_000_000_000 + index }
+    const at = 1_760_000_000_000 + index
+    return { tenant: TENANT, kind, name: nameAt(names, index), vin: '', id: idOf(index), givenBy: 'caller', at }
   }
   for (let from = 0; from < count; from += BATCH) {
     const size = Math.min(BATCH, count - from)

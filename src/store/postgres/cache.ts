@@ -58,7 +58,7 @@ export function createNotifiedCache(bytes: number | undefined) {
 }
 
 /** Returns the payloads of a write's change notifications: the written keys, in as few payloads as possible. */
-export function notificationsOf(things: readonly Thing[]): readonly string[] {
+export function notificationsOf(things: readonly Pick<Thing, 'tenant' | 'id'>[]): readonly string[] {
   const keys = new Set(things.map(({ tenant, id }) => thingKey(tenant, id)))
   const payloads: string[] = []
   let payload = ''

@@ -2,43 +2,55 @@ import type pg from 'pg'
 import { CLAIMED, isFree, LIST_LIMIT, newlyClaimed } from '../claim.ts'
 import { auditOf, claimOf } from '../rows.ts'
 import type { Claim, Claims, NewClaim } from '../store.ts'
+import { CLOCK, NOW } from './clock.ts'
 import { WriteRefused } from './errors.ts'
 
 const COLUMNS = `tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply,
   expires, created_at, changed_at`
-const VALUES = Array.from({ length: 15 }, (_, index) => `$${index + 1}`).join(', ')
 const AT_KEY = 'tenant = $1 AND key = $2'
-const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+/** The values of a new claim; $9 is how long it lasts once booked. */
+const NEW_VALUES = `$1, $2, $3, 'sending', $4, $5, $6, '', $7, $8, '', '',
+  CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${NOW} + $9::bigint END, ${NOW}, ${NOW}`
 
 /** Inserts the row of the winner, and its audit entry, in one statement. */
-const CLAIM_NEW = `WITH won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${VALUES})
+const CLAIM_NEW = `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${NEW_VALUES})
     ON CONFLICT DO NOTHING RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, 'none', state, instance, $16 FROM won)
+    SELECT handle, changed_at, 'none', state, instance, $10 FROM won)
   SELECT * FROM won`
 
-const CLAIM_AGAIN = `WITH won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${VALUES})
+const CLAIM_AGAIN = `WITH ${CLOCK}, won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${NEW_VALUES})
     WHERE ${AT_KEY} RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, $17, state, instance, $16 FROM won)
+    SELECT handle, changed_at, $11, state, instance, $10 FROM won)
   SELECT * FROM won`
 
-const CHANGE = `WITH before AS (SELECT tenant, key, state FROM transload.claims
+const CHANGE = `WITH ${CLOCK}, before AS (SELECT tenant, key, state FROM transload.claims
     WHERE ${AT_KEY} AND version = $3 FOR UPDATE),
-  changed AS (UPDATE transload.claims AS claim SET state = $4, version = version + 1, instance = $5, changed_at = $6,
-      shipment = coalesce($7, shipment), reply = coalesce($8, reply), expires = coalesce($9, expires)
+  changed AS (UPDATE transload.claims AS claim SET state = $4, version = version + 1, instance = $5,
+      changed_at = ${NOW}, shipment = coalesce($6, shipment), reply = coalesce($7, reply)
     FROM before WHERE claim.tenant = before.tenant AND claim.key = before.key
     RETURNING claim.*, before.state AS was),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, was, state, instance, $10 FROM changed)
+    SELECT handle, changed_at, was, state, instance, $8 FROM changed)
   SELECT * FROM changed`
 
-const ORPHAN = `WITH gone AS (SELECT tenant, key, instance FROM transload.claims AS claim
+/** The time of a lease's renewal; the column is older than `now_ms`. */
+const RENEWED_AT = `to_timestamp(${NOW} / 1000.0)`
+const isYoungerThan = (place: string) => `beat_at > ${RENEWED_AT} - ${place} * interval '1 millisecond'`
+
+const RENEW_LEASE = `WITH ${CLOCK}, before AS (SELECT ${isYoungerThan('$2')} AS young FROM transload.instances
+    WHERE instance = $1),
+  renewed AS (INSERT INTO transload.instances VALUES ($1, ${RENEWED_AT})
+    ON CONFLICT (instance) DO UPDATE SET beat_at = excluded.beat_at)
+  SELECT young FROM before`
+
+const ORPHAN = `WITH ${CLOCK}, gone AS (SELECT tenant, key, instance FROM transload.claims AS claim
     WHERE state = 'sending' AND NOT EXISTS (SELECT FROM transload.instances AS alive
-      WHERE alive.instance = claim.instance AND alive.beat_at > clock_timestamp() - $1 * interval '1 millisecond')
+      WHERE alive.instance = claim.instance AND ${isYoungerThan('$1')})
     ORDER BY tenant, key FOR UPDATE OF claim),
   orphaned AS (UPDATE transload.claims AS claim
-    SET state = 'unknown', version = version + 1, instance = $2, changed_at = ${NOW_MS}
+    SET state = 'unknown', version = version + 1, instance = $2, changed_at = ${NOW}
     FROM gone WHERE claim.tenant = gone.tenant AND claim.key = gone.key
     RETURNING claim.*, gone.instance AS gone),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
@@ -57,16 +69,19 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
 
   return {
     async claim(wanted) {
-      const { rows } = await pool.query(CLAIM_NEW, [...valuesOf(newlyClaimed(wanted, undefined)), CLAIMED])
+      const { rows } = await pool.query(CLAIM_NEW, [...valuesOf(wanted, undefined), CLAIMED])
       if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
       // The key exists, most often with a claim that still holds it.
-      const [before] = await claims(AT_KEY, [wanted.tenant, wanted.key])
-      if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
+      const found = await pool.query(
+        `SELECT *, transload.now_ms() AS now FROM transload.claims WHERE ${AT_KEY}`,
+        keyOf(wanted),
+      )
+      const before = found.rows[0] && claimOf(found.rows[0])
+      if (before && !isFree(before, Number(found.rows[0].now))) return { won: false, claim: before }
       return inTransaction((client) => claimAgain(client, wanted))
     },
-    async change({ tenant, key, version }, { state, instance, at, shipment, reply, expires, why }) {
-      const values = [tenant, key, version, state, instance, at, shipment, reply, expires, why]
-      const { rows } = await pool.query(CHANGE, values)
+    async change({ tenant, key, version }, { state, instance, shipment, reply, why }) {
+      const { rows } = await pool.query(CHANGE, [tenant, key, version, state, instance, shipment, reply, why])
       return rows[0] && claimOf(rows[0])
     },
     async findClaim(tenant, key) {
@@ -94,17 +109,14 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       )
       return rows.map(auditOf)
     },
-    async beat(instance) {
-      await pool.query(
-        `INSERT INTO transload.instances VALUES ($1, clock_timestamp())
-          ON CONFLICT (instance) DO UPDATE SET beat_at = excluded.beat_at`,
-        [instance],
-      )
+    async renewLease(instance, maxAgeMs) {
+      const { rows } = await pool.query(RENEW_LEASE, [instance, maxAgeMs])
+      return rows[0]?.young === true
     },
-    async leave(instance) {
+    async endLease(instance) {
       await pool.query('DELETE FROM transload.instances WHERE instance = $1', [instance])
     },
-    async orphan(silentForMs, by) {
+    async orphanClaims(silentForMs, by) {
       const { rows } = await pool.query(ORPHAN, [silentForMs, by])
       return rows.map(claimOf)
     },
@@ -113,19 +125,18 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
 
 /** Takes a key that may be free; locks its row meanwhile. */
 async function claimAgain(client: pg.ClientBase, wanted: NewClaim): ReturnType<Claims['claim']> {
-  const sql = `SELECT * FROM transload.claims WHERE ${AT_KEY} FOR UPDATE`
-  const { rows } = await client.query(sql, [wanted.tenant, wanted.key])
+  const sql = `SELECT *, transload.now_ms() AS now FROM transload.claims WHERE ${AT_KEY} FOR UPDATE`
+  const { rows } = await client.query(sql, keyOf(wanted))
   if (!rows[0]) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
   const before = claimOf(rows[0])
-  if (!isFree(before, wanted.createdAt)) return { won: false, claim: before }
-  const claim = newlyClaimed(wanted, before)
-  await client.query(CLAIM_AGAIN, [...valuesOf(claim), CLAIMED, before.state])
-  return { won: true, claim }
+  if (!isFree(before, Number(rows[0].now))) return { won: false, claim: before }
+  const won = await client.query(CLAIM_AGAIN, [...valuesOf(wanted, before), CLAIMED, before.state])
+  return { won: true, claim: claimOf(won.rows[0]) }
 }
 
-function valuesOf(claim: Claim): readonly unknown[] {
-  const { tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply } = claim
-  const { expires, createdAt, changedAt } = claim
-  const text = [tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply]
-  return [...text, expires, createdAt, changedAt]
+const keyOf = ({ tenant, key }: NewClaim): unknown[] => [tenant, key]
+
+function valuesOf(wanted: NewClaim, before: Claim | undefined): readonly unknown[] {
+  const { tenant, key, handle, version, body, instance, reference, vin } = newlyClaimed(wanted, before, 0)
+  return [tenant, key, handle, version, body, instance, reference, vin, wanted.expiresInMs ?? null]
 }

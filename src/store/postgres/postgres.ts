@@ -1,22 +1,24 @@
 import pg from 'pg'
 import { thingKey } from '../cache.ts'
+import { newInstance } from '../instance.ts'
+import { createLocks } from '../locks.ts'
 import { thingOf } from '../rows.ts'
 import type { StoreOptions } from '../state.ts'
 import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
-import { type Link, type LinkKey, type Store, StoreDown } from '../store.ts'
+import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { asStoreError } from './errors.ts'
+import { LINK_ORDER, storedLink } from './links.ts'
+import { createLockRows } from './locks.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
-import { createPut, forget, load, storedLink } from './xref.ts'
+import { createPut, forget, linksAfter, load, SCAN_PAGE } from './xref.ts'
 
 /** How many connections a gateway opens at most, besides its session. */
 const CONNECTIONS = 10
 /** How long a call waits for a connection; an outage of the server is known sooner. */
 const POOL_WAIT_MS = 10_000
-/** How many links a page of a scan has. */
-const SCAN_PAGE = 1_000
 
 /** How a store on PostgreSQL is opened. */
 export interface PostgresOptions extends StoreOptions {
@@ -101,6 +103,14 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
 
   const put = createPut(pool)
   const claims = createClaims(pool, inTransaction)
+  const lockRows = createLockRows(pool)
+  const locks = createLocks(
+    {
+      takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
+      dropLock: (key, holder) => ask(() => lockRows.dropLock(key, holder)),
+    },
+    newInstance(),
+  )
 
   try {
     await session.started
@@ -112,6 +122,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
   return withTextChecks({
     engine: 'postgres',
     ready: readiness.ready,
+    now: session.now,
     async close() {
       if (closed) return
       closed = true
@@ -125,11 +136,11 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
         () => put(asked),
       ),
     load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
-    forget: (olderThan) => ask(() => forget(pool, olderThan)).finally(cache.dropAll),
+    forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)).finally(cache.dropAll),
     links: (tenant, name) =>
       // Never cached: a name that is used again means the newest at once, and its notification may still be on its way.
       ask(async () => {
-        const sql = 'SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY at DESC, turn DESC'
+        const sql = `SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
         const { rows } = await pool.query(sql, [tenant, name])
         return rows.map(storedLink)
       }),
@@ -142,7 +153,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     async *scan({ tenant, after }) {
       let last: LinkKey | undefined = after
       for (;;) {
-        const page = await ask(() => pageAfter(pool, tenant, last))
+        const page = await ask(() => linksAfter(pool, tenant, last))
         if (page.length > 0) yield page
         if (page.length < SCAN_PAGE) return
         last = page.at(-1)
@@ -156,24 +167,9 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     claimsOfShipment: (tenant, shipment) => ask(() => claims.claimsOfShipment(tenant, shipment)),
     listClaims: (options) => ask(() => claims.listClaims(options)),
     audit: (handle) => ask(() => claims.audit(handle)),
-    beat: (instance) => ask(() => claims.beat(instance)),
-    leave: (instance) => ask(() => claims.leave(instance)),
-    orphan: (silentForMs, by) => ask(() => claims.orphan(silentForMs, by)),
+    renewLease: (instance, maxAgeMs) => ask(() => claims.renewLease(instance, maxAgeMs)),
+    endLease: (instance) => ask(() => claims.endLease(instance)),
+    orphanClaims: (silentForMs, by) => ask(() => claims.orphanClaims(silentForMs, by)),
+    exclusive: locks.exclusive,
   })
-}
-
-async function pageAfter(pool: pg.Pool, tenant: string | undefined, after: LinkKey | undefined): Promise<Link[]> {
-  const values: unknown[] = [SCAN_PAGE]
-  const place = (value: unknown): string => `$${values.push(value)}`
-  const filters = ['true']
-  if (tenant !== undefined) filters.push(`tenant = ${place(tenant)}`)
-  if (after) {
-    const key = [after.tenant, after.name, after.kind, after.vin].map(place).join(', ')
-    filters.push(`(tenant, name, kind, vin) > (${key})`)
-  }
-  const { rows } = await pool.query(
-    `SELECT * FROM transload.links WHERE ${filters.join(' AND ')} ORDER BY tenant, name, kind, vin LIMIT $1`,
-    values,
-  )
-  return rows.map(storedLink)
 }

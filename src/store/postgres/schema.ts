@@ -8,7 +8,9 @@ const MIGRATION_LOCK = 8_246_710_552
  * The migrations; a store's version is the number of those applied. A released migration never changes.
  *
  * All tables are in a schema of their own, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
- * the embedded store. `turn` orders links of one name and the same age.
+ * the embedded store. `kind` is `quote` or `shipment`, with `v2-` before it if the service gave the name: both are part of
+ * the key, and a column of its own would make a migration rebuild the index. `turn` orders links of one name and the same
+ * age. `now_ms` is the clock that all gateways share.
  */
 const STEPS: readonly string[] = [
   `
@@ -46,6 +48,13 @@ const STEPS: readonly string[] = [
   CREATE INDEX claim_audit_by_handle ON transload.claim_audit (handle, no);
 
   CREATE TABLE transload.instances (instance text COLLATE "C" PRIMARY KEY, beat_at timestamptz NOT NULL);
+  `,
+  // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
+  `
+  CREATE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
+    AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+  UPDATE transload.claims SET credential = '' WHERE credential <> '';
+  CREATE TABLE transload.locks (key text COLLATE "C" PRIMARY KEY, holder text NOT NULL, until_ms bigint NOT NULL);
   `,
 ]
 

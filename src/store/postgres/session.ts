@@ -32,6 +32,8 @@ export interface Session {
   readonly started: Promise<void>
   /** True while change notifications are known to arrive. */
   isCurrent(): boolean
+  /** Returns the time by the server's clock, in milliseconds since 1970. */
+  now(): number
   close(): Promise<void>
 }
 
@@ -44,6 +46,8 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
   const started = Promise.withResolvers<void>()
   const closing = new AbortController()
   let lastPing = 0
+  /** The server's clock less the monotonic one; until the server answers, that of this machine. */
+  let clockOffsetMs = Date.now() - performance.now()
   let arrivedPing = Number.NEGATIVE_INFINITY
 
   /** Runs one connection until it fails. */
@@ -74,12 +78,13 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
       const ping = async (): Promise<void> => {
         const sent = performance.now()
         lastPing = sent
-        await client.query('SELECT pg_notify($1, $2)', [CHANNEL, own])
+        const { rows } = await client.query('SELECT pg_notify($1, $2), transload.now_ms() AS now', [CHANNEL, own])
+        clockOffsetMs = Number(rows[0]?.now) - (sent + performance.now()) / 2
       }
+      await ping()
       onUp()
       started.resolve()
       pings = setInterval(() => void ping().catch(lost.reject), PING_EVERY_MS)
-      await ping()
       return await lost.promise
     } finally {
       clearInterval(pings)
@@ -109,6 +114,7 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
   return {
     started: started.promise,
     isCurrent: () => performance.now() - arrivedPing < CURRENT_FOR_MS,
+    now: () => Math.round(performance.now() + clockOffsetMs),
     async close() {
       closing.abort()
       await ended

@@ -1,12 +1,16 @@
 import type pg from 'pg'
 import { createBatcher } from '../batch.ts'
 import { thingKey } from '../cache.ts'
-import type { Kind, Link, LinkKey, LoadResult, Thing, Xref } from '../store.ts'
+import type { Link, LinkKey, LoadResult, NewLink, NewThing, Xref } from '../store.ts'
 import { ALL_CHANGED, notificationsOf } from './cache.ts'
+import { CLOCK, NOW } from './clock.ts'
 import { isInvalidWrite } from './errors.ts'
+import { keyOf, kindColumn, lastLinks, linkColumns, setLast, storedLink } from './links.ts'
 import { CHANNEL } from './session.ts'
 
 const FORGET_BATCH = 1_000
+/** How many links a page of a scan has. */
+export const SCAN_PAGE = 1_000
 /** Thousands of links take longer than other queries may. */
 const LOAD_TIMEOUT_MS = 60_000
 /** One batch is at the server while the next one is prepared. */
@@ -20,22 +24,24 @@ const LINK_ROWS = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::te
   AS row (tenant, name, kind, vin, id, at, nth)`
 // One number of the sequence for each statement, with room for the order inside it.
 const ROW_TURN = "(SELECT nextval('transload.turn')) * 100000 + row.nth"
+const ROW_AT = `coalesce(row.at, ${NOW})`
 const INSERT_LINKS = `INSERT INTO transload.links AS stored (tenant, name, kind, vin, id, at, turn)
-  SELECT row.tenant, row.name, row.kind, row.vin, row.id, row.at, ${ROW_TURN} FROM ${LINK_ROWS}`
+  SELECT row.tenant, row.name, row.kind, row.vin, row.id, ${ROW_AT}, ${ROW_TURN} FROM ${LINK_ROWS}`
 
-const PUT = `WITH put_links AS (${INSERT_LINKS}
+const PUT = `WITH ${CLOCK}, put_links AS (${INSERT_LINKS}
     ON CONFLICT (tenant, name, kind, vin) DO UPDATE
     SET id = excluded.id, turn = excluded.turn, at = greatest(excluded.at, stored.at)),
   put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at)
-    SELECT * FROM unnest($8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[])
+    SELECT row.*, ${NOW} FROM unnest($8::text[], $9::text[], $10::text[], $11::text[]) AS row
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at)
-  SELECT pg_notify('${CHANNEL}', payload) FROM unnest($13::text[]) AS payload`
+  SELECT pg_notify('${CHANNEL}', payload) FROM unnest($12::text[]) AS payload`
 
-const LOAD_NEW = `${INSERT_LINKS} ON CONFLICT DO NOTHING RETURNING tenant, name, kind, vin`
+const LOAD_NEW = `WITH ${CLOCK} ${INSERT_LINKS} ON CONFLICT DO NOTHING RETURNING *`
 const LOAD_FOUND = `SELECT stored.* FROM transload.links AS stored JOIN
   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS row (tenant, name, kind, vin) USING (tenant, name, kind, vin)
   ORDER BY tenant, name, kind, vin FOR UPDATE OF stored`
-const LOAD_REPLACED = `UPDATE transload.links AS stored SET id = row.id, at = row.at, turn = ${ROW_TURN} FROM ${LINK_ROWS}
+const LOAD_REPLACED = `WITH ${CLOCK} UPDATE transload.links AS stored SET id = row.id, at = ${ROW_AT}, turn = ${ROW_TURN}
+  FROM ${LINK_ROWS}
   WHERE (stored.tenant, stored.name, stored.kind, stored.vin) = (row.tenant, row.name, row.kind, row.vin)`
 
 /** Creates a `put` that batches writes: one statement, transaction and round trip for many. */
@@ -53,19 +59,17 @@ export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
 }
 
 /** Writes many links on a connection inside a transaction. */
-export async function load(client: pg.ClientBase, links: readonly Link[], replace: boolean): Promise<LoadResult> {
+export async function load(client: pg.ClientBase, links: readonly NewLink[], replace: boolean): Promise<LoadResult> {
   // The driver supports a timeout for each query; its types lack it.
   const ask = (text: string, values: unknown[]) => client.query({ text, values, ...{ query_timeout: LOAD_TIMEOUT_MS } })
-  const first = new Map<string, Link>()
+  const first = new Map<string, NewLink>()
   for (const link of links) if (!first.has(keyOf(link))) first.set(keyOf(link), link)
-  const inserted = await ask(LOAD_NEW, linkColumns([...first.values()]))
-  const fresh = new Set(inserted.rows.map(keyOf))
-  const others = [...first.values()].filter((link) => !fresh.has(keyOf(link)))
-  const { rows } = await ask(LOAD_FOUND, linkColumns(others).slice(0, 4))
-  const existing = new Map<string, Link>(rows.map((row) => [keyOf(row), storedLink(row)]))
+  const inserted = byKey((await ask(LOAD_NEW, linkColumns([...first.values()]))).rows)
+  const others = [...first.values()].filter((link) => !inserted.has(keyOf(link)))
+  const existing = byKey((await ask(LOAD_FOUND, linkColumns(others).slice(0, 4))).rows)
 
-  const replaced = new Map<string, Link>()
-  const conflicts: { asked: Link; found: Link }[] = []
+  const replaced = new Map<string, NewLink>()
+  const conflicts: { asked: NewLink; found: Link }[] = []
   let same = 0
   for (const asked of links) {
     const key = keyOf(asked)
@@ -74,8 +78,9 @@ export async function load(client: pg.ClientBase, links: readonly Link[], replac
     else if (found && !replace) conflicts.push({ asked, found })
     else {
       // The first link of a new key is in the table already.
+      const fresh = inserted.get(key)
       if (found) setLast(replaced, key, asked)
-      existing.set(key, asked)
+      existing.set(key, { ...asked, at: asked.at ?? fresh?.at ?? 0 })
     }
   }
   if (replaced.size > 0) await ask(LOAD_REPLACED, linkColumns([...replaced.values()]))
@@ -83,15 +88,19 @@ export async function load(client: pg.ClientBase, links: readonly Link[], replac
   return { written, same, conflicts }
 }
 
-/** Drops old facts in batches, to lock few rows at a time. */
-export async function forget(pool: pg.Pool, olderThan: number): Promise<number> {
+const byKey = (rows: readonly { readonly [column: string]: unknown }[]) =>
+  new Map<string, Link>(rows.map(storedLink).map((link) => [keyOf(link), link]))
+
+/** Drops old facts in batches, to lock few rows at a time; and locks that were never released. */
+export async function forget(pool: pg.Pool, olderThanMs: number): Promise<number> {
+  await pool.query(`DELETE FROM transload.locks WHERE until_ms < transload.now_ms()`)
   for (let dropped = 0; ; ) {
     const { rowCount } = await pool.query(
-      `WITH old AS (SELECT tenant, id FROM transload.things WHERE facts IS NOT NULL AND at < $1
+      `WITH ${CLOCK}, old AS (SELECT tenant, id FROM transload.things WHERE facts IS NOT NULL AND at < ${NOW} - $1::bigint
           LIMIT ${FORGET_BATCH} FOR UPDATE SKIP LOCKED)
         UPDATE transload.things AS thing SET facts = NULL FROM old
         WHERE thing.tenant = old.tenant AND thing.id = old.id`,
-      [olderThan],
+      [olderThanMs],
     )
     dropped += rowCount ?? 0
     if ((rowCount ?? 0) > 0) await pool.query('SELECT pg_notify($1, $2)', [CHANNEL, ALL_CHANGED])
@@ -99,64 +108,38 @@ export async function forget(pool: pg.Pool, olderThan: number): Promise<number> 
   }
 }
 
-/** Returns the link in a row with all its columns. */
-export function storedLink(row: { readonly [column: string]: unknown }): Link {
-  const kind: Kind = row['kind'] === 'shipment' ? 'shipment' : 'quote'
-  const { tenant, name, vin, id } = row
-  return { tenant: String(tenant), kind, name: String(name), vin: String(vin), id: String(id), at: Number(row['at']) }
-}
-
-/** Keeps the last link of each key, because a statement may change a row only once. */
-function lastLinks(links: readonly Link[]): readonly Link[] {
-  const last = new Map<string, Link>()
-  for (const link of links) {
-    const key = keyOf(link)
-    const before = last.get(key)
-    setLast(last, key, { ...link, at: Math.max(link.at, before?.at ?? link.at) })
+/** Returns the links after a key, in the order of a scan; fewer than a page are the last ones. */
+export async function linksAfter(
+  pool: pg.Pool,
+  tenant: string | undefined,
+  after: LinkKey | undefined,
+): Promise<readonly Link[]> {
+  const values: unknown[] = [SCAN_PAGE]
+  const place = (value: unknown): string => `$${values.push(value)}`
+  const filters = ['true']
+  if (tenant !== undefined) filters.push(`tenant = ${place(tenant)}`)
+  if (after) {
+    const key = [after.tenant, after.name, kindColumn(after), after.vin].map(place).join(', ')
+    filters.push(`(tenant, name, kind, vin) > (${key})`)
   }
-  return [...last.values()]
+  const { rows } = await pool.query(
+    `SELECT * FROM transload.links WHERE ${filters.join(' AND ')} ORDER BY tenant, name, kind, vin LIMIT $1`,
+    values,
+  )
+  return rows.map(storedLink)
 }
 
-/** Sets a key at the end of the map: a later write sorts later. */
-function setLast(links: Map<string, Link>, key: string, link: Link): void {
-  links.delete(key)
-  links.set(key, link)
-}
-
-function lastThings(things: readonly Thing[]): readonly Thing[] {
+/** Keeps the last thing of each key, in lock order. */
+function lastThings(things: readonly NewThing[]): readonly NewThing[] {
   const last = new Map(things.map((thing) => [thingKey(thing.tenant, thing.id), thing]))
   return [...last.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, thing]) => thing)
 }
 
-/** Sorts links by key: batches that lock rows in one order cannot deadlock. */
-function inLockOrder(links: readonly Link[]): readonly Link[] {
-  return links.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
-}
-
-function keyOf({ tenant, name, kind, vin }: LinkKey): string {
-  return JSON.stringify([tenant, name, kind, vin])
-}
-
-function linkColumns(links: readonly Link[]): unknown[][] {
-  const nth = new Map(links.map((link, index) => [link, index]))
-  const rows = inLockOrder(links)
-  return [
-    rows.map(({ tenant }) => tenant),
-    rows.map(({ name }) => name),
-    rows.map(({ kind }) => kind),
-    rows.map(({ vin }) => vin),
-    rows.map(({ id }) => id),
-    rows.map(({ at }) => at),
-    rows.map((link) => nth.get(link)),
-  ]
-}
-
-function thingColumns(things: readonly Thing[]): unknown[][] {
+function thingColumns(things: readonly NewThing[]): unknown[][] {
   return [
     things.map(({ tenant }) => tenant),
     things.map(({ id }) => id),
     things.map(({ own }) => own),
     things.map(({ facts }) => facts && JSON.stringify(facts)),
-    things.map(({ at }) => at),
   ]
 }

@@ -1,8 +1,10 @@
 import { type Cache, linksKey, thingKey } from '../cache.ts'
-import { type Store, StoreDown } from '../store.ts'
+import { StoreDown } from '../store.ts'
+import { isDamage, messageOf } from './errors.ts'
 import type { WriteCall } from './protocol.ts'
 import { openReads, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
+import type { Writes } from './writes.ts'
 
 /** Reads from the file, through the cache or past it. */
 export interface Reader {
@@ -10,6 +12,8 @@ export interface Reader {
   read<T>(ask: (reads: Reads, cached: Cache | undefined) => T): T
   /** Drops what a commit of this process has written from the cache. */
   noteCommit(cacheVersion: number, calls: readonly WriteCall[]): void
+  /** Closes the connection and clears the cache; the next read opens a new one. */
+  reset(): void
   close(): void
 }
 
@@ -39,18 +43,26 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
     return true
   }
 
+  function disconnect(): void {
+    reads?.close()
+    reads = undefined
+    // A new connection has its own data versions.
+    dataVersion = undefined
+  }
+
   return {
     read(ask) {
       if (closed) throw new StoreDown('The store is closed.')
-      if (!writer().opened()) throw new StoreDown('The store is not open yet.')
+      const { opened, lost, reportDamage } = writer()
+      if (!opened()) throw new StoreDown('The store is not open yet.')
+      const loss = lost()
+      if (loss) throw loss
       try {
         reads ??= openReads(path)
         return ask(reads, isCacheCurrent(reads) ? cache : undefined)
       } catch (error) {
-        reads?.close()
-        reads = undefined
-        // A new connection has its own data versions.
-        dataVersion = undefined
+        disconnect()
+        if (isDamage(error)) reportDamage(messageOf(error))
         throw new StoreDown('The store cannot be read.', { cause: error })
       }
     },
@@ -60,10 +72,13 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
       else for (const call of calls) dropWritten(cache, call)
       notedVersion = cacheVersion
     },
+    reset() {
+      disconnect()
+      cache.clear()
+    },
     close() {
       closed = true
-      reads?.close()
-      reads = undefined
+      disconnect()
     },
   }
 }
@@ -72,11 +87,11 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
 function dropWritten(cache: Cache, call: WriteCall): void {
   if (call.name === 'put') {
     // The types of the sending side paired name and arguments.
-    const [{ links, thing }] = call.args as Parameters<Store['put']>
+    const [{ links, thing }] = call.args as Parameters<Writes['put']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
     if (thing) cache.drop(thingKey(thing.tenant, thing.id))
   } else if (call.name === 'load') {
-    const [links] = call.args as Parameters<Store['load']>
+    const [links] = call.args as Parameters<Writes['load']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
   } else if (call.name === 'forget') {
     cache.clear()

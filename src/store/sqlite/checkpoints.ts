@@ -1,19 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { WorkerData } from './protocol.ts'
+import type { FileGuard } from './file-guard.ts'
 
 /** The length of the WAL, in pages, that starts a checkpoint in the checkpoint worker. */
 const CHECKPOINT_PAGES = 2_000
-/** The length at which a commit runs the checkpoint itself: bulk writes can outrun the worker. */
+/** The length at which SQLite runs a checkpoint with the commit: bulk writes can outrun the worker. */
 export const MAX_WAL_PAGES = 4 * CHECKPOINT_PAGES
-/** How many commits pass between two looks at the length. */
-const CHECK_EVERY_COMMITS = 32
 /** The worker holds a connection and little else. */
 const WORKER_LIMITS = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 32 }
 
 /** Keeps the WAL of a database short. */
 export interface Checkpoints {
-  afterCommit(db: DatabaseSync): void
+  afterCommit(db: DatabaseSync, guard: FileGuard): void
   close(): Promise<void>
 }
 
@@ -22,16 +21,15 @@ export interface Checkpoints {
  * (docs/decisions/0012). The writing thread then copies the pages that were written meanwhile. They are few, and the WAL
  * starts over only after a complete checkpoint.
  */
-export function createCheckpoints(data: WorkerData): Checkpoints {
+export function createCheckpoints(path: string): Checkpoints {
   let worker: Worker | undefined
   let state: 'idle' | 'running' | 'done' = 'idle'
-  let commits = 0
 
   function start(): Worker {
     // The worker runs from the same kind of file as this module: .ts in development, .js once built.
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
     const url = new URL(`./checkpoint-worker${extension}`, import.meta.url)
-    const thread = new Worker(url, { workerData: data, resourceLimits: WORKER_LIMITS })
+    const thread = new Worker(url, { workerData: path, resourceLimits: WORKER_LIMITS })
     thread.on('message', () => {
       state = 'done'
     })
@@ -45,35 +43,35 @@ export function createCheckpoints(data: WorkerData): Checkpoints {
   }
 
   return {
-    afterCommit(db) {
+    afterCommit(db, { walPages, identity }) {
       if (state === 'done') {
         state = 'idle'
-        checkpoint(db)
+        return checkpoint(db, 'PASSIVE')
       }
-      commits += 1
-      if (state === 'running' || commits % CHECK_EVERY_COMMITS !== 0 || walPages(db) < CHECKPOINT_PAGES) return
+      if (state === 'running' || walPages() < CHECKPOINT_PAGES) return
       worker ??= start()
-      worker.postMessage('run')
+      worker.postMessage(identity)
       state = 'running'
     },
     close: async () => void (await worker?.terminate()),
   }
 }
 
-/** Copies what can be copied from the WAL into the database. */
-export function checkpoint(db: DatabaseSync): void {
-  runCheckpoint(db, 'PASSIVE')
-}
-
-function walPages(db: DatabaseSync): number {
-  return runCheckpoint(db, 'NOOP')
-}
-
-/** Returns the length of the WAL in pages. A full or broken disk fails the commits; the pages in the WAL are not lost. */
-function runCheckpoint(db: DatabaseSync, mode: 'PASSIVE' | 'NOOP'): number {
+/**
+ * Copies pages from the WAL into the database: what can be copied (`PASSIVE`), or all, and empties the WAL (`TRUNCATE`). A
+ * full or broken disk fails the commits; the pages in the WAL are not lost.
+ */
+export function checkpoint(db: DatabaseSync, mode: 'PASSIVE' | 'TRUNCATE'): void {
   try {
-    return Number(db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.['log'])
+    db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()
   } catch {
-    return 0
+    // The next commit tells.
   }
+}
+
+/** Returns the address of a database that is opened only if it exists. */
+export function existingDatabase(path: string): URL {
+  const url = pathToFileURL(path)
+  url.searchParams.set('mode', 'rw')
+  return url
 }

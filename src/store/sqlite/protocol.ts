@@ -1,7 +1,8 @@
+import type { FileIdentity } from './file-guard.ts'
 import type { Writes } from './writes.ts'
 
 /** The writes that the main thread may request. */
-export type WriteName = Exclude<keyof Writes, 'forgetNumbers'>
+export type WriteName = Exclude<keyof Writes, 'clearTenantNumbers'>
 
 /** One write, on its way to the worker. */
 export interface WriteCall {
@@ -32,8 +33,8 @@ export type WriterRequest = { readonly calls: readonly WriteCall[] } | { readonl
 export type WriterReply =
   /** The results of one commit; `cacheVersion` is its number if it changed links or things. */
   | { readonly results: readonly WriteResult[]; readonly cacheVersion?: number }
-  | { readonly ready: true }
-  | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' }
+  | { readonly ready: true; readonly file: FileIdentity }
+  | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
 
 /** Encodes a message as text: V8 clones one string many times faster than the objects in it. */
 export const encode = (message: WriterRequest | WriterReply): string => JSON.stringify(message)
@@ -41,9 +42,16 @@ export const encode = (message: WriterRequest | WriterReply): string => JSON.str
 /** Decodes a message from the other thread. */
 export const decode = <M extends WriterRequest | WriterReply>(text: string): M => JSON.parse(text)
 
-/** The data that a worker thread starts with. */
+/** The data that the writing thread starts with. */
 export interface WorkerData {
   readonly path: string
+  /** The file that this process has opened before; undefined at the start. */
+  readonly file?: FileIdentity | undefined
+  /**
+   * True for a process that replaces another: a file that is gone is not made anew.
+   * @default false
+   */
+  readonly mustExist?: boolean | undefined
   /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
   readonly room?: Int32Array<SharedArrayBuffer> | undefined
 }

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { LIST_LIMIT } from '../claim.ts'
 import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
-import { kindNumber, kindOf, SELECT_CLAIM } from './schema.ts'
+import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 
 const CACHE_KIB = 2_048
 /** A reader waits only during recovery after a crash, and blocks the event loop meanwhile. */
@@ -19,9 +19,9 @@ export function openReads(path: string) {
   db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
   const ofTenant = 'tenant = (SELECT no FROM tenants WHERE name = ?)'
   const dataVersion = db.prepare('PRAGMA data_version')
-  const cacheVersion = db.prepare('SELECT commits FROM pulse')
+  const cacheVersion = db.prepare('SELECT commits FROM change_counter')
   const links = db.prepare(
-    `SELECT kind, vin, id, at FROM links WHERE ${ofTenant} AND name = ? ORDER BY at DESC, turn DESC`,
+    `SELECT kind, vin, id, at FROM links WHERE ${ofTenant} AND name = ? ORDER BY kind >= ${SERVICE_KINDS}, at DESC, turn DESC`,
   )
   const thing = db.prepare(`SELECT own, facts, at FROM things WHERE ${ofTenant} AND id = ?`)
   const firstTenant = db.prepare('SELECT no, name FROM tenants ORDER BY name LIMIT 1')
@@ -58,7 +58,7 @@ export function openReads(path: string) {
     page: (no: number, tenant: string, after: LinkKey | undefined, limit: number): readonly Link[] =>
       // No link has the kind -1: without `after`, the page begins with the first link, even one with an empty name.
       page
-        .all(no, after?.name ?? '', after ? kindNumber(after.kind) : -1, after?.vin ?? '', limit)
+        .all(no, after?.name ?? '', after ? kindNumber(after) : -1, after?.vin ?? '', limit)
         .map((row) => linkOf(tenant, String(row['name']), kindOf(row['kind']), row)),
 
     findClaim: (tenant: string, key: string): Claim | undefined => optionalClaim(claimAt.get(tenant, key)),

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Kind, StoreTooNew } from '../store.ts'
+import { type GivenBy, type Kind, type Link, StoreTooNew } from '../store.ts'
 
 /** `tlod`, in the file's header: tells a store from another program's database. */
 const APPLICATION_ID = 0x74_6c_6f_64
@@ -8,8 +8,10 @@ const APPLICATION_ID = 0x74_6c_6f_64
  * The migrations; a store's version is the number of those applied. A released migration never changes.
  *
  * Tenants have numbers, which keeps their names out of ten million rows. Links cluster by name (WITHOUT ROWID): a look-up
- * is one descent. `turn` orders links of one name and the same age, and takes no space while it is 0 or 1. `pulse` counts
- * the commits that changed cached data.
+ * is one descent. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name: both are part of the
+ * key, and a column of its own would make a migration rewrite the table. `turn` orders links of one name and the same age,
+ * and takes no space while it is 0 or 1. `change_counter` counts the commits that changed cached data. Leases and locks
+ * count milliseconds since boot.
  */
 const STEPS: readonly string[] = [
   `
@@ -51,6 +53,12 @@ const STEPS: readonly string[] = [
   CREATE TABLE pulse (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
   INSERT INTO pulse VALUES (1, 0);
   `,
+  // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
+  `
+  ALTER TABLE pulse RENAME TO change_counter;
+  UPDATE claims SET credential = '' WHERE credential <> '';
+  CREATE TABLE locks (key TEXT PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+  `,
 ]
 
 /** The version that this program creates and reads. */
@@ -58,19 +66,28 @@ const SQLITE_VERSION = STEPS.length
 
 /** Selects claims, each with its tenant's name. */
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
-  c.credential, c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
+  c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
   FROM claims c JOIN tenants t ON t.no = c.tenant`
 
-const KINDS: readonly Kind[] = ['quote', 'shipment']
+/** The stored numbers of kinds and givers; their order is that of a scan. */
+const KINDS: readonly (readonly [kind: Kind, givenBy: GivenBy])[] = [
+  ['quote', 'caller'],
+  ['shipment', 'caller'],
+  ['quote', 'service'],
+  ['shipment', 'service'],
+]
+/** The first number of a name that the service gave. */
+export const SERVICE_KINDS = 2
 
-/** Returns the stored number of a kind. */
-export function kindNumber(kind: Kind): number {
-  return KINDS.indexOf(kind)
+/** Returns the stored number of a link's kind and giver. */
+export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): number {
+  return (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 }
 
-/** Returns the kind of a stored number. */
-export function kindOf(value: unknown): Kind {
-  return KINDS[Number(value)] ?? 'quote'
+/** Returns the kind and the giver of a stored number. */
+export function kindOf(value: unknown): Pick<Link, 'kind' | 'givenBy'> {
+  const [kind, givenBy] = KINDS[Number(value)] ?? ['quote', 'caller']
+  return { kind, givenBy }
 }
 
 /** Migrates a database to this program's version; safe in several processes at once. */

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createCache } from '../cache.ts'
+import { newInstance } from '../instance.ts'
 import { compareBytes } from '../key-order.ts'
+import { createLocks } from '../locks.ts'
 import type { StoreOptions } from '../state.ts'
 import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
@@ -22,12 +24,22 @@ export interface SqliteOptions extends StoreOptions {
  * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches:
  * the event loop never waits for the disk. Reads are answered in this thread, from the cache or a read-only connection.
  */
-export async function openSqliteStore({ path, cacheBytes, onState, room }: SqliteOptions): Promise<Store> {
+export async function openSqliteStore({
+  path,
+  cacheBytes,
+  onState,
+  room,
+  mustExist,
+  now = Date.now,
+}: SqliteOptions): Promise<Store> {
   const file = resolve(path)
   const cache = createCache(cacheBytes)
   const reader = createReader(file, cache, () => writer)
   const readiness = createReadiness(onState)
-  const writer = startWriter({ path: file, room }, { onState: readiness.set, onCommit: reader.noteCommit })
+  const writer = startWriter(
+    { path: file, room, mustExist },
+    { onState: readiness.set, onCommit: reader.noteCommit, onLost: reader.reset },
+  )
 
   try {
     await writer.started
@@ -36,23 +48,32 @@ export async function openSqliteStore({ path, cacheBytes, onState, room }: Sqlit
     throw error
   }
 
+  const locks = createLocks(
+    {
+      takeLock: (key, holder, leaseMs) => writer.call('takeLock', key, holder, leaseMs),
+      dropLock: (key, holder) => writer.call('dropLock', key, holder),
+    },
+    newInstance(),
+  )
+
   return withTextChecks({
     engine: 'sqlite',
     ready: readiness.ready,
+    now,
     async close() {
       readiness.end()
       reader.close()
       await writer.close()
     },
 
-    put: (write) => writer.call('put', write),
-    load: (links, options) => writer.call('load', links, options),
-    async forget(olderThan) {
+    put: (write) => writer.call('put', write, now()),
+    load: (links, options) => writer.call('load', links, options, now()),
+    async forget(olderThanMs) {
       let dropped = 0
       for (;;) {
-        const step = await writer.call('forget', olderThan)
-        dropped += step
-        if (step < FORGET_BATCH) return dropped
+        const batch = await writer.call('forget', olderThanMs, now())
+        dropped += batch
+        if (batch < FORGET_BATCH) return dropped
       }
     },
     async links(tenant, name) {
@@ -75,16 +96,17 @@ export async function openSqliteStore({ path, cacheBytes, onState, room }: Sqlit
     },
     scan: (options) => scan(reader, options),
 
-    claim: (wanted) => writer.call('claim', wanted),
-    change: (claim, change) => writer.call('change', claim, change),
+    claim: (wanted) => writer.call('claim', wanted, now()),
+    change: (claim, change) => writer.call('change', claim, change, now()),
     findClaim: async (tenant, key) => reader.read((reads) => reads.findClaim(tenant, key)),
     claimByHandle: async (handle) => reader.read((reads) => reads.claimByHandle(handle)),
     claimsOfShipment: async (tenant, shipment) => reader.read((reads) => reads.claimsOfShipment(tenant, shipment)),
     listClaims: async (options) => reader.read((reads) => reads.listClaims(options)),
     audit: async (handle) => reader.read((reads) => reads.audit(handle)),
-    beat: (instance) => writer.call('beat', instance),
-    leave: (instance) => writer.call('leave', instance),
-    orphan: (silentForMs, by) => writer.call('orphan', silentForMs, by),
+    renewLease: (instance, maxAgeMs) => writer.call('renewLease', instance, maxAgeMs),
+    endLease: (instance) => writer.call('endLease', instance),
+    orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
+    exclusive: locks.exclusive,
   })
 }
 

@@ -1,10 +1,10 @@
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { backoffMs } from '../retry.ts'
 import { StoreTooNew } from '../store.ts'
-import { createCheckpoints, MAX_WAL_PAGES } from './checkpoints.ts'
+import { checkpoint, createCheckpoints } from './checkpoints.ts'
+import { type Connection, openConnection } from './connection.ts'
+import { isDamage, isNoDatabase, isStoreFailure, messageOf } from './errors.ts'
+import { damaged, FilesLost } from './file-guard.ts'
 import {
   changesCachedData,
   decode,
@@ -15,89 +15,53 @@ import {
   type WriterReply,
   type WriterRequest,
 } from './protocol.ts'
-import { migrate, NotAStore } from './schema.ts'
-import { createWrites, type Writes } from './writes.ts'
+import { NotAStore } from './schema.ts'
+import { closeDeletedIndexes } from './wal-index.ts'
+import type { Writes } from './writes.ts'
 
-/** How long another process may hold the write lock before a write fails. */
-const BUSY_TIMEOUT_MS = 5_000
-/** About the time of a commit. SQLite itself would sleep one millisecond, then two, then five, while others go on. */
-const LOCK_POLL_MS = 0.3
 /** How many writes share a commit at most, to bound the wait of the first one. */
 const MAX_BATCH = 1_000
-const CACHE_KIB = 2_048
-const WAL_LIMIT_BYTES = 64 * 1024 * 1024
-
-/** Result codes of SQLite. */
-const SQLITE = { BUSY: 5, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
-
-interface Connection {
-  readonly db: DatabaseSync
-  readonly writes: Writes
-  readonly begin: StatementSync
-  readonly commit: StatementSync
-  /** Counts a commit that changes cached data. */
-  nextCacheVersion(): number
-}
+/** How often the files are looked at while there is nothing to write. */
+const WATCH_EVERY_MS = 500
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
 // `workerData` is untyped; only `startWriter` starts this worker.
-const { path, room } = workerData as WorkerData
-const checkpoints = createCheckpoints({ path })
+const { path, room, file, mustExist = false } = workerData as WorkerData
+const checkpoints = createCheckpoints(path)
 let connection: Connection | undefined
+/** The file that was opened first: as long as the process lives, the store is in no other. */
+let identity = file
+/** The number of the last commit that changed cached data. */
+let cacheVersion = 0
+/** Why the open connection cannot be trusted any more. */
+let lost: FilesLost | undefined
 let failures = 0
 let retry: NodeJS.Timeout | undefined
 
 function connect(): Connection {
-  mkdirSync(dirname(path), { recursive: true })
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
-  try {
-    db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
-    if (room?.[0]) db.exec(`PRAGMA max_page_count = ${room[0]}`)
-    migrate(db)
-    db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`)
-    db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`)
-    // From here on `beginTransaction` waits for the lock.
-    db.exec('PRAGMA busy_timeout = 0')
-    const countCommit = db.prepare('UPDATE pulse SET commits = commits + 1 RETURNING commits')
-    return {
-      db,
-      writes: createWrites(db),
-      begin: db.prepare('BEGIN IMMEDIATE'),
-      commit: db.prepare('COMMIT'),
-      nextCacheVersion: () => Number(countCommit.get()?.['commits']),
-    }
-  } catch (error) {
-    db.close()
-    throw error
-  }
-}
-
-const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-
-/** Begins a write transaction as soon as other processes release the lock. */
-function beginTransaction({ begin }: Connection): void {
-  const until = performance.now() + BUSY_TIMEOUT_MS
-  for (;;) {
-    try {
-      begin.run()
-      return
-    } catch (error) {
-      if (codeOf(error) !== SQLITE.BUSY || performance.now() > until) throw error
-    }
-    // With jitter: in step with another process, this one could always come second.
-    Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
-  }
+  closeDeletedIndexes()
+  const isKnown = identity !== undefined
+  const opened = openConnection({
+    path,
+    file: identity,
+    mustExist: mustExist || isKnown,
+    cacheVersion,
+    room: room?.[0] ?? 0,
+  })
+  identity = opened.guard.identity
+  return opened
 }
 
 /** One write of a batch is invalid, and the batch cannot be committed. */
 class InvalidWrite extends Error {}
 
-/** Commits a batch in one transaction. */
+/** Commits a batch in one transaction. The files are looked at before, and again before any write is acknowledged. */
 function commitBatch(calls: readonly WriteCall[]): WriterReply {
   connection ??= connect()
-  const { writes, nextCacheVersion, commit } = connection
-  beginTransaction(connection)
+  const { writes, guard } = connection
+  guard.check()
+  connection.begin()
   const results: WriteResult[] = calls.map((call) => {
     try {
       return { no: call.no, result: run(writes, call) }
@@ -105,9 +69,12 @@ function commitBatch(calls: readonly WriteCall[]): WriterReply {
       throw isStoreFailure(error) ? error : new InvalidWrite(messageOf(error))
     }
   })
-  const version = calls.some(changesCachedData) ? { cacheVersion: nextCacheVersion() } : {}
-  commit.run()
-  return { results, ...version }
+  const next = calls.some(changesCachedData) ? connection.nextCacheVersion() : undefined
+  connection.commit()
+  guard.check()
+  if (next === undefined) return { results }
+  cacheVersion = next
+  return { results, cacheVersion }
 }
 
 /** Commits a batch; if one of its writes is invalid, commits each write by itself. */
@@ -134,11 +101,12 @@ function serve(calls: readonly WriteCall[]): void {
   for (let from = 0; from < calls.length; from += MAX_BATCH) {
     const batch = calls.slice(from, from + MAX_BATCH)
     try {
+      if (lost) throw lost
       commitAll(batch)
       markUp()
-      if (connection) checkpoints.afterCommit(connection.db)
+      if (connection) checkpoints.afterCommit(connection.db, connection.guard)
     } catch (error) {
-      markDown(error)
+      if (error !== lost) markDown(error)
       send({ results: batch.map(({ no }) => ({ no, down: messageOf(error) })) })
     }
   }
@@ -148,9 +116,21 @@ function serve(calls: readonly WriteCall[]): void {
 function probe(): void {
   try {
     connection ??= connect()
-    beginTransaction(connection)
-    connection.db.exec('UPDATE pulse SET commits = commits; COMMIT')
+    connection.guard.check()
+    connection.begin()
+    connection.db.exec('UPDATE change_counter SET commits = commits; COMMIT')
+    lost = undefined
     markUp()
+  } catch (error) {
+    markDown(error)
+  }
+}
+
+/** Notices lost files while there is nothing to write. */
+function watch(): void {
+  if (!connection || lost) return
+  try {
+    connection.guard.check()
   } catch (error) {
     markDown(error)
   }
@@ -159,43 +139,40 @@ function probe(): void {
 function markUp(): void {
   clearTimeout(retry)
   retry = undefined
-  if (failures !== 0) send({ ready: true })
+  if (failures !== 0 && identity) send({ ready: true, file: identity })
   failures = 0
 }
 
-/** Closes a failed connection: a new one relies on nothing that the old one left in memory. */
-function markDown(error: unknown): void {
-  disconnect()
+/**
+ * Closes a failed connection: a new one relies on nothing that the old one left in memory. A connection whose files are
+ * lost stays open instead: a new one would lead to other files.
+ */
+function markDown(failure: unknown): void {
+  const error = identity && isDamage(failure) ? damaged(path, messageOf(failure)) : failure
+  if (error instanceof FilesLost && connection) markLost(connection, error)
+  else disconnect()
   failures += 1
   send({ ready: false, error: messageOf(error), kind: kindOf(error) })
   clearTimeout(retry)
-  retry = setTimeout(probe, backoffMs(failures))
+  if (lost?.kind !== 'spoiled') retry = setTimeout(probe, backoffMs(failures))
 }
 
-/** Closes the connection, which rolls back an open transaction. */
+function markLost({ db }: Connection, error: FilesLost): void {
+  if (db.isTransaction) db.exec('ROLLBACK')
+  // All of it goes into the database file: at the next start, neither that nor a restored backup meets a WAL of the other.
+  if (error.kind === 'moved' && !lost) checkpoint(db, 'TRUNCATE')
+  lost = error
+}
+
 function disconnect(): void {
-  connection?.db.close()
+  connection?.close()
   connection = undefined
 }
 
-function kindOf(error: unknown): 'down' | 'too-new' | 'not-a-store' {
+function kindOf(error: unknown): 'down' | 'too-new' | 'not-a-store' | 'lost' {
   if (error instanceof StoreTooNew) return 'too-new'
-  return error instanceof NotAStore || codeOf(error) === SQLITE.NOTADB ? 'not-a-store' : 'down'
-}
-
-/** Tells a failure of the database from an invalid write, which SQLite blames on the values. */
-function isStoreFailure(error: unknown): boolean {
-  const code = codeOf(error)
-  return code !== undefined && ![SQLITE.TOOBIG, SQLITE.CONSTRAINT, SQLITE.MISMATCH, SQLITE.RANGE].includes(code)
-}
-
-function codeOf(error: unknown): number | undefined {
-  // The low byte is the primary result code.
-  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (error instanceof FilesLost) return 'lost'
+  return error instanceof NotAStore || isNoDatabase(error) ? 'not-a-store' : 'down'
 }
 
 function send(reply: WriterReply): void {
@@ -216,12 +193,15 @@ port.on('message', (first: string) => {
   serve(calls)
   if (!closing) return
   clearTimeout(retry)
+  clearInterval(watching)
   // Closing the last connection runs the last checkpoint and removes the WAL.
   void checkpoints.close().then(() => {
     disconnect()
+    closeDeletedIndexes()
     port.close()
   })
 })
 
+const watching = setInterval(watch, WATCH_EVERY_MS)
 failures = 1
 probe()

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { backoffMs } from '../retry.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
+import { damaged, type FileIdentity } from './file-guard.ts'
 import {
   changesCachedData,
   decode,
@@ -21,6 +22,8 @@ export interface WriterEvents {
   readonly onState: (state: StoreState) => void
   /** Called for each commit that changed links or things, before its writes resolve. */
   readonly onCommit: (cacheVersion: number, calls: readonly WriteCall[]) => void
+  /** Called when the files of the store are lost. */
+  readonly onLost: () => void
 }
 
 /** Sends writes to the writing thread. */
@@ -32,6 +35,10 @@ export interface Writer {
   opened(): boolean
   /** True while writes of links or things wait for their commit. */
   isChangingCachedData(): boolean
+  /** Returns why the files of the store are lost; undefined while they are not. */
+  lost(): StoreDown | undefined
+  /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
+  reportDamage(reason: string): void
   close(): Promise<void>
 }
 
@@ -42,7 +49,7 @@ interface PendingWrite {
 }
 
 /** Starts the writing thread, and restarts it if it dies. */
-export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvents): Writer {
+export function startWriter(data: WorkerData, { onState, onCommit, onLost }: WriterEvents): Writer {
   /** The writes at the worker, in the order of their numbers; undefined once answered. */
   let sent: (PendingWrite | undefined)[] = []
   let firstNo = 1
@@ -57,11 +64,19 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
   let busy = false
   let opened = false
   let closed = false
+  /** The file that was opened first; a worker that is started again may open no other. */
+  let file: FileIdentity | undefined
+  let lost: StoreDown | undefined
+  let isDamaged = false
 
   function start(): void {
     // The worker runs from the same kind of file as this module: .ts in development, .js once built.
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    const thread = new Worker(new URL(`./writer-worker${extension}`, import.meta.url), { workerData: data })
+    const thread = new Worker(new URL(`./writer-worker${extension}`, import.meta.url), {
+      workerData: { ...data, file },
+      // See `openWalIndex`: a descriptor that ends with the thread would release locks of other connections.
+      trackUnmanagedFds: false,
+    })
     worker = thread
     let cause = 'it ended'
     thread.on('message', (text: string) => receive(decode(text)))
@@ -83,16 +98,25 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
       if (unanswered === 0) flush()
     } else if (reply.ready) {
       opened = true
+      file = reply.file
       deaths = 0
       started.resolve()
+      if (isDamaged) return
+      lost = undefined
       onState({ ready: true })
     } else {
       const error = reply.kind === 'too-new' ? new StoreTooNew(reply.error) : new StoreDown(reply.error)
+      if (reply.kind === 'lost') lose(new StoreDown(reply.error))
       if (reply.kind === 'too-new') started.reject(error)
       if (reply.kind === 'not-a-store') started.reject(new NotAStore(reply.error))
       started.resolve()
       onState({ ready: false, error })
     }
+  }
+
+  function lose(error: StoreDown): void {
+    lost = error
+    onLost()
   }
 
   function settle(results: readonly WriteResult[], cacheVersion: number | undefined): void {
@@ -148,7 +172,15 @@ export function startWriter(data: WorkerData, { onState, onCommit }: WriterEvent
     started: started.promise,
     opened: () => opened,
     isChangingCachedData: () => [...sent, ...unsent].some((pending) => pending && changesCachedData(pending.call)),
+    lost: () => lost,
+    reportDamage(reason) {
+      isDamaged = true
+      const error = new StoreDown(damaged(data.path, reason).message)
+      lose(error)
+      onState({ ready: false, error })
+    },
     call(name, ...args) {
+      if (lost) return Promise.reject(lost)
       if (closed) return Promise.reject(new StoreDown('The store is closed.'))
       if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
       lastNo += 1

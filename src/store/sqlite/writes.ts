@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CLAIMED, changed, isFree, newlyClaimed, orphaning } from '../claim.ts'
+import { isAlive } from '../instance.ts'
 import { claimOf } from '../rows.ts'
-import type { AuditEntry, Claim, ClaimChange, Claims, Link, LoadResult, NewClaim, Xref } from '../store.ts'
+import type { AuditEntry, Claim, ClaimChange, Claims, Link, LoadResult, NewClaim, NewLink, Xref } from '../store.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 
 /** How many things one `forget` call handles at most, to leave room for other writes in between. */
@@ -10,7 +11,7 @@ export const FORGET_BATCH = 1_000
 /** How many tenants' numbers are kept in memory. */
 const MAX_TENANT_NUMBERS = 10_000
 
-/** The writes of a connection; the caller begins and ends the transaction. */
+/** The writes of a connection, by the time of the store; the caller begins and ends the transaction. */
 export type Writes = ReturnType<typeof createWrites>
 
 /** Prepares every write of the contract on a connection. */
@@ -33,16 +34,21 @@ export function createWrites(db: DatabaseSync) {
   const findClaim = db.prepare(`${SELECT_CLAIM} WHERE c.tenant = ? AND c.key = ?`)
   const orphans = db.prepare(`${SELECT_CLAIM} WHERE c.state = 'sending' AND c.instance NOT IN
     (SELECT instance FROM instances WHERE beat_ms > ? AND beat_ms <= ?) ORDER BY c.created_at, c.handle`)
-  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, key) DO UPDATE SET handle = excluded.handle, state = excluded.state,
-    version = excluded.version, body = excluded.body, instance = excluded.instance, credential = excluded.credential,
+    version = excluded.version, body = excluded.body, instance = excluded.instance, credential = '',
     reference = excluded.reference, vin = excluded.vin, shipment = excluded.shipment, reply = excluded.reply,
     expires = excluded.expires, created_at = excluded.created_at, changed_at = excluded.changed_at`)
   const addAudit = db.prepare(
     'INSERT INTO claim_audit (handle, at, was, became, instance, why) VALUES (?, ?, ?, ?, ?, ?)',
   )
-  const putBeat = db.prepare('INSERT OR REPLACE INTO instances VALUES (?, ?)')
-  const dropBeat = db.prepare('DELETE FROM instances WHERE instance = ?')
+  const findLease = db.prepare('SELECT beat_ms FROM instances WHERE instance = ?')
+  const putLease = db.prepare('INSERT OR REPLACE INTO instances VALUES (?, ?)')
+  const dropLease = db.prepare('DELETE FROM instances WHERE instance = ?')
+  const findLock = db.prepare('SELECT holder, until_ms FROM locks WHERE key = ?')
+  const putLock = db.prepare('INSERT OR REPLACE INTO locks VALUES (?, ?, ?)')
+  const dropLock = db.prepare('DELETE FROM locks WHERE key = ? AND holder = ?')
+  const dropExpiredLocks = db.prepare('DELETE FROM locks WHERE until_ms <= ?')
 
   function tenantNumber(name: string): number {
     const known = tenantNumbers.get(name)
@@ -60,77 +66,99 @@ export function createWrites(db: DatabaseSync) {
   }
 
   function record(claim: Claim, from: AuditEntry['from'], why: string): Claim {
-    const { handle, state, version, body, instance, credential, reference, vin, shipment, reply } = claim
+    const { handle, state, version, body, instance, reference, vin, shipment, reply } = claim
     const { expires, createdAt, changedAt } = claim
-    const text = [state, version, body, instance, credential, reference, vin, shipment, reply]
+    const text = [state, version, body, instance, reference, vin, shipment, reply]
     putClaim.run(tenantNumber(claim.tenant), claim.key, handle, ...text, expires, createdAt, changedAt)
     addAudit.run(handle, changedAt, from, state, instance, why)
     return claim
   }
 
-  function loadOne(asked: Link, replace: boolean): Link | 'same' | 'written' {
+  function loadOne(asked: NewLink, replace: boolean, now: number): Link | 'same' | 'written' {
     const tenant = tenantNumber(asked.tenant)
-    const kind = kindNumber(asked.kind)
+    const kind = kindNumber(asked)
     const row = findLink.get(tenant, asked.name, kind, asked.vin)
     if (row?.['id'] === asked.id) return 'same'
     if (row && !replace) return { ...asked, id: String(row['id']), at: Number(row['at']) }
-    replaceLink.run(tenant, asked.name, kind, asked.vin, asked.id, asked.at)
+    replaceLink.run(tenant, asked.name, kind, asked.vin, asked.id, asked.at ?? now)
     return 'written'
   }
 
   return {
-    put({ links, thing }: Parameters<Xref['put']>[0]): void {
-      for (const { tenant, name, kind, vin, id, at } of links) {
-        putLink.run(tenantNumber(tenant), name, kindNumber(kind), vin, id, at)
+    put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
+      for (const link of links) {
+        const { tenant, name, vin, id, at = now } = link
+        putLink.run(tenantNumber(tenant), name, kindNumber(link), vin, id, at)
       }
       if (!thing) return
       const facts = thing.facts && JSON.stringify(thing.facts)
-      putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, thing.at)
+      putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, now)
     },
-    load(links: readonly Link[], { replace }: Parameters<Xref['load']>[1]): LoadResult {
-      const conflicts: { asked: Link; found: Link }[] = []
+    load(links: readonly NewLink[], { replace }: Parameters<Xref['load']>[1], now: number): LoadResult {
+      const conflicts: { asked: NewLink; found: Link }[] = []
       let same = 0
       for (const asked of links) {
-        const outcome = loadOne(asked, replace)
+        const outcome = loadOne(asked, replace, now)
         if (outcome === 'same') same += 1
         else if (outcome !== 'written') conflicts.push({ asked, found: outcome })
       }
       return { written: links.length - same - conflicts.length, same, conflicts }
     },
     /** Handles one batch; a result below the batch size means that none are left. */
-    forget(olderThan: number): number {
-      return Number(forgetSome.run(olderThan).changes)
+    forget(olderThanMs: number, now: number): number {
+      dropExpiredLocks.run(monotonicMs())
+      return Number(forgetSome.run(now - olderThanMs).changes)
     },
 
-    claim(wanted: NewClaim): Awaited<ReturnType<Claims['claim']>> {
+    claim(wanted: NewClaim, now: number): Awaited<ReturnType<Claims['claim']>> {
       const before = claimAt(wanted.tenant, wanted.key)
-      if (before && !isFree(before, wanted.createdAt)) return { won: false, claim: before }
-      return { won: true, claim: record(newlyClaimed(wanted, before), before?.state ?? 'none', CLAIMED) }
+      if (before && !isFree(before, now)) return { won: false, claim: before }
+      return { won: true, claim: record(newlyClaimed(wanted, before, now), before?.state ?? 'none', CLAIMED) }
     },
-    change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange): Claim | undefined {
+    change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange, now: number): Claim | undefined {
       const before = claimAt(claim.tenant, claim.key)
       if (before?.version !== claim.version) return undefined
-      return record(changed(before, change), before.state, change.why)
+      return record(changed(before, change, now), before.state, change.why)
     },
-    beat(instance: string): void {
-      putBeat.run(instance, monotonicMs())
-    },
-    leave(instance: string): void {
-      dropBeat.run(instance)
-    },
-    orphan(silentForMs: number, by: string): readonly Claim[] {
+    renewLease(instance: string, maxAgeMs: number): boolean {
       const now = monotonicMs()
-      const gone = orphans.all(now - silentForMs, now).map(claimOf)
+      const age = now - Number(findLease.get(instance)?.['beat_ms'])
+      putLease.run(instance, now)
+      return age >= 0 && age < maxAgeMs
+    },
+    endLease(instance: string): void {
+      dropLease.run(instance)
+    },
+    orphanClaims(silentForMs: number, by: string, now: number): readonly Claim[] {
+      const bootTime = monotonicMs()
+      const gone = orphans.all(bootTime - silentForMs, bootTime).map(claimOf)
       return gone.map((claim) => {
-        const change = orphaning(claim, by, Date.now())
-        return record(changed(claim, change), claim.state, change.why)
+        const change = orphaning(claim, by)
+        return record(changed(claim, change, now), claim.state, change.why)
       })
+    },
+    takeLock(key: string, holder: string, leaseMs: number): boolean {
+      const now = monotonicMs()
+      const row = findLock.get(key)
+      if (row && row['holder'] !== holder && isLocked(Number(row['until_ms']) - now, leaseMs, String(row['holder']))) {
+        return false
+      }
+      putLock.run(key, holder, now + leaseMs)
+      return true
+    },
+    dropLock(key: string, holder: string): void {
+      dropLock.run(key, holder)
     },
     /** To be called after a rollback, which may have undone the insert of a tenant. */
     clearTenantNumbers(): void {
       tenantNumbers.clear()
     },
   }
+}
+
+/** Tells if a lock is in force: one that lasts longer than a lease was taken before the last boot. */
+function isLocked(leftMs: number, leaseMs: number, holder: string): boolean {
+  return leftMs > 0 && leftMs <= leaseMs && isAlive(holder)
 }
 
 /**

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { basic, get, type HouseOptions, openHouse, post } from '../gateway.ts'
+import { basic, get, post, startGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
 import { atOnce, book, counted, quote } from './edge.ts'
@@ -16,7 +16,7 @@ const from = (address: string) => ({ 'x-forwarded-for': address })
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 
 /** A service that does what the owner asks, and treats strangers as told. */
-async function openWary(treat: (outgoing: ServerResponse) => void, options: HouseOptions = {}) {
+async function openWary(treat: (outgoing: ServerResponse) => void, options: TestGatewayOptions = {}) {
   const sockets = new Set<Socket>()
   const service = await openService(
     (incoming, outgoing) => {
@@ -29,8 +29,8 @@ async function openWary(treat: (outgoing: ServerResponse) => void, options: Hous
     },
     { acceptsAll: false },
   )
-  const house = await openHouse({ serviceUrl: service.url, ...options })
-  return { house, service, sockets }
+  const gateway = await startGateway({ serviceUrl: service.url, ...options })
+  return { gateway, service, sockets }
 }
 
 /** Treats strangers by keeping them waiting, and counts them. */
@@ -59,15 +59,15 @@ const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
 
 test('strangers take few connections at once, and none that others wait for', async () => {
   const { treat, held, arrived, refuse: refuseHeld } = holding()
-  const { house } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
-  expect((await quote(house, owner)).status).toBe(200)
-  const strangers = atOnce(60, (i) => quote(house, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
+  const { gateway } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
+  expect((await quote(gateway, owner)).status).toBe(200)
+  const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
   await arrived(16)
   // As many as the owner may have, for quotes and bookings, and one that the service has never seen from where nobody waits.
-  const answers = await atOnce(20, (i) => (i % 2 ? quote(house, owner) : book(house, `R-${i}`, owner)))
+  const answers = await atOnce(20, (i) => (i % 2 ? quote(gateway, owner) : book(gateway, `R-${i}`, owner)))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 20 })
   const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }
-  expect((await book(house, 'R-OTHER', other)).status).toBe(200)
+  expect((await book(gateway, 'R-OTHER', other)).status).toBe(200)
   expect(held).toHaveLength(16)
   const timer = setInterval(refuseHeld, 10)
   expect(counted((await strangers).map(({ status }) => status))).toEqual({ 401: 60 })
@@ -75,18 +75,18 @@ test('strangers take few connections at once, and none that others wait for', as
 })
 
 test('strangers by the hundred do not make the owner connect anew', async () => {
-  const { house, sockets } = await openWary(refuse)
-  expect((await quote(house, owner)).status).toBe(200)
+  const { gateway, sockets } = await openWary(refuse)
+  expect((await quote(gateway, owner)).status).toBe(200)
   // The first call had a connection of its own.
-  expect((await quote(house, owner)).status).toBe(200)
+  expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
   for (let round = 0; round < size(3, 11); round += 1) {
     const answers = await atOnce(100, (i) =>
-      i % 2 ? quote(house, stranger(`${round} ${i}`)) : get(house, '/v2/quote/x', stranger(`${round} ${i}`)),
+      i % 2 ? quote(gateway, stranger(`${round} ${i}`)) : get(gateway, '/v2/quote/x', stranger(`${round} ${i}`)),
     )
     expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
   }
-  expect((await quote(house, owner)).status).toBe(200)
+  expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
 }, 20_000)
 
@@ -95,11 +95,11 @@ test.each([
   ['failed', (outgoing: ServerResponse) => void outgoing.writeHead(502).end()],
   ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
-  const { house } = await openWary(treat)
-  expect((await quote(house, owner)).status).toBe(200)
-  const answers = await atOnce(60, (i) => quote(house, stranger(i)))
+  const { gateway } = await openWary(treat)
+  expect((await quote(gateway, owner)).status).toBe(200)
+  const answers = await atOnce(60, (i) => quote(gateway, stranger(i)))
   expect(answers.filter(({ json }) => /keeps failing/.test(json.Message))).toEqual([])
-  expect((await quote(house, owner)).status).toBe(200)
+  expect((await quote(gateway, owner)).status).toBe(200)
 })
 
 test("retries of strangers' calls are not taken from the owner's", async () => {
@@ -116,26 +116,26 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
     },
     { acceptsAll: false },
   )
-  const house = await openHouse({ serviceUrl: service.url })
-  expect((await quote(house, owner)).status).toBe(200)
-  await atOnce(40, (i) => quote(house, stranger(i)))
+  const gateway = await startGateway({ serviceUrl: service.url })
+  expect((await quote(gateway, owner)).status).toBe(200)
+  await atOnce(40, (i) => quote(gateway, stranger(i)))
   ownerFails = true
-  expect((await quote(house, owner)).status).toBe(200)
+  expect((await quote(gateway, owner)).status).toBe(200)
 })
 
 test('where no credential has been accepted, failures open the circuit, whoever calls', async () => {
-  const { house, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
-  await atOnce(30, (i) => quote(house, stranger(i)))
+  const { gateway, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
+  await atOnce(30, (i) => quote(gateway, stranger(i)))
   const before = service.requests.length
-  const refused = await quote(house, stranger('last'))
+  const refused = await quote(gateway, stranger('last'))
   expect(refused.json.Message).toMatch(/keeps failing/)
   expect(refused.headers.get('retry-after')).toMatch(/^[1-5]$/)
   expect(service.requests).toHaveLength(before)
 })
 
 test('a new credential may come with as many calls at once as it likes', async () => {
-  const { house, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
-  const answers = await atOnce(200, () => quote(house, owner))
+  const { gateway, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
+  const answers = await atOnce(200, () => quote(gateway, owner))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
   // Eight at first, each with its own, and ten that the others share.
   expect(sockets.size).toBeLessThanOrEqual(18)
@@ -143,8 +143,8 @@ test('a new credential may come with as many calls at once as it likes', async (
 
 test('calls that wait with one wrong credential are refused together', async () => {
   const { treat, arrived, refuse: refuseHeld } = holding()
-  const { house, service } = await openWary(treat)
-  const calls = atOnce(100, () => quote(house, stranger('same')))
+  const { gateway, service } = await openWary(treat)
+  const calls = atOnce(100, () => quote(gateway, stranger('same')))
   await arrived(8)
   const timer = setInterval(refuseHeld, 10)
   const answers = await calls
@@ -160,11 +160,11 @@ test('calls that wait with one wrong credential are refused together', async () 
 test('a few wait, and the others are told to come back', async () => {
   const { treat, refuse: refuseHeld } = holding()
   // Of sixteen calls at once, eight may wait, and four of one source.
-  const { house } = await openWary(treat, {
+  const { gateway } = await openWary(treat, {
     env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
   })
   const told: Awaited<ReturnType<typeof quote>>[] = []
-  const calls = atOnce(8, async (i) => told.push(await quote(house, { ...stranger(i), ...from('198.51.100.1') })))
+  const calls = atOnce(8, async (i) => told.push(await quote(gateway, { ...stranger(i), ...from('198.51.100.1') })))
   while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
   expect(told.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual([
     [429, '5'],
@@ -178,10 +178,10 @@ test('a few wait, and the others are told to come back', async () => {
 
 test('a caller that hangs up while it waits is not sent on', async () => {
   const { treat, held, arrived, refuse: refuseHeld } = holding()
-  const { house } = await openWary(treat, { env: { UPSTREAM_CONNECTIONS: '1' } })
-  const first = quote(house, stranger('first'))
+  const { gateway } = await openWary(treat, { env: { UPSTREAM_CONNECTIONS: '1' } })
+  const first = quote(gateway, stranger('first'))
   await arrived(1)
-  const { hostname, port } = new URL(house.url)
+  const { hostname, port } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
   socket.write(`GET /v2/quote/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('passing').authorization}\r\n\r\n`)
@@ -191,7 +191,7 @@ test('a caller that hangs up while it waits is not sent on', async () => {
   // The one that passes through has a queue of its own.
   await arrived(2)
   socket.resetAndDestroy()
-  const gone = () => house.lines().filter(({ error }) => error === 'caller-gone').length
+  const gone = () => gateway.lines().filter(({ error }) => error === 'caller-gone').length
   while (gone() < 1) await new Promise((resolve) => setImmediate(resolve))
   refuseHeld()
   expect((await first).status).toBe(401)
@@ -201,13 +201,13 @@ test('a caller that hangs up while it waits is not sent on', async () => {
 test('refused credentials of eight kilobytes each leave nothing behind', async () => {
   setFlagsFromString('--expose-gc')
   const gc: () => void = runInNewContext('gc')
-  const house = await openHouse()
+  const gateway = await startGateway()
   const long = 'x'.repeat(8_000)
   const flood = async (round: string) => {
     for (let i = 0; i < size(6, 10); i += 1) {
-      const answers = await atOnce(100, (j) => quote(house, stranger(`${round} ${i} ${j} ${long}`)))
+      const answers = await atOnce(100, (j) => quote(gateway, stranger(`${round} ${i} ${j} ${long}`)))
       expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
-      house.sandbox.requests.length = 0
+      gateway.sandbox.requests.length = 0
     }
   }
   const heapMegabytes = () => {
@@ -221,19 +221,19 @@ test('refused credentials of eight kilobytes each leave nothing behind', async (
   expect(heapMegabytes() - before).toBeLessThan(5)
   // Nor do they displace those that the service has accepted.
   const known = { authorization: basic() }
-  expect((await book(house, 'R-1', known)).status).toBe(200)
-  expect(house.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
+  expect((await book(gateway, 'R-1', known)).status).toBe(200)
+  expect(gateway.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
 }, 60_000)
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
-  const { house } = await openWary(refuse, { env: PROXY })
+  const { gateway } = await openWary(refuse, { env: PROXY })
   const secret = 'do-not-log-this'
-  await quote(house, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
-  await quote(house, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })
-  await get(house, '/v2/quote/x', { authorization: basic('beta', secret), ...from('198.51.100.9') })
-  await quote(house, { authorization: '', ...from('198.51.100.10') })
-  await quote(house, owner)
-  const lines = house.lines().filter(({ msg }) => msg === 'call')
+  await quote(gateway, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
+  await quote(gateway, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })
+  await get(gateway, '/v2/quote/x', { authorization: basic('beta', secret), ...from('198.51.100.9') })
+  await quote(gateway, { authorization: '', ...from('198.51.100.10') })
+  await quote(gateway, owner)
+  const lines = gateway.lines().filter(({ msg }) => msg === 'call')
   expect(lines.map(({ source, client, status }) => [status, source, client])).toEqual([
     [401, '198.51.100.7', 'acme\\u001b]0;owned\\u0007\\u000ax'],
     [401, '198.51.100.8', 'ä'.repeat(128)],
@@ -242,7 +242,7 @@ test('only the line of a refused credential says where it came from, and as whom
     [200, undefined, undefined],
   ])
   for (const line of lines) expect(JSON.stringify(line)).not.toContain(secret)
-  const quiet = await openHouse({ env: { ERROR_STATUS: 'ok' } })
+  const quiet = await startGateway({ env: { ERROR_STATUS: 'ok' } })
   expect((await post(quiet, '/createShipment.php', {}, { authorization: basic('demo', 'wrong') })).status).toBe(200)
   expect(quiet.lines().at(-1)).toMatchObject({ status: 200, client: 'demo', source: '127.0.0.1' })
 })

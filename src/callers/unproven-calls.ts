@@ -6,22 +6,22 @@ import type { Limits } from './limits.ts'
 import { sourceOf } from './source-address.ts'
 
 /** Calls with credentials that the service has not accepted yet. */
-export interface Newcomers<T> {
+export interface UnprovenCalls<T> {
   /**
    * Waits for a turn, or until the service has decided on the credential. Calls of one credential share what `make` makes,
    * for as long as any of them is under way.
    */
-  readonly arrive: (incoming: IncomingMessage, header: string, make: () => T) => Promise<Arrival<T>>
+  readonly enter: (incoming: IncomingMessage, header: string, make: () => T) => Promise<Entered<T>>
   /** Tells the calls that wait with this header what the service said of it. */
   readonly decide: (header: string, refusal: Error | undefined) => void
 }
 
-export interface Arrival<T> {
+export interface Entered<T> {
   readonly shared: T
   readonly leave: () => void
 }
 
-interface Newcomer<T> {
+interface SharedCredential<T> {
   readonly shared: T
   readonly turns: Set<Turn>
 }
@@ -31,32 +31,32 @@ const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
 /** Makes the queue of calls whose credentials are not proven: few at a time, and each source gets its turn. */
-export function createNewcomers<T>({
+export function createUnprovenCalls<T>({
   config: { MAX_IN_FLIGHT, UPSTREAM_CONNECTIONS },
   addressOf,
-}: Pick<CredentialsDeps, 'config' | 'addressOf'>): Newcomers<T> {
+}: Pick<CredentialsDeps, 'config' | 'addressOf'>): UnprovenCalls<T> {
   const queue = createFairQueue({
     atOnce: AT_ONCE,
     atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, UPSTREAM_CONNECTIONS),
     calls: MAX_IN_FLIGHT,
   })
-  const underWay = new Map<string, Newcomer<T>>()
+  const underWay = new Map<string, SharedCredential<T>>()
 
   return {
-    arrive: async (incoming, header, make) => {
+    enter: async (incoming, header, make) => {
       const known = underWay.get(header)
-      const newcomer = known ?? { shared: make(), turns: new Set() }
-      if (!known) underWay.set(header, newcomer)
+      const current = known ?? { shared: make(), turns: new Set() }
+      if (!known) underWay.set(header, current)
       const turn = queue.enter(sourceOf(addressOf(incoming)))
-      newcomer.turns.add(turn)
+      current.turns.add(turn)
       const leave = () => {
         turn.end()
-        newcomer.turns.delete(turn)
-        if (newcomer.turns.size === 0 && underWay.get(header) === newcomer) underWay.delete(header)
+        current.turns.delete(turn)
+        if (current.turns.size === 0 && underWay.get(header) === current) underWay.delete(header)
       }
       try {
         await turnOf(incoming, turn)
-        return { shared: newcomer.shared, leave }
+        return { shared: current.shared, leave }
       } catch (error) {
         leave()
         throw error

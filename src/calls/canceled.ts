@@ -1,0 +1,25 @@
+import type { IncomingMessage } from 'node:http'
+import type { Bookings } from '../bookings/bookings.ts'
+import type { Xref } from '../xref/xref.ts'
+
+/** A shipment in the path of a version-2 call. */
+const SHIPMENT_PATH = /^\/v2\/shipments?\/([^/?]+)\/?(?:\?|$)/
+
+/** Returns the id, or the number, of the shipment that a version-2 call cancels; undefined if it cancels none. */
+export function canceledBy({ method, url = '' }: Pick<IncomingMessage, 'method' | 'url'>): string | undefined {
+  const segment = method === 'DELETE' ? SHIPMENT_PATH.exec(url)?.[1] : undefined
+  // The router has decoded the path already.
+  return segment === undefined ? undefined : decodeURIComponent(segment)
+}
+
+/** Frees the keys of a shipment that a version-2 call canceled, by its id or by the service's number. */
+export async function freeCanceled(
+  name: string,
+  tenant: string,
+  { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'matches'> },
+): Promise<void> {
+  // A store that cannot be read now cannot tell the id of a number; it is the callers' version-1 calls that need it.
+  const matches = await xref.matches(tenant, name).catch(() => [])
+  const ids = matches.flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : []))
+  for (const id of new Set([name, name.toLowerCase(), ...ids])) await bookings.freeLater(tenant, id)
+}

@@ -1,0 +1,20 @@
+/** A point in time by two clocks. */
+export interface Moment {
+  /** In milliseconds of `performance.now()`. */
+  readonly monotonic: number
+  /** In milliseconds since 1970. */
+  readonly wall: number
+}
+
+/** Returns the current moment. */
+export function currentMoment(): Moment {
+  return { monotonic: performance.now(), wall: Date.now() }
+}
+
+/**
+ * Returns the time since a moment, in milliseconds: the longer of the two clocks' answers. The monotonic clock stands
+ * still while the machine is suspended, and the wall clock can be set back.
+ */
+export function elapsedSince({ monotonic, wall }: Moment): number {
+  return Math.max(performance.now() - monotonic, Date.now() - wall)
+}

@@ -1,0 +1,163 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createServer as createTlsServer } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { settle } from '../../src/bookings/settlement.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
+import { openStore } from '../../src/store/open.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { WHOLE } from '../size.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { book, claimOf, creations, expectBooked, shipments, statesOf } from './desk.ts'
+import { startGatewayProcess } from './gateway-process.ts'
+
+/* A gateway that stands still between the claim of a booking and its request. */
+
+const LONG_MS = 60_000
+/** A lease lasts ten seconds. */
+const LESS_THAN_HALF_MS = 1_500
+const MORE_THAN_HALF_MS = 6_500
+const certificate = (name: string) => join(import.meta.dirname, '../http/certificates', name)
+
+let server: PostgresServer
+let folder: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'transload-paused-'))
+  server = await startPostgres()
+})
+afterAll(async () => {
+  await server.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const stores = {
+  postgres: () => server.createDatabase(),
+  sqlite: async () => join(folder, `${crypto.randomUUID()}.db`),
+}
+
+/** Each takes half a minute. */
+const engines: readonly (keyof typeof stores)[] = WHOLE ? ['postgres', 'sqlite'] : ['postgres']
+
+async function listen(made: Server): Promise<number> {
+  await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve))
+  // A server that listens on a port has an address with a port.
+  return (made.address() as AddressInfo).port
+}
+
+/** A way to a service, over TLS, whose handshakes wait until they are let through. */
+async function heldWay(serviceUrl: string) {
+  const sockets: Socket[] = []
+  const held: Socket[] = []
+  const service = Number(new URL(serviceUrl).port)
+  const keys = { cert: readFileSync(certificate('server.pem')), key: readFileSync(certificate('server.key')) }
+  const tls = createTlsServer(keys, (socket) => {
+    const upstream = connect(service, '127.0.0.1').on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy())
+    socket.pipe(upstream).pipe(socket)
+  })
+  let isOpen = false
+  const front = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}))
+    if (isOpen) tls.emit('connection', socket)
+    else held.push(socket)
+  })
+  const port = await listen(front)
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    front.close()
+  })
+  return {
+    url: `https://localhost:${port}`,
+    held,
+    letThrough() {
+      isOpen = true
+      for (const socket of held) tls.emit('connection', socket)
+    },
+  }
+}
+
+/** A gateway that can be paused, and another on the same store before the same service. */
+async function openPair(engine: keyof typeof stores) {
+  const storeUrl = await stores[engine]()
+  const neighbor = await startGateway({ store: await openStore(storeUrl) })
+  const way = await heldWay(neighbor.sandbox.url)
+  const env = { V2_CA_FILE: certificate('authority.pem'), V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
+  const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: way.url, env })
+  /** Begins bookings, and stops the gateway once each has a claim and a connection. */
+  const begin = async (references: readonly string[]) => {
+    const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
+    await vi.waitFor(() => expect(way.held).toHaveLength(references.length))
+    child.kill('SIGSTOP')
+    return answers
+  }
+  const goOn = () => {
+    way.letThrough()
+    child.kill('SIGCONT')
+  }
+  return { neighbor, begin, goOn }
+}
+
+const expectNotSent = {
+  status: 503,
+  json: { Message: expect.stringContaining('nothing was sent'), TransportationBooked: 'No' },
+}
+
+/** What an operator does with a booking whose outcome is not known. */
+async function settleAs(gateway: TestGateway, reference: string, settlement: Parameters<typeof settle>[1]) {
+  const catalog = await loadMappings(undefined, undefined)
+  const deps = { store: gateway.store, catalog, settings: translationSettings(gateway.config), instance: 'operator' }
+  const result = await settle(await claimOf(gateway, reference), settlement, deps)
+  expect(result.outcome).toBe('changed')
+}
+
+describe.each(engines)('a gateway on %s that stands still before it sends', (engine) => {
+  test('sends what it has claimed, if that was not long', { timeout: LONG_MS }, async () => {
+    const { neighbor, begin, goOn } = await openPair(engine)
+    const [answer] = await begin(['SHORT'])
+    await pause(LESS_THAN_HALF_MS)
+    goOn()
+    expectBooked((await answer) ?? expect.fail('no answer'))
+    expect(creations(neighbor)).toBe(1)
+  })
+
+  test('sends nothing after half of its lease, and lets go of the claim', { timeout: LONG_MS }, async () => {
+    const { neighbor, begin, goOn } = await openPair(engine)
+    const [answer] = await begin(['HALF'])
+    await pause(MORE_THAN_HALF_MS)
+    expect((await claimOf(neighbor, 'HALF')).state).toBe('sending')
+    goOn()
+    expect(await answer).toMatchObject(expectNotSent)
+    expect((await claimOf(neighbor, 'HALF')).state).toBe('freed')
+    expect(creations(neighbor)).toBe(0)
+    expectBooked(await book(neighbor, { ReferenceNumber: 'HALF' }))
+  })
+
+  test('sends nothing that was settled meanwhile, and changes no settlement', { timeout: LONG_MS }, async () => {
+    const { neighbor, begin, goOn } = await openPair(engine)
+    const references = ['REBOOKED', 'SETTLED', 'IN-DOUBT']
+    const answers = await begin(references)
+    // The neighbor finds that the gateway is gone.
+    await vi.waitFor(
+      async () => {
+        for (const reference of references) expect((await claimOf(neighbor, reference)).state).toBe('unknown')
+      },
+      { timeout: LONG_MS, interval: 200 },
+    )
+    await settleAs(neighbor, 'REBOOKED', 'not-booked')
+    const rebooked = expectBooked(await book(neighbor, { ReferenceNumber: 'REBOOKED' }))
+    await settleAs(neighbor, 'SETTLED', { shipment: 'S-1', number: 'TL-1' })
+    goOn()
+    for (const answer of answers) expect(await answer).toMatchObject(expectNotSent)
+    expect(await claimOf(neighbor, 'REBOOKED')).toMatchObject({ state: 'booked', shipment: rebooked })
+    expect(await claimOf(neighbor, 'SETTLED')).toMatchObject({ state: 'booked', shipment: 'S-1' })
+    // What it knows counts more than the guess of its neighbor.
+    const { handle } = await claimOf(neighbor, 'IN-DOUBT')
+    expect(await statesOf(neighbor, handle)).toEqual(['none', 'sending', 'unknown', 'freed'])
+    expect(shipments(neighbor).map(({ id }) => id)).toEqual([rebooked])
+    expect(creations(neighbor)).toBe(1)
+  })
+})

@@ -1,0 +1,260 @@
+import {
+  closeSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
+import { link, newClaim, thing } from './samples.ts'
+import { listen } from './states.ts'
+
+/** The files that every test begins with: a database with commits of its own in its WAL, and an older backup. */
+let template: string
+let folder: string
+let path: string
+let wal: string
+let backup: string
+
+/** Writes many pages. */
+async function fill(store: Store, prefix: string, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
+  await Promise.all(ids.map((id) => store.put({ links: [link({ name: id, id })], thing: thing({ id }) })))
+}
+
+beforeAll(async () => {
+  template = mkdtempSync(join(tmpdir(), 'transload-loss-'))
+  mkdirSync(join(template, 'data'))
+  const file = join(template, 'data', 'store.db')
+  const earlier = await openSqliteStore({ path: file })
+  await fill(earlier, 'backed-up', 1_000)
+  await earlier.close()
+  copyFileSync(file, join(template, 'backup.db'))
+  const later = await openSqliteStore({ path: file })
+  await fill(later, 'later', 300)
+  await later.close()
+})
+afterAll(() => rmSync(template, { recursive: true, force: true }))
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'transload-loss-'))
+  cpSync(template, folder, { recursive: true })
+  path = join(folder, 'data', 'store.db')
+  wal = `${path}-wal`
+  backup = join(folder, 'backup.db')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+async function storeWithBackup() {
+  const states = listen()
+  const store = await openSqliteStore({ path, onState: states.onState })
+  await fill(store, 'in-wal', 200)
+  return { store, states }
+}
+
+/** Overwrites bytes of a file. */
+function scribble(file: string, at: number, length = 20_000): void {
+  const descriptor = openSync(file, 'r+')
+  writeSync(descriptor, Buffer.alloc(length, 'x'), 0, length, at)
+  closeSync(descriptor)
+}
+
+const cases: readonly (readonly [what: string, lose: () => void])[] = [
+  ['the database is deleted', () => rmSync(path)],
+  [
+    'the database and its log are deleted',
+    () => {
+      for (const file of [path, wal, `${path}-shm`]) rmSync(file)
+    },
+  ],
+  ['the database is renamed', () => renameSync(path, `${path}.old`)],
+  ['the folder is renamed', () => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
+  ['a backup is moved in its place', () => renameSync(backup, path)],
+  ['a backup is copied over it', () => copyFileSync(backup, path)],
+  [
+    'a backup is copied over it, with its times',
+    () => {
+      const { atime, mtime } = statSync(backup)
+      copyFileSync(backup, path)
+      utimesSync(path, atime, mtime)
+    },
+  ],
+  ['it is emptied', () => truncateSync(path, 0)],
+  ['it is cut in half', () => truncateSync(path, statSync(path).size / 2)],
+  ['its middle is overwritten', () => scribble(path, statSync(path).size / 2)],
+  ['its beginning is overwritten', () => scribble(path, 0)],
+  ['its log is deleted', () => rmSync(wal)],
+  ['its log is emptied', () => truncateSync(wal, 0)],
+  ['its log is cut in half', () => truncateSync(wal, statSync(wal).size / 2)],
+  [
+    'its log is replaced by a copy',
+    () => {
+      copyFileSync(wal, `${wal}.copy`)
+      renameSync(`${wal}.copy`, wal)
+    },
+  ],
+]
+
+describe.each(cases)('%s', (_what, lose) => {
+  test('nothing more is promised, and a restart has what was promised or says so', async () => {
+    const { store, states } = await storeWithBackup()
+    expect(store.ready()).toBe(true)
+    lose()
+    // From here on, whatever is acknowledged might be forgotten.
+    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+    expect(store.ready()).toBe(false)
+    expect(states.seen.at(-1)?.error?.message).toMatch(
+      /store\.db.* (is gone|was replaced|was changed|was cut|is damaged)/,
+    )
+    await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
+    await expect(store.links('acme', 'later-1')).rejects.toThrow(StoreDown)
+    await store.close()
+  })
+
+  test('it is noticed without a write', async () => {
+    const { store, states } = await storeWithBackup()
+    const noticed = states.next(false)
+    lose()
+    await noticed
+    expect(store.ready()).toBe(false)
+    await store.close()
+  })
+})
+
+describe('a file that comes back', () => {
+  test.each([
+    ['the database', () => path],
+    ['its log', () => wal],
+    ['the folder', () => join(folder, 'data')],
+  ])('is taken again, with all that was in it: %s', async (_what, file) => {
+    const { store, states } = await storeWithBackup()
+    const aside = join(folder, 'aside')
+    renameSync(file(), aside)
+    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+    const back = states.next(true)
+    renameSync(aside, file())
+    await back
+    expect(await store.links('acme', 'in-wal-7')).toHaveLength(1)
+    expect((await store.claim(newClaim())).won).toBe(true)
+    await store.close()
+    const next = await openSqliteStore({ path })
+    expect(await next.links('acme', 'in-wal-7')).toHaveLength(1)
+    expect(await next.findClaim('acme', 'REF-1')).toBeDefined()
+    await next.close()
+  })
+
+  test('is not taken if it was changed meanwhile', async () => {
+    const { store } = await storeWithBackup()
+    const aside = join(folder, 'aside')
+    renameSync(path, aside)
+    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+    scribble(aside, 40_000)
+    renameSync(aside, path)
+    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+    expect(store.ready()).toBe(false)
+    await store.close()
+  })
+})
+
+describe('a restart', () => {
+  test('finds everything after the log was deleted', async () => {
+    const { store } = await storeWithBackup()
+    rmSync(wal)
+    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+    // As after a SIGKILL: nothing of what closing would do.
+    const copy = join(folder, 'copy.db')
+    copyFileSync(path, copy)
+    await store.close()
+    for (const file of [path, copy]) {
+      const next = await openSqliteStore({ path: file })
+      for (const name of ['backed-up-1', 'later-1', 'in-wal-199']) {
+        expect(await next.links('acme', name)).toHaveLength(1)
+      }
+      expect(await next.findClaim('acme', 'REF-1')).toBeUndefined()
+      await next.close()
+    }
+  })
+
+  test('finds the backup that was moved in its place, and nothing else in it', async () => {
+    const { store } = await storeWithBackup()
+    renameSync(backup, path)
+    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+    // As after a SIGKILL.
+    cpSync(join(folder, 'data'), join(folder, 'killed'), { recursive: true })
+    await store.close()
+    for (const file of [path, join(folder, 'killed', 'store.db')]) {
+      const next = await openSqliteStore({ path: file })
+      expect(await next.links('acme', 'backed-up-1')).toHaveLength(1)
+      expect(await next.links('acme', 'later-1')).toEqual([])
+      expect(await next.links('acme', 'in-wal-1')).toEqual([])
+      await next.close()
+      const db = new DatabaseSync(file)
+      expect(db.prepare('PRAGMA integrity_check').get()?.['integrity_check']).toBe('ok')
+      db.close()
+    }
+  })
+})
+
+test('content that SQLite cannot read ends readiness, whichever thread meets it', async () => {
+  const { store, states } = await storeWithBackup()
+  await store.close()
+  // Damaged before the start: there is nothing to compare it with.
+  const { size } = statSync(path)
+  scribble(path, Math.floor(size * 0.4), Math.floor(size * 0.4))
+  const again = await openSqliteStore({ path, onState: states.onState })
+  const down = states.next(false)
+  const names = Array.from({ length: 1_000 }, (_, index) => `backed-up-${index}`)
+  const reads = await Promise.allSettled(names.map((name) => again.links('acme', name)))
+  expect(reads.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
+  expect((await down).error?.message).toMatch(/is damaged/)
+  expect(again.ready()).toBe(false)
+  await expect(again.claim(newClaim())).rejects.toThrow(StoreDown)
+  await again.close()
+})
+
+test('what SQLite itself does to the files, in any process, is no loss', async () => {
+  const states = listen()
+  const [one, other] = await Promise.all([
+    openSqliteStore({ path, onState: states.onState }),
+    openSqliteStore({ path, onState: states.onState }),
+  ])
+  const outsider = new DatabaseSync(path)
+  for (let round = 0; round < 30; round += 1) {
+    await Promise.all([fill(one, `one-${round}`, 150), fill(other, `other-${round}`, 150)])
+    if (round % 3 === 0) outsider.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    if (round % 7 === 0) outsider.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  }
+  outsider.exec('VACUUM')
+  await fill(one, 'last', 10)
+  outsider.close()
+  expect(states.seen.filter(({ ready }) => !ready)).toEqual([])
+  await Promise.all([one.close(), other.close()])
+  expect(existsSync(wal)).toBe(false)
+})
+
+test('a process that replaces another does not make a file anew', async () => {
+  path = join(folder, 'data', 'other.db')
+  const states = listen()
+  const store = await openSqliteStore({ path, mustExist: true, onState: states.onState })
+  expect(store.ready()).toBe(false)
+  expect(existsSync(path)).toBe(false)
+  await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+  const ready = states.next(true)
+  await (await openSqliteStore({ path })).close()
+  await ready
+  expect((await store.claim(newClaim())).won).toBe(true)
+  await store.close()
+})
