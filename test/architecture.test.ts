@@ -394,8 +394,8 @@ test('every relative import is found and leads to a file', () => {
   expect(within.length).toBe(specifiers.length)
 })
 
-/** Folders of tests that mirror no folder of src: programs from Debian, case files of the mappings, and attacks on the whole. */
-const TEST_FOLDERS = ['debian', 'cases', 'strangers']
+/** Folders of tests that mirror no folder of src: programs from Debian, case files of the mappings, attacks on the whole, and doubtful replies. */
+const TEST_FOLDERS = ['debian', 'cases', 'strangers', 'doubt']
 
 test('folders of tests mirror those of src', () => {
   const sources = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())

@@ -98,7 +98,7 @@ async function askForNamed(
       const shipment = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
       if (!shipment) continue
       const { id } = shipment
-      // The service knows it by that name, and nobody here has used it before.
+      // The service knows the shipment by this name, and the cross-reference does not have it yet.
       const record = { kind, id, names: [], serviceNames: [value], vin: '', own: undefined, facts: undefined }
       await xref.write(tenant, record)
       return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
