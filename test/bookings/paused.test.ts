@@ -1,9 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
@@ -14,6 +12,7 @@ import { WHOLE } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, shipments, statesOf } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
+import { holdService, TRUSTS_HELD_SERVICE } from './held-service.ts'
 
 /* A gateway that stands still between the claim of a booking and its request. */
 
@@ -21,7 +20,6 @@ const LONG_MS = 60_000
 /** A lease lasts ten seconds. */
 const LESS_THAN_HALF_MS = 1_500
 const MORE_THAN_HALF_MS = 6_500
-const certificate = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 
 let server: PostgresServer
 let folder: string
@@ -42,40 +40,21 @@ const stores = {
 /** Each takes half a minute. */
 const engines: readonly (keyof typeof stores)[] = WHOLE ? ['postgres', 'sqlite'] : ['postgres']
 
-async function listen(made: Server): Promise<number> {
-  await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve))
-  // A server that listens on a port has an address with a port.
-  return (made.address() as AddressInfo).port
-}
-
 /** A way to a service, over TLS, whose handshakes wait until they are let through. */
 async function heldWay(serviceUrl: string) {
-  const sockets: Socket[] = []
-  const held: Socket[] = []
-  const service = Number(new URL(serviceUrl).port)
-  const keys = { cert: readFileSync(certificate('server.pem')), key: readFileSync(certificate('server.key')) }
-  const tls = createTlsServer(keys, (socket) => {
-    const upstream = connect(service, '127.0.0.1').on('error', () => socket.destroy())
-    socket.on('error', () => upstream.destroy())
-    socket.pipe(upstream).pipe(socket)
-  })
+  const held: (() => void)[] = []
   let isOpen = false
-  const front = createServer((socket) => {
-    sockets.push(socket.on('error', () => {}))
-    if (isOpen) tls.emit('connection', socket)
-    else held.push(socket)
+  const service = await holdService(serviceUrl, (letThrough) => {
+    if (isOpen) letThrough()
+    else held.push(letThrough)
   })
-  const port = await listen(front)
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    front.close()
-  })
+  onTestFinished(service.close)
   return {
-    url: `https://localhost:${port}`,
+    url: service.url,
     held,
     letThrough() {
       isOpen = true
-      for (const socket of held) tls.emit('connection', socket)
+      for (const letThrough of held) letThrough()
     },
   }
 }
@@ -85,7 +64,7 @@ async function openPair(engine: keyof typeof stores) {
   const storeUrl = await stores[engine]()
   const neighbor = await startGateway({ store: await openStore(storeUrl) })
   const way = await heldWay(neighbor.sandbox.url)
-  const env = { V2_CA_FILE: certificate('authority.pem'), V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
+  const env = { ...TRUSTS_HELD_SERVICE, V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
   const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: way.url, env })
   /** Begins bookings, and stops the gateway once each has a claim and a connection. */
   const begin = async (references: readonly string[]) => {
