@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 /*
  * The rules of the source tree. Each one comes with a breach that it must notice, because a rule that cannot fail
- * protects nothing. A room is a folder of src, or `mappings`.
+ * protects nothing. A folder is one of src, or `mappings`.
  */
 
 interface Source {
@@ -47,8 +47,8 @@ function codeOf({ text }: Source): string {
 const inside = (path: string, ...places: readonly string[]) =>
   places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
 
-/** The outermost floor first. A file imports from its own room and from inner floors. */
-const FLOORS: readonly string[] = [
+/** The outermost layer first. A file imports from its own folder and from inner layers. */
+const LAYERS: readonly string[] = [
   'src/main.ts',
   'src/cli.ts',
   'src/commands/',
@@ -75,17 +75,17 @@ const FLOORS: readonly string[] = [
   'src/text/',
 ]
 
-/** Stands beside the floors: it imports nothing of the gateway, and only the demo imports it. */
+/** Stands beside the layers: it imports nothing of the gateway, and only the demo imports it. */
 const SANDBOX = 'src/sandbox/'
 const DEMO = 'src/commands/demo.ts'
 
-/** Returns the room of a file, or the file itself where it has a floor of its own. */
-function roomOf(path: string): string | undefined {
-  return [...FLOORS, SANDBOX].find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
+/** Returns the folder of a file, or the file itself if it is a layer of its own. */
+function folderOf(path: string): string | undefined {
+  return [...LAYERS, SANDBOX].find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
 }
 
-/** Returns how far inside a file is; -1 where it stands on no floor. */
-const floorOf = (path: string): number => FLOORS.indexOf(roomOf(path) ?? '')
+/** Returns how far inside a file is; -1 if it is in no layer. */
+const layerOf = (path: string): number => LAYERS.indexOf(folderOf(path) ?? '')
 
 interface Rule {
   readonly name: string
@@ -169,10 +169,10 @@ function cycles(sources: readonly Source[], counts: (found: Import) => boolean):
   return [...found.values()]
 }
 
-/** Returns the pairs of rooms that import each other. */
+/** Returns the pairs of folders that import each other. */
 function mutualImports(sources: readonly Source[]): readonly string[] {
   const pairs = new Set(
-    sources.flatMap((source) => importsOf(source).map(({ target }) => `${roomOf(source.path)} ${roomOf(target)}`)),
+    sources.flatMap((source) => importsOf(source).map(({ target }) => `${folderOf(source.path)} ${folderOf(target)}`)),
   )
   return [...pairs].flatMap((pair) => {
     const [from = '', to = ''] = pair.split(' ')
@@ -194,8 +194,8 @@ const MUTUAL_IMPORTS: Exceptions = {}
 
 const rules: readonly Rule[] = [
   {
-    name: 'every file stands on a floor',
-    breaches: (sources) => sources.map(({ path }) => path).filter((path) => roomOf(path) === undefined),
+    name: 'every file is in a layer',
+    breaches: (sources) => sources.map(({ path }) => path).filter((path) => folderOf(path) === undefined),
     broken: [{ path: 'src/attic/box.ts', text: '' }],
   },
   {
@@ -207,14 +207,14 @@ const rules: readonly Rule[] = [
           .filter(({ path }) => !isSandbox(path))
           .flatMap((source) =>
             importsOf(source)
-              .filter(({ target }) => floorOf(target) !== -1 && floorOf(target) < floorOf(source.path))
+              .filter(({ target }) => layerOf(target) !== -1 && layerOf(target) < layerOf(source.path))
               .map(({ target }) => importLine(source.path, target)),
           ),
       ),
     broken: [{ path: 'src/http/nosy.ts', text: "import type { Call } from '../calls/legacy.ts'" }],
   },
   {
-    name: 'no two rooms import each other, types included',
+    name: 'no two folders import each other, types included',
     breaches: (sources) => except(MUTUAL_IMPORTS, mutualImports(sources)),
     broken: [
       { path: 'src/body/inner.ts', text: "import type { Outer } from '../pages/outer.ts'" },
@@ -253,10 +253,10 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'mappings/restless.ts', text: 'export const lot = Math.random()' }],
   },
   {
-    name: 'the stores import nothing of the gateway but files on the ground floor',
+    name: 'the stores import nothing of the gateway but files at the root of src',
     breaches: mayNotImport(
       (path) => inside(path, 'src/store/'),
-      (target) => roomOf(target) !== undefined && !['src/store/', 'src/'].includes(roomOf(target) ?? ''),
+      (target) => folderOf(target) !== undefined && !['src/store/', 'src/'].includes(folderOf(target) ?? ''),
     ),
     broken: [{ path: 'src/store/nosy.ts', text: "import { vehicleTypes } from '../../mappings/vehicle-types.ts'" }],
   },
@@ -377,9 +377,9 @@ test('an exception that nothing needs is a breach', () => {
   expect(except({ 'a imports b': 'a needs it' }, ['a imports b'])).toEqual([])
 })
 
-test('every floor holds files', () => {
-  const rooms = new Set(program.map(({ path }) => roomOf(path)))
-  expect([...FLOORS, SANDBOX].filter((place) => !rooms.has(place))).toEqual([])
+test('every layer holds files', () => {
+  const folders = new Set(program.map(({ path }) => folderOf(path)))
+  expect([...LAYERS, SANDBOX].filter((place) => !folders.has(place))).toEqual([])
 })
 
 test('every relative import is found and leads to a file', () => {
@@ -394,12 +394,12 @@ test('every relative import is found and leads to a file', () => {
   expect(within.length).toBe(specifiers.length)
 })
 
-/** Folders of tests that mirror no room: programs from Debian, case files of the mappings, and attacks on a whole gateway. */
-const TEST_FOLDERS = ['debian', 'cases', 'strangers']
+/** Folders of tests that mirror no folder of src: programs from Debian, case files of the mappings, attacks on the whole, and doubtful replies. */
+const TEST_FOLDERS = ['debian', 'cases', 'strangers', 'doubt']
 
-test('folders of tests mirror rooms', () => {
-  const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const known = new Set(['mappings', ...TEST_FOLDERS, ...rooms.map(({ name }) => name)])
+test('folders of tests mirror those of src', () => {
+  const sources = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const known = new Set(['mappings', ...TEST_FOLDERS, ...sources.map(({ name }) => name)])
   const folders = readdirSync(join(ROOT, 'test'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   expect(folders.map(({ name }) => name).filter((name) => !known.has(name))).toEqual([])
 })

@@ -53,10 +53,10 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
   if (unpack === undefined || bytes.length === 0) return bytes
 
   // A few compressed bytes may inflate to the limit.
-  memory.takeBody(limitBytes)
+  memory.takeBody(limitBytes - bytes.length)
   try {
     const unpacked = await unpack(bytes, { maxOutputLength: limitBytes })
-    memory.returnBody(limitBytes - unpacked.length + bytes.length)
+    memory.returnBody(limitBytes - unpacked.length)
     return unpacked
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(limitBytes)

@@ -9,7 +9,7 @@ import type { BookingRecord } from './record.ts'
 /** Sends bookings once. */
 export interface Bookings {
   /**
-   * Claims the booking durably, sends it and records it, in this order; or takes the answer of the call that did.
+   * Claims the booking durably, sends it and records it, in this order, or returns the answer of the call that did.
    * `send` is called at most once, and runs to its end even if the caller hangs up. It asks `isHeld` right before the
    * request is written, and writes nothing if that is false. It throws `NotBooked` where it knows that the service made
    * nothing.
@@ -81,7 +81,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           throw outcomeUnknown(claim.handle)
         case 'refused':
         case 'freed':
-          // Released between the attempt to claim it and this look at it: try again.
+          // Released since the attempt to claim it: try again.
           break
         default:
           return claim.state satisfies never
@@ -110,7 +110,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     try {
       return await claims.claim(wanted)
     } catch (error) {
-      // The store may have taken the claim although it failed. Nothing is sent, so the claim must go.
+      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go.
       record.neverSent(wanted.handle)
       throw error
     }

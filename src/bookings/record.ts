@@ -8,28 +8,28 @@ import type { Xref } from '../xref/xref.ts'
 import { type Made, NotBooked } from './booking.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
 
-/** Without a token nothing is sent, a refused one proves that nothing was done, and an open circuit lets nothing through. */
+/** Errors that prove that nothing was sent, or that the service refused the credential. */
 const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
 
 /** Why a request was provably never sent. */
 const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
 
-/** What is known of a booking that failed. */
+/** The known facts of a booking that failed. */
 export type Outcome = 'freed' | 'refused' | 'unknown'
 
-/** Writes down what became of claimed bookings; what cannot be written now is written later. */
+/** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
-  /** The service has made it: rejects if that could not be recorded, and then the answer must not say so. */
+  /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
   readonly made: (claim: Claim, made: Made) => Promise<void>
-  /** It failed: says what that proves. */
+  /** The booking failed; returns the outcome that the error proves. */
   readonly failed: (claim: Claim, error: unknown) => Promise<Outcome>
-  /** The claim could not be made for sure, and nothing is sent for it. */
+  /** The claim may or may not be stored, and nothing is sent for it. */
   readonly neverSent: (handle: string) => void
-  /** Whether a booking was made whose record is still to be written. */
+  /** Returns true for a booking that was made and is not recorded yet. */
   readonly isUnrecorded: (handle: string) => boolean
-  /** Runs work that has failed again with every heartbeat, until it succeeds. */
+  /** Retries failed work with every heartbeat, until it succeeds. */
   readonly retry: (key: string, error: unknown, work: () => Promise<unknown>) => void
-  /** Records what could not be recorded when it happened, here or before the last start; to be called now and then. */
+  /** Records what is left over from now and from before the last start; called periodically. */
   readonly catchUp: () => Promise<void>
 }
 
@@ -39,14 +39,14 @@ export interface BookingRecordDeps {
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
-  /** Which statuses of the service prove that nothing was booked. */
+  /** The statuses of the service that prove that nothing was booked. */
   readonly refusedStatuses: StatusSet
 }
 
 /** Makes the record of bookings. */
 export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   const { claims, instance, log } = deps
-  /** What is still to be recorded, by handle. */
+  /** Changes that are not recorded yet, by handle. */
   const late = new Map<string, () => Promise<unknown>>()
   const unrecorded = new Set<string>()
 
@@ -64,14 +64,14 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   }
 
   async function recordMade(claim: Claim, { tenant, answer, record }: Unrecorded): Promise<void> {
-    // The numbers first: once the claim says booked, a retry is told of them and may ask for them.
+    // The names come first: once the claim says booked, a retry gets them and may ask for them.
     await deps.xref.write(tenant, record)
     const reply = JSON.stringify(answer)
     const change = { state: 'booked', instance, shipment: record.id, reply, why: 'made' } as const
     if (!(await changeClaim(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
-  /** Changes a claim; what is known of it counts more than the guess of others that this gateway is gone. */
+  /** Changes a claim. The facts override another gateway's assumption that this gateway has died. */
   async function changeClaim(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
     const changed = await claims.change(claim, change)
     if (changed || change.state === 'unknown') return changed
@@ -104,7 +104,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     return state
   }
 
-  /** What a failed attempt proves about the booking. */
+  /** Returns the outcome that a failed attempt proves. */
   function proofOf(error: unknown): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
     if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
     if (error instanceof NoReply) {
@@ -142,7 +142,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         unrecorded.delete(booking)
       } catch (err) {
         log.warn({ booking, err }, 'what became of a booking could not be recorded yet')
-        // The next ones would fail too; anything else is the matter of this one alone.
+        // If the store is down, the others would fail too; any other error concerns this change alone.
         if (err instanceof StoreDown) return
       }
     }

@@ -1,7 +1,7 @@
 import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
-import type { Claim, ClaimState, Store } from '../store/store.ts'
+import type { Claim, ClaimState, GivenBy, LinkToId, Store } from '../store/store.ts'
 import { headerText } from '../text/service-text.ts'
 import { createXref } from '../xref/xref.ts'
 
@@ -69,7 +69,10 @@ export async function settle(claim: Claim, settlement: Settlement, deps: Settlem
   return resultOf(await store.change(claim, change), claim, store)
 }
 
-/** Takes back a settlement that was wrong: the booking is unknown again. No other booking can be reopened. */
+/**
+ * Takes back a settlement that was wrong: the booking is unknown again, and its names no longer stand for the shipment. No
+ * other booking can be reopened.
+ */
 export async function reopen(
   claim: Claim,
   { store, instance }: Pick<SettlementDeps, 'store' | 'instance'>,
@@ -79,7 +82,17 @@ export async function reopen(
     return { outcome: 'wrong-state', state: claim.state }
   }
   const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
-  return resultOf(await store.change(claim, change), claim, store)
+  const reopened = await store.change(claim, change)
+  if (reopened && claim.shipment !== '') await store.unlink(linksOf(claim))
+  return resultOf(reopened, claim, store)
+}
+
+/** Returns the links that the settlement of a booking wrote. */
+function linksOf({ tenant, reference, vin, shipment: id, reply }: Claim): readonly LinkToId[] {
+  // `answerOf` wrote it.
+  const { headers } = JSON.parse(reply) as Answer
+  const link = (name: string, givenBy: GivenBy) => ({ tenant, kind: 'shipment', name, vin, id, givenBy }) as const
+  return [link(reference, 'caller'), link(String(headers['Transload-Shipment-Number'] ?? ''), 'service')]
 }
 
 async function resultOf(changed: Claim | undefined, before: Claim, store: Store): Promise<SettlementResult> {

@@ -3,7 +3,7 @@ export interface Supply {
   readonly limit: number
   /** Equal to `limit` if one source may hold all of it. */
   readonly perSource: number
-  /** A source below this is refused only if nothing is left. */
+  /** A source that holds at most this is refused only if nothing is left. */
   readonly little: number
 }
 

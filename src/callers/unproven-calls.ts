@@ -8,11 +8,11 @@ import { sourceOf } from './source-address.ts'
 /** Calls with credentials that the service has not accepted yet. */
 export interface UnprovenCalls<T> {
   /**
-   * Waits for a turn, or until the service has decided on the credential. Calls of one credential share what `make` makes,
-   * for as long as any of them is under way.
+   * Waits for a turn, or until the service has decided on the credential. Concurrent calls of one credential share the
+   * result of `make`.
    */
   readonly enter: (incoming: IncomingMessage, header: string, make: () => T) => Promise<Entered<T>>
-  /** Tells the calls that wait with this header what the service said of it. */
+  /** Tells the waiting calls with this header the service's verdict. */
   readonly decide: (header: string, refusal: Error | undefined) => void
 }
 
@@ -26,11 +26,11 @@ interface SharedCredential<T> {
   readonly turns: Set<Turn>
 }
 
-/** Each call has a connection of its own to the service. */
+/** Each call uses its own connection to the service. */
 const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
-/** Makes the queue of calls whose credentials are not proven: few at a time, and each source gets its turn. */
+/** Queues calls with unproven credentials: few at a time, served round robin by source. */
 export function createUnprovenCalls<T>({
   config: { MAX_IN_FLIGHT, UPSTREAM_CONNECTIONS },
   addressOf,
@@ -66,14 +66,14 @@ export function createUnprovenCalls<T>({
       if (underWay.size === 0) return
       for (const turn of underWay.get(header)?.turns ?? []) {
         turn.settle(refusal)
-        // Over the connections of an accepted credential, a call needs no turn.
+        // A call over the connections of an accepted credential needs no turn.
         if (!refusal) turn.end()
       }
     },
   }
 }
 
-/** Limits that a call has entered already, and that it leaves when it is over. */
+/** Limits that a call has passed already, and that it leaves when it is over. */
 export function enteredLimits(leave: () => void): Limits {
   return { enter: () => leave }
 }

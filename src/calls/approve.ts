@@ -90,7 +90,9 @@ async function liveShipment(
   { xref, service }: ApproveDeps,
 ): Promise<Shipment | undefined> {
   const matches = await Promise.all(namesOf(plan).map((name) => xref.matches(tenant, name)))
-  const ids = new Set(matches.flat().flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])))
+  const ids = new Set(
+    matches.flat().flatMap(({ kind, id, givenBy }) => (kind === 'shipment' && givenBy === 'caller' ? [id] : [])),
+  )
   for (const id of [...ids].slice(0, MAX_READS)) {
     const reply = await service.send(shipmentRead(id), sending)
     if (isGone(reply, id)) continue

@@ -9,7 +9,7 @@ import { toGatewayError } from '../http/gateway-error.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
-import { vinKey, type Xref } from '../xref/xref.ts'
+import { type Match, vinKey, type Xref } from '../xref/xref.ts'
 import { bookingOf, madeOf } from './booking.ts'
 import type { ApprovedQuote } from './look-up.ts'
 import type { Merge, Merged } from './merge.ts'
@@ -71,11 +71,14 @@ async function withFreeNumber(plan: Plan, tenant: string, { xref, bookings }: Bo
   if (own === undefined || reference === undefined || own === request.sent(reference)) return plan
   const vin = vinKey(vinOf(request))
   for (const match of await xref.matches(tenant, own)) {
-    const isSame = match.kind === 'shipment' && match.vin === vin
+    const isSame = isOfCaller(match) && match.vin === vin
     if (isSame && (await bookings.isBooked(tenant, match.id))) return { ...plan, own: undefined }
   }
   return plan
 }
+
+/** Tells if a match is a shipment that the caller gave the name. */
+const isOfCaller = ({ kind, givenBy }: Match) => kind === 'shipment' && givenBy === 'caller'
 
 /** Books, unless an approval of the quote was sent since it was looked up. */
 async function makeOfUnapproved(
@@ -126,7 +129,7 @@ async function isOfOtherVehicle(
   const vin = vinKey(vinOf(request))
   for (const name of new Set(names)) {
     for (const match of name === undefined ? [] : await xref.matches(tenant, name)) {
-      const isOther = match.kind === 'shipment' && match.vin !== vin
+      const isOther = isOfCaller(match) && match.vin !== vin
       if (isOther && (await bookings.isBooked(tenant, match.id))) return true
     }
   }

@@ -16,10 +16,9 @@ export function canceledBy({ method, url = '' }: Pick<IncomingMessage, 'method' 
 export async function freeCanceled(
   name: string,
   tenant: string,
-  { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'matches'> },
+  { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'numbered'> },
 ): Promise<void> {
   // A store that cannot be read now cannot tell the id of a number; it is the callers' version-1 calls that need it.
-  const matches = await xref.matches(tenant, name).catch(() => [])
-  const ids = matches.flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : []))
+  const ids = await xref.numbered(tenant, name).catch(() => [])
   for (const id of new Set([name, name.toLowerCase(), ...ids])) await bookings.freeLater(tenant, id)
 }

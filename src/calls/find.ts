@@ -98,10 +98,10 @@ async function askForNamed(
       const shipment = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
       if (!shipment) continue
       const { id } = shipment
-      // The service knows it by that name, and nobody here has used it before.
+      // The service knows the shipment by this name, and the cross-reference does not have it yet.
       const record = { kind, id, names: [], serviceNames: [value], vin: '', own: undefined, facts: undefined }
       await xref.write(tenant, record)
-      return { ...(await foundId(id, field, tenant, xref)), isShipment: true, shipment }
+      return { ...(await foundId(id, field, tenant, xref)), isNamedByService: true, isShipment: true, shipment }
     }
   }
   throw gatewayError('number-unknown', {

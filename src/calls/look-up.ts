@@ -11,6 +11,8 @@ export interface Found {
   readonly id: string | undefined
   /** The field whose value named it. */
   readonly namedBy: string | undefined
+  /** True if the value that named it is the service's own number or id. */
+  readonly isNamedByService?: boolean
   /** The caller's own number for it. */
   readonly own: string | undefined
   /** The id and the facts of the remembered quote. */
@@ -73,20 +75,30 @@ async function lookUpNamed(
   tenant: string,
   xref: Xref,
 ): Promise<Found | SeveralMatches | undefined> {
+  let numbered: (() => Promise<Found> | SeveralMatches) | undefined
   let quoted: { readonly match: Match; readonly name: Name } | undefined
   for (const name of naming.names) {
     const matches = await xref.matches(tenant, name[1])
     const quote = matches.find((match) => match.kind === 'quote')
     const chosen = kind === 'quote' ? quote : chooseShipment(matches, naming, name)
-    if (chosen && 'shipments' in chosen) return chosen
-    if (chosen) return foundMatch(chosen, name, tenant, xref)
+    const found = chosen && (() => ('shipments' in chosen ? chosen : foundMatch(chosen, name, tenant, xref)))
+    if (found && isOfCaller(chosen)) return found()
+    // A caller's own quote never means a shipment that the service happened to give that number.
     if (quote) quoted ??= { match: quote, name }
+    else numbered ??= found
   }
+  if (numbered) return numbered()
   for (const [field, value] of naming.names) {
-    if (isId(value)) return foundId(value, field, tenant, xref)
+    if (isId(value)) return { ...(await foundId(value, field, tenant, xref)), isNamedByService: true }
   }
   // An approved quote is a shipment, but the name of a booking takes precedence.
   return quoted && foundMatch(quoted.match, quoted.name, tenant, xref)
+}
+
+/** Tells if the name of a match, or of several, is the caller's own. */
+function isOfCaller(chosen: Match | SeveralMatches): boolean {
+  const [match] = 'shipments' in chosen ? chosen.shipments : [chosen]
+  return match?.givenBy === 'caller'
 }
 
 async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): Promise<Found> {
@@ -117,22 +129,24 @@ async function olderApproval(
   tenant: string,
   xref: Xref,
 ): Promise<ApprovedQuote | undefined> {
-  for (const { id, kind, vin } of matches) {
-    if (kind === 'shipment' && vin === '' && (await xref.approval(tenant, id))) return { id, sendsQuoteId: false }
+  for (const { id, kind, vin, givenBy } of matches) {
+    if (kind === 'shipment' && givenBy === 'caller' && vin === '' && (await xref.approval(tenant, id)))
+      return { id, sendsQuoteId: false }
   }
   return undefined
 }
 
 /** Returns a match with what the cross-reference remembers of it. */
 export async function foundMatch(
-  { id, kind, vin }: Match,
+  { id, kind, vin, givenBy }: Match,
   [field, value]: Name,
   tenant: string,
   xref: Xref,
 ): Promise<Found> {
   const found = await foundId(id, field, tenant, xref)
   const own = found.own ?? (field === 'ShipmentNumber' ? value : undefined)
-  return { ...found, own, isShipment: kind === 'shipment', isVinUnknown: vin === '' }
+  const isNamedByService = givenBy === 'service'
+  return { ...found, own, isNamedByService, isShipment: kind === 'shipment', isVinUnknown: vin === '' }
 }
 
 /** Returns an id with what the cross-reference remembers of it. */

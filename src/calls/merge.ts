@@ -21,7 +21,7 @@ export interface Merging {
   readonly nameFields: CompiledAction['nameFields']
   /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
   readonly verify: (reply: UpstreamReply) => Shipment | undefined
-  /** Turns what the read throws into what the call ends with. */
+  /** Converts an error of the read into the error of the call. */
   readonly readError?: (error: unknown) => unknown
 }
 
@@ -33,12 +33,12 @@ export interface Merged {
   readonly after: Readonly<Draft> | undefined
 }
 
-/** Reads a shipment, merges fields into it, and puts the whole. Merges of one shipment are done one after the other. */
+/** Reads a shipment, merges fields into it, and sends the whole. Merges of one shipment run one at a time. */
 export type Merge = (merging: Merging, tenant: string, sending: Sending) => Promise<Merged | undefined>
 
 /** Makes the merge of fields into shipments. */
 export function createMerge(service: Service, exclusive: Exclusive): Merge {
-  /** Starts again from a fresh read if the shipment changed in between. */
+  /** Starts again from a fresh read if the shipment changed meanwhile. */
   async function mergeIntoCurrent(
     merging: Merging,
     isHeld: () => boolean,

@@ -1,3 +1,4 @@
+import type { Action } from '../mapping/action.ts'
 import { valueAt } from '../mapping/paths.ts'
 import { serviceId } from '../text/service-text.ts'
 import { vinKey, type XrefRecord } from '../xref/xref.ts'
@@ -15,8 +16,9 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const id = replied ?? found.id
   if (id === undefined) return undefined
   const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
-  const names = [...given]
-  const serviceNames = (xrefRecord.replyNames ?? []).flatMap((key) => idAt(reply, key) ?? [])
+  const [ofCaller, ofService] = replyNames(compiled.action, reply)
+  const names = [...given, ...ofCaller]
+  const serviceNames = [...ofService]
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
   const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
@@ -28,7 +30,9 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   }
   if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
     if ((vin ?? given[0]) === undefined) return undefined
-    names.push((found.namedBy && sent(found.namedBy)) ?? id)
+    const name = found.namedBy && sent(found.namedBy)
+    if (name === undefined || found.isNamedByService) serviceNames.push(name ?? id)
+    else names.push(name)
     const onRecord = { own: undefined, facts: undefined, isOnRecord: true }
     return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...onRecord }
   }
@@ -40,6 +44,17 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
       ? known
       : undefined
   return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
+}
+
+/** Returns the names in a reply: those that a caller sends, such as its reference, and those that the service gave. */
+function replyNames({ xrefRecord, request }: Action, reply: unknown): readonly [caller: string[], service: string[]] {
+  const names: [string[], string[]] = [[], []]
+  for (const key of xrefRecord?.replyNames ?? []) {
+    const name = idAt(reply, key)
+    const isSent = request.some((row) => row.kind === 'move' && row.v2 === key)
+    if (name !== undefined) names[isSent ? 0 : 1].push(name)
+  }
+  return names
 }
 
 /** Returns the VIN of a shipment of one vehicle. */

@@ -22,7 +22,7 @@ export const isCanceled = (shipment: Readonly<Draft>): boolean => shipment['stat
 
 /** Returns the shipment of a reply; throws unless it is the one with this id. */
 export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
-  const shipment = shipmentIn(reply)
+  const shipment = shownShipment(reply)
   if (!isSameId(shipment.id, id)) throw doubtful('it shows a shipment with another id')
   return shipment
 }
@@ -46,7 +46,7 @@ export function isGone(reply: UpstreamReply, id: string): boolean {
 
 /** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
 export function shipmentNamed(reply: UpstreamReply, name: string): Shipment {
-  const shipment = shipmentIn(reply)
+  const shipment = shownShipment(reply)
   const names = ['id', 'number', 'external_id'].map((key) => idAt(shipment.body, key))
   if (!names.some((one) => one !== undefined && isSameId(one, name))) throw doubtful('it shows another shipment')
   return shipment
@@ -125,6 +125,15 @@ export function notCanceled(): GatewayError {
 
 /** The keys under which a reply to a change may name the thing. */
 const ID_KEYS = ['id', 'shipment_id', 'quote_id'] as const
+
+/** Members of which every shipment shows at least one. Without any, the answer would be of blank fields. */
+const SHIPMENT_KEYS = ['number', 'status', 'customer', 'pickup', 'delivery', 'vehicles'] as const
+
+function shownShipment(reply: UpstreamReply): Shipment {
+  const shipment = shipmentIn(reply)
+  if (!SHIPMENT_KEYS.some((key) => isPresent(shipment.body[key]))) throw doubtful('it shows nothing of the shipment')
+  return shipment
+}
 
 function shipmentIn(reply: UpstreamReply): Shipment {
   const body = successIn(readJson(reply))

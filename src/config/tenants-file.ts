@@ -95,7 +95,7 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
   const tenants = readableTenants.safeParse(file.content).data?.tenants ?? []
   const errors = [
     ...(parsed.error?.issues ?? []).map((issue) => placed(issue.path, issueText(issue))),
-    ...tenants.filter(isUnreachable).map(({ name }) => `${name}: needs credentials or networks; nobody can call as it`),
+    ...tenants.filter(isUnreachable).map(({ name }) => `${name}: needs credentials or networks; no call can match it`),
     ...sharedValues(tenants),
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),

@@ -4,7 +4,7 @@ import type { Held } from '../unordered-list.ts'
 import type { Deadlines, Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
 
-/** A request to the service, built before anything is promised to anybody. */
+/** A request to the service, complete before it is sent. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly origin: string
@@ -13,11 +13,11 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   /**
-   * Keeps the connections of one credential apart from those of another; undefined: a connection of its own. The service
-   * may be closing a pooled connection at this moment, and then nobody can tell whether it read the request.
+   * Separates the connections of one credential from those of another; undefined: a connection for this request alone.
+   * The service may be closing a pooled connection right now, and then it is unknown if it read the request.
    */
   readonly pool: string | undefined
-  /** When the call has to be over, in milliseconds of `performance.now()`. */
+  /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
    * Asked when the connection stands and the request is about to be written; if it returns false, nothing is written.
@@ -33,30 +33,30 @@ export interface UpstreamReply {
   readonly body: Buffer
 }
 
-/** Why there is no whole reply. */
+/** The reason why there is no whole reply. */
 export type Silence =
   /** The request provably never left: no connection was made. */
   | 'unsent'
-  /** Nor did this one, because the gateway itself lacked a connection: all were taken, or there was no socket or thread. */
+  /** The request never left either, because the gateway had no free connection, socket or thread. */
   | 'busy'
   /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
   | 'withdrawn'
-  /** It left, and there was no whole reply in time. */
+  /** The request left, and no whole reply came in time. */
   | 'late'
-  /** It left, and the connection broke or spoke something else than HTTP. */
+  /** The request left, and the connection broke or carried something that is not HTTP. */
   | 'lost'
-  /** It left, and the reply is larger than anything the service has to say. */
+  /** The request left, and the reply is larger than the limit. */
   | 'too-large'
 
 export interface NoReplyOptions extends ErrorOptions {
   /**
-   * Whether the gateway itself lacked something, which says nothing of the service.
+   * True if the gateway itself lacked a resource, which proves nothing about the service.
    * @default `busy` and `withdrawn` alone
    */
   readonly isOurs?: boolean
 }
 
-/** There is no whole reply. */
+/** The error of a call without a whole reply. */
 export class NoReply extends Error {
   override readonly name = 'NoReply'
   readonly silence: Silence
@@ -72,17 +72,17 @@ export class NoReply extends Error {
   }
 }
 
-/** The connections of a credential at an address, and what watches over waiting for one. */
+/** The connections of a credential at an address, and the check of the wait for one. */
 export interface Line {
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   readonly deadlines: Deadlines
-  /** Returns whether a call waits because the gateway has no connection to give. */
+  /** Returns true if a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
 }
 
-/** Sockets, ports, memory: the gateway or its machine has no more of them. */
+/** Error codes for exhausted sockets, ports or memory of the gateway or its machine. */
 const OUR_LACKS = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN', 'EADDRNOTAVAIL'])
-/** The resolver that the gateway asks did not answer. */
+/** Error codes for a resolver that did not answer. */
 const OUR_RESOLVER = new Set(['EAI_AGAIN', 'EAI_MEMORY', 'EAI_SYSTEM'])
 
 /** The error of a call for which no connection could be made. */
@@ -93,10 +93,10 @@ export function notConnected(cause: unknown): NoReply {
     : new NoReply('unsent', { cause, isOurs: OUR_RESOLVER.has(code) })
 }
 
-/** A deadline that is noticed so much later was missed because the gateway itself stood still. */
+/** A deadline that is noticed this late was missed because the process itself stood still. */
 const STANDSTILL_MS = 1_000
 
-/** The error of a call that found no connection in time. */
+/** The error of a call that got no connection in time. */
 export function noConnectionInTime({ isBusy }: Line, deadline: number): NoReply {
   return new NoReply(isBusy() || stoodStill(deadline) ? 'busy' : 'unsent')
 }
@@ -105,7 +105,7 @@ const stoodStill = (deadline: number) => performance.now() - deadline > STANDSTI
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 
-/** A reply without its `Content-Encoding`: some compress although they are asked not to. */
+/** Inflates a compressed reply: some services compress although they are asked not to. */
 async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamReply> {
   const { 'content-encoding': _, 'content-length': __, ...headers } = reply.headers
   try {
@@ -116,17 +116,20 @@ async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamR
   }
 }
 
-/** One request and its whole reply, over undici's lowest call: promises and streams would cost a quarter more. */
+/**
+ * Sends one request and reads its whole reply, over undici's lowest-level call: promises and streams cost a quarter
+ * more.
+ */
 export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
-    // What can get no answer any more is better not sent.
+    // A call after its deadline is not sent.
     if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
     const { method, path, headers, body = null } = request
     line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, line, resolve, reject))
   })
 }
 
-/** What undici tells of a request, up to the whole reply or to why there is none. */
+/** Collects undici's events of a request into a whole reply or an error. */
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly deadline: number
   readonly #mayWrite: (() => boolean) | undefined
@@ -161,7 +164,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#fail(sent ? new NoReply('late', late) : noConnectionInTime(this.#line, this.deadline))
   }
 
-  /** Called when a connection stands and the request is about to be written. */
+  /** Called when the connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) controller.abort(new NoReply('unsent'))
@@ -199,7 +202,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#controller?.abort(error)
   }
 
-  /** Whether this is the end, rather than something that comes after it. */
+  /** Ends the exchange; returns false if it has ended already. */
   #ends(): boolean {
     if (this.#over) return false
     this.#over = true

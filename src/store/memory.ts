@@ -8,6 +8,7 @@ import {
   type Claim,
   type ClaimChange,
   type Link,
+  type LinkKey,
   type LoadResult,
   type NewLink,
   type Store,
@@ -37,7 +38,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
     return linksOf.get(tenant)?.get(name) ?? []
   }
 
-  function existing(link: NewLink): Link | undefined {
+  function existing(link: LinkKey): Link | undefined {
     return linksAt(link.tenant, link.name).find((other) => sameKey(other, link))
   }
 
@@ -86,6 +87,17 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
         insert({ ...link, at: Math.max(asked, existing(link)?.at ?? asked) })
       }
       if (write.thing) innerMap(things, write.thing.tenant).set(write.thing.id, { ...write.thing, at })
+    },
+    async unlink(links) {
+      checkOpen()
+      let dropped = 0
+      for (const link of links) {
+        if (existing(link)?.id !== link.id) continue
+        const others = linksAt(link.tenant, link.name).filter((other) => !sameKey(other, link))
+        innerMap(linksOf, link.tenant).set(link.name, others)
+        dropped += 1
+      }
+      return dropped
     },
     async links(tenant, name) {
       checkOpen()
@@ -208,7 +220,7 @@ function innerMap<V>(maps: Map<string, Map<string, V>>, key: string): Map<string
   return made
 }
 
-function sameKey(one: NewLink, other: NewLink): boolean {
+function sameKey(one: LinkKey, other: LinkKey): boolean {
   return one.kind === other.kind && one.vin === other.vin && one.givenBy === other.givenBy
 }
 

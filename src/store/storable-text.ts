@@ -28,6 +28,10 @@ export function withTextChecks(store: Store): Store {
       if (write.thing) checkText(write.thing)
       return store.put(write)
     },
+    async unlink(links) {
+      links.forEach(checkText)
+      return store.unlink(links)
+    },
     async links(tenant, name) {
       return areStorable(tenant, name) ? store.links(tenant, name) : []
     },

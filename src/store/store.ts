@@ -66,6 +66,8 @@ export interface Xref {
    * whatever its `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
    */
   put(write: { readonly links: readonly NewLink[]; readonly thing?: NewThing }): Promise<void>
+  /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
+  unlink(links: readonly LinkToId[]): Promise<number>
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
@@ -79,6 +81,9 @@ export interface Xref {
 
 /** The key of a link. A name that the service gave never replaces the same name of the caller. */
 export type LinkKey = Pick<Link, 'tenant' | 'name' | 'givenBy' | 'kind' | 'vin'>
+
+/** A link, and the id that it stands for. */
+export type LinkToId = LinkKey & Pick<Link, 'id'>
 
 export interface LoadResult {
   readonly written: number

@@ -10,7 +10,7 @@ import { vinKey } from './xref.ts'
 
 export type Format = 'csv' | 'ndjson'
 
-/** A row of an import: its links, or why it has none. */
+/** A row of an import: its links, or the error. */
 export type ImportRow =
   | { readonly line: number; readonly links: readonly NewLink[] }
   | { readonly line: number; readonly error: string }
@@ -71,7 +71,7 @@ interface FileRecord {
   readonly record: readonly Cell[] | string
 }
 
-/** Bounds a row: after a quote that is never closed, all that follows would be one. */
+/** Limits the length of a row: after an unclosed quote, the rest of the file would be one row. */
 const ROW_LIMIT_CHARACTERS = 64 * 1024
 
 async function* csvRecords(
@@ -116,12 +116,12 @@ function header(names: readonly string[], onUnused: (columns: readonly string[])
 }
 
 function cellsOf(record: readonly string[], columns: readonly (Meaning | undefined)[]): FileRecord['record'] {
-  // A comma that should have been quoted moves all that follows it into the wrong columns.
+  // A comma that should have been quoted shifts all later cells into the wrong columns.
   if (record.slice(columns.length).some((value) => value !== '')) return 'has more fields than the first line'
   return record.map((value, index) => [columns[index], fromCell(value.trim())])
 }
 
-/** Passes text on unless it begins as JSON does, which the parser of CSV would call a wrong quote. */
+/** Passes text on unless it begins like JSON, which the CSV parser would report as a wrong quote. */
 async function* notJson(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let isBeginning = true
   for await (const text of texts) {

@@ -3,7 +3,7 @@ import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore } fr
 /** A quote or shipment that a name stands for. */
 export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>
 
-/** What the cross-reference knows of the thing behind an id. */
+/** The facts that the cross-reference has of an id. */
 export interface Remembered {
   /** The caller's own number for it. */
   readonly own: string | undefined
@@ -14,7 +14,7 @@ export interface Remembered {
 /** How far the approval of a quote has come: on its way, with an outcome that may never be known, or made. */
 export type Approval = 'sent' | 'approved'
 
-/** What the cross-reference stores of an answered call. */
+/** The record of an answered call in the cross-reference. */
 export interface XrefRecord {
   readonly kind: Kind
   readonly id: string
@@ -29,21 +29,23 @@ export interface XrefRecord {
   readonly own: string | undefined
   readonly facts: Facts | undefined
   /**
-   * True for a shipment that is on record and may have new names or another VIN: what it was called before still means
-   * it, and it does not become the newest of several.
+   * True for a shipment that is on record and may get new names or another VIN: its earlier names still mean it, and it
+   * does not become the newest of several.
    * @default false
    */
   readonly isOnRecord?: boolean
 }
 
-/** The durable record from what callers call a thing to the service's id. */
+/** The durable mapping from callers' names to the service's ids. */
 export interface Xref {
   /** Returns what a name stands for, newest first. A name of the service counts if the caller has no such name of the kind. */
   readonly matches: (tenant: string, name: string) => Promise<readonly Match[]>
+  /** Returns the ids of the shipments that the service calls by a number. */
+  readonly numbered: (tenant: string, number: string) => Promise<readonly string[]>
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
-  /** Resolves when the record is durable: only then may an answer depend on it. */
+  /** Resolves when the record is durable; only then may an answer depend on it. */
   readonly write: (tenant: string, record: XrefRecord) => Promise<void>
-  /** Returns how far the approval of a quote has come; undefined if none was sent. It is never forgotten. */
+  /** Returns the state of a quote's approval; undefined if none was sent. It is never deleted. */
   readonly approval: (tenant: string, quote: string) => Promise<Approval | undefined>
   /** Resolves when it is durable. */
   readonly setApproval: (tenant: string, quote: string, approval: Approval | undefined) => Promise<void>
@@ -51,7 +53,7 @@ export interface Xref {
 
 /** Makes the cross-reference on a store. */
 export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs: number): Xref {
-  /** Adds the names that nothing of this VIN has yet. */
+  /** Adds the names that this VIN does not have yet. */
   async function addNames(tenant: string, record: XrefRecord): Promise<void> {
     const { kind, id, vin } = record
     const links: NewLink[] = []
@@ -67,6 +69,10 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
 
   return {
     matches: async (tenant, name) => preferCallers(await store.links(tenant, name)),
+    numbered: async (tenant, number) => {
+      const links = await store.links(tenant, number)
+      return links.flatMap(({ kind, givenBy, id }) => (kind === 'shipment' && givenBy === 'service' ? [id] : []))
+    },
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
       if (!thing) return NOTHING_REMEMBERED
@@ -89,7 +95,7 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
   }
 }
 
-/** An approval is a thing of its own, because the facts of the quote are forgotten after `QUOTE_MEMORY`. */
+/** An approval is a thing of its own, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
 const approvalId = (quote: string) => `approval of ${quote}`
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }

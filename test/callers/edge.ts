@@ -9,12 +9,18 @@ import { type Answered, basic, get, post, startGateway, type TestGateway, type T
 /** A tenant as an operator declares it. */
 export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
 
-/** A hash that costs next to nothing, in the form that `transload tenants hash` prints. */
-export function cheapHash(secret: string, salt = `salt of ${secret}`): string {
-  const hash = scryptSync(secret, salt, 32, { N: 2 ** 4, r: 8, p: 1 })
+/** Makes a hash in the form that `transload tenants hash` prints, at a cost of its own. */
+function hashOf(secret: string, costLog2: number, salt: string): string {
+  const hash = scryptSync(secret, salt, 32, { N: 2 ** costLog2, r: 8, p: 1 })
   const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
-  return `$scrypt$ln=4,r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
+  return `$scrypt$ln=${costLog2},r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
 }
+
+/** Makes a hash that costs next to nothing. */
+export const cheapHash = (secret: string, salt = `salt of ${secret}`, cost = 4) => hashOf(secret, cost, salt)
+
+/** Makes a hash that costs enough to be noticed: a quarter of a real one. */
+export const slowHash = (secret: string) => hashOf(secret, 13, `salt of ${secret}`)
 
 /** A folder for the time of one test. */
 export function folder(): string {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { hashSecret, matchesHash } from '../../src/callers/secret-hash.ts'
 import { parseSecretHash } from '../../src/config/secret-hash-form.ts'
 import { basic, post } from '../gateway.ts'
-import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, tenant, writeTenants } from './edge.ts'
+import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, slowHash, tenant, writeTenants } from './edge.ts'
 
 /** What one call costs the processor, in milliseconds: a slow hash shows in it, whoever else is busy. */
 async function costOf(work: () => Promise<unknown>): Promise<number> {
@@ -37,7 +37,7 @@ test.each([
 })
 
 test('a slow hash is made once: the calls after it cost next to nothing', async () => {
-  const hash = await hashSecret('acme-legacy-secret')
+  const hash = slowHash('acme-legacy-secret')
   const declare = (place: string) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
   ]
@@ -54,7 +54,7 @@ test('a slow hash is made once: the calls after it cost next to nothing', async 
 })
 
 test('fifty first calls at once with one credential are all let in, for one hash', async () => {
-  const hash = await hashSecret('acme-legacy-secret')
+  const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
   ])
@@ -126,7 +126,7 @@ test('who goes on sending one old secret does not use up the guesses of its neig
 })
 
 test('an id that nobody has is refused like one that somebody has: as slowly, in the same words, as often', async () => {
-  const hash = await hashSecret('acme-legacy-secret')
+  const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
   ])
@@ -163,7 +163,7 @@ test('ids that are made up are no free guesses', async () => {
 })
 
 test('who is to be verified waits for no more than a turn of each other source, and who is verified for nobody', async () => {
-  const hash = await hashSecret('acme-legacy-secret')
+  const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge(
     (place) => [
       tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
@@ -188,7 +188,7 @@ test('who is to be verified waits for no more than a turn of each other source, 
 }, 30_000)
 
 test('who hangs up while waiting costs no hash', async () => {
-  const hash = await hashSecret('acme-legacy-secret')
+  const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
   ])
@@ -214,7 +214,7 @@ test('who hangs up while waiting costs no hash', async () => {
 }, 20_000)
 
 test('where ids have two secrets, an id that nobody has costs two hashes as well', async () => {
-  const [old, fresh] = await Promise.all([hashSecret('old'), hashSecret('new')])
+  const [old, fresh] = [slowHash('old'), slowHash('new')]
   const edge = await openEdge((place) => [
     tenant(place, 'acme', {
       credentials: [old, fresh].map((secret_hash) => ({ id: 'acme-legacy', secret_hash })),

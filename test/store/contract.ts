@@ -111,6 +111,28 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect((await store.links('acme', '1001')).map(({ id }) => id)).toEqual(['newer', 'mine', 'again', 'quote'])
     })
 
+    test('are removed only while they stand for the given id', async () => {
+      const one = link({ kind: 'shipment', name: 'R-1', vin: 'V1', id: 'id-1' })
+      const two = link({ kind: 'shipment', name: 'R-1', vin: 'V2', id: 'id-1' })
+      const services = link({ ...one, givenBy: 'service' })
+      await store.put({ links: [one, two, services] })
+      // Read before, so that a cache has had its chance to keep what is removed.
+      expect(await other.links('acme', 'R-1')).toHaveLength(3)
+      expect(
+        await store.unlink([
+          { ...one, id: 'id-2' },
+          { ...one, name: 'R-2' },
+          { ...one, tenant: 'zenith' },
+        ]),
+      ).toBe(0)
+      expect(await store.unlink([one, services, one])).toBe(2)
+      for (const each of [store, other]) expect(await each.links('acme', 'R-1')).toEqual([two])
+      expect(await store.unlink([])).toBe(0)
+      await expect(store.unlink([{ ...one, name: 'a\0b' }])).rejects.toThrow(RangeError)
+      await other.put({ links: [one] })
+      expect((await store.links('acme', 'R-1')).map(({ vin }) => vin).sort()).toEqual(['V1', 'V2'])
+    })
+
     test('may be put twice', async () => {
       const write = { links: [link(), link({ kind: 'shipment' })], thing: thing() }
       await store.put(write)

@@ -49,6 +49,7 @@ const steps = fc.oneof(
     fc.record({ links: newLinks, thing: fc.option(someThing, { nil: undefined }) }),
     (store, { links, thing }) => store.put(thing ? { links, thing } : { links }),
   ),
+  step('unlink', links, (store, some) => store.unlink(some)),
   step('load', fc.record({ links: newLinks, replace: fc.boolean() }), (store, { links, replace }) =>
     store.load(links, { replace }),
   ),

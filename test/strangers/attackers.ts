@@ -7,7 +7,8 @@ import { callFrom } from './call.ts'
 
 /*
  * Attackers, in a process of their own: node test/strangers/attackers.ts <url> <seconds> <id> <addresses> <kinds>
- * From each address of 127.0.0.0/8, the kinds attack at once. At the end, one line says how often each status came back.
+ * From each address of 127.0.0.0/8, the kinds attack at once. It says `begun` when the first is answered,
+ * and at the end in one line how often each status came back.
  */
 
 const [url = '', seconds = '1', id = 'demo', addresses = '50', kinds = 'wrong,unknown,long,slow,large'] =
@@ -30,13 +31,14 @@ const KINDS: Readonly<Record<string, readonly [count: number, attack: (from: str
   long: [1, callAgain('long', () => `${id}:${randomUUID()}${LONG}`)],
   /** Sends bodies that never end. */
   slow: [4, dribble('slow', SLOW_BYTES)],
-  /** Sends large bodies that lack their last bytes. */
-  large: [6, dribble('large', LARGE_BYTES)],
+  /** Sends large bodies that lack their last bytes: from fifty addresses 25 MB. */
+  large: [2, dribble('large', LARGE_BYTES)],
 }
 
 const until = performance.now() + Number(seconds) * 1_000
 const statuses: Record<string, number> = {}
 const count = (what: string) => {
+  if (Object.keys(statuses).length === 0) process.stdout.write('begun\n')
   statuses[what] = (statuses[what] ?? 0) + 1
 }
 

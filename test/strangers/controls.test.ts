@@ -15,7 +15,7 @@ import type { Defense } from './weakened.ts'
 const CREDENTIALS = { demo: 'demo-secret' }
 const OWNER = { authorization: basic() }
 /** Calls with new credentials that one address may have under way at the service. */
-const AT_ONCE_OF_SOURCE = 16
+const AT_ONCE_OF_SOURCE = 8
 const PATIENCE_MS = 10_000
 const STRANGER = { authorization: basic('demo', 'wrong') }
 

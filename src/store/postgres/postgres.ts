@@ -13,7 +13,7 @@ import { asStoreError } from './errors.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
-import { createPut, forget, linksAfter, load, SCAN_PAGE } from './xref.ts'
+import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
 
 /** How many connections a gateway opens at most, besides its session. */
 const CONNECTIONS = 10
@@ -135,6 +135,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
         () => (asked.thing ? [thingKey(asked.thing.tenant, asked.thing.id)] : []),
         () => put(asked),
       ),
+    unlink: (links) => ask(() => unlink(pool, links)),
     load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
     forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)).finally(cache.dropAll),
     links: (tenant, name) =>

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createBatcher } from '../batch.ts'
 import { thingKey } from '../cache.ts'
-import type { Link, LinkKey, LoadResult, NewLink, NewThing, Xref } from '../store.ts'
+import type { Link, LinkKey, LinkToId, LoadResult, NewLink, NewThing, Xref } from '../store.ts'
 import { ALL_CHANGED, notificationsOf } from './cache.ts'
 import { CLOCK, NOW } from './clock.ts'
 import { isInvalidWrite } from './errors.ts'
@@ -36,6 +36,9 @@ const PUT = `WITH ${CLOCK}, put_links AS (${INSERT_LINKS}
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at)
   SELECT pg_notify('${CHANNEL}', payload) FROM unnest($12::text[]) AS payload`
 
+const UNLINK = `DELETE FROM transload.links WHERE (tenant, name, kind, vin, id) IN
+  (SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]))`
+
 const LOAD_NEW = `WITH ${CLOCK} ${INSERT_LINKS} ON CONFLICT DO NOTHING RETURNING *`
 const LOAD_FOUND = `SELECT stored.* FROM transload.links AS stored JOIN
   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS row (tenant, name, kind, vin) USING (tenant, name, kind, vin)
@@ -56,6 +59,12 @@ export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
       await pool.query(PUT, [...linkColumns(links), ...thingColumns(things), notificationsOf(things)])
     },
   })
+}
+
+/** Removes links that still stand for these ids. Links are not cached, so nobody has to be notified. */
+export async function unlink(pool: pg.Pool, links: readonly LinkToId[]): Promise<number> {
+  const { rowCount } = await pool.query(UNLINK, linkColumns(links).slice(0, 5))
+  return rowCount ?? 0
 }
 
 /** Writes many links on a connection inside a transaction. */

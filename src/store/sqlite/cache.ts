@@ -90,8 +90,8 @@ function dropWritten(cache: Cache, call: WriteCall): void {
     const [{ links, thing }] = call.args as Parameters<Writes['put']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
     if (thing) cache.drop(thingKey(thing.tenant, thing.id))
-  } else if (call.name === 'load') {
-    const [links] = call.args as Parameters<Writes['load']>
+  } else if (call.name === 'load' || call.name === 'unlink') {
+    const [links] = call.args as Parameters<Writes['load'] | Writes['unlink']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
   } else if (call.name === 'forget') {
     cache.clear()

@@ -13,7 +13,7 @@ export interface WriteCall {
 
 /** Tells if a write may change cached data. */
 export function changesCachedData({ name }: WriteCall): boolean {
-  return name === 'put' || name === 'load' || name === 'forget'
+  return name === 'put' || name === 'unlink' || name === 'load' || name === 'forget'
 }
 
 /** The outcome of one write. */

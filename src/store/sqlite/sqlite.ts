@@ -67,6 +67,7 @@ export async function openSqliteStore({
     },
 
     put: (write) => writer.call('put', write, now()),
+    unlink: (links) => writer.call('unlink', links),
     load: (links, options) => writer.call('load', links, options, now()),
     async forget(olderThanMs) {
       let dropped = 0

@@ -2,7 +2,18 @@ import type { DatabaseSync } from 'node:sqlite'
 import { CLAIMED, changed, isFree, newlyClaimed, orphaning } from '../claim.ts'
 import { isAlive } from '../instance.ts'
 import { claimOf } from '../rows.ts'
-import type { AuditEntry, Claim, ClaimChange, Claims, Link, LoadResult, NewClaim, NewLink, Xref } from '../store.ts'
+import type {
+  AuditEntry,
+  Claim,
+  ClaimChange,
+  Claims,
+  Link,
+  LinkToId,
+  LoadResult,
+  NewClaim,
+  NewLink,
+  Xref,
+} from '../store.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 
 /** How many things one `forget` call handles at most, to leave room for other writes in between. */
@@ -26,6 +37,7 @@ export function createWrites(db: DatabaseSync) {
   const putLink = db.prepare(`${addLink} max(excluded.at, links.at)`)
   const replaceLink = db.prepare(`${addLink} excluded.at`)
   const findLink = db.prepare('SELECT id, at FROM links WHERE tenant = ? AND name = ? AND kind = ? AND vin = ?')
+  const dropLink = db.prepare('DELETE FROM links WHERE tenant = ? AND name = ? AND kind = ? AND vin = ? AND id = ?')
   const putThing = db.prepare(`INSERT INTO things (tenant, id, own, facts, at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at`)
   const forgetSome = db.prepare(`UPDATE things SET facts = NULL WHERE no IN
@@ -93,6 +105,14 @@ export function createWrites(db: DatabaseSync) {
       if (!thing) return
       const facts = thing.facts && JSON.stringify(thing.facts)
       putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, now)
+    },
+    unlink(links: readonly LinkToId[]): number {
+      let dropped = 0
+      for (const link of links) {
+        const { tenant, name, vin, id } = link
+        dropped += Number(dropLink.run(tenantNumber(tenant), name, kindNumber(link), vin, id).changes)
+      }
+      return dropped
     },
     load(links: readonly NewLink[], { replace }: Parameters<Xref['load']>[1], now: number): LoadResult {
       const conflicts: { asked: NewLink; found: Link }[] = []

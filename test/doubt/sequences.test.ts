@@ -2,14 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { readConfig } from '../../src/config/config.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { answer } from '../../src/sandbox/service.ts'
-import { emptyState, type SandboxSettings, type SandboxState, type Shipment } from '../../src/sandbox/state.ts'
-import type { UpstreamReply, UpstreamRequest } from '../../src/service/exchange.ts'
-import { CLIENT } from '../gateway.ts'
+import type { SandboxSettings, SandboxState, Shipment } from '../../src/sandbox/state.ts'
 import { runs } from '../size.ts'
 import { type DirectCall, openDirect } from './direct.ts'
+import { catalog, openStandIn } from './stand-in.ts'
 
 /*
  * Callers quote, change, approve, book, read and cancel in any order, under one number or several, in both worlds. The
@@ -75,29 +71,8 @@ interface Run {
   things: readonly Thing[]
 }
 
-const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
-const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-
-const SETTINGS: SandboxSettings = {
-  credentials: { [CLIENT.id]: CLIENT.secret },
-  auth: 'both',
-  tokenExpiresIn: null,
-  shipmentPath: 'both',
-  quoteMethod: 'both',
-  etag: false,
-  repeatedCancel: 409,
-  approvalBooks: true,
-  webhookUrl: undefined,
-  webhookRetry: { attempts: 1, delayMs: 1 },
-  clock: () => new Date(),
-}
-
 function openRun(settings: Pick<SandboxSettings, 'approvalBooks' | 'repeatedCancel'>): Run {
-  const state = emptyState({ ...SETTINGS, ...settings }, () => {})
-  const serve = ({ method, path, headers, body }: UpstreamRequest): UpstreamReply => {
-    const reply = answer(state, { method, target: path, headers, body: body ?? '' })
-    return { status: reply.status, headers: { ...reply.headers }, body: Buffer.from(JSON.stringify(reply.body)) }
-  }
+  const { state, serve } = openStandIn(settings)
   return { call: openDirect(catalog, serve), state, things: [] }
 }
 
@@ -233,7 +208,7 @@ async function expectEnd(run: Run): Promise<void> {
 }
 
 /** In `npm test`, some thousands of sequences; the whole is 10,000 and more. */
-const RUNS = runs(500, 10_000)
+const RUNS = runs(1_500, 10_000)
 
 test('one live shipment for each thing that was booked', async () => {
   await fc.assert(

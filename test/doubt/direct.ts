@@ -37,12 +37,16 @@ export interface DirectAnswer {
 /** Makes a legacy call; `/getShipment.php` gets its fields as a query. */
 export type DirectCall = (path: string, fields: Readonly<Record<string, string>>) => Promise<DirectAnswer>
 
-const config: Config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
-const settings = translationSettings(config)
 const log = createLog('silent')
 
 /** Opens a gateway without listeners in front of a function that answers as the service. */
-export function openDirect(catalog: Catalog, answer: (request: UpstreamRequest) => UpstreamReply): DirectCall {
+export function openDirect(
+  catalog: Catalog,
+  answer: (request: UpstreamRequest) => UpstreamReply,
+  env: Readonly<Record<string, string>> = {},
+): DirectCall {
+  const config: Config = readConfig({ V2_BASE_URL: 'http://service.invalid', ...env })
+  const settings = translationSettings(config)
   const upstream: Upstream = {
     call: async (request) => answer(request),
     line: () => {

@@ -133,6 +133,21 @@ describe.each(worlds)('where $world', ({ approvalBooks }) => {
     expect(live(gateway)).toEqual([])
   })
 
+  test("a VIN that is not the shipment's cancels nothing, under any name of the quote", async () => {
+    const { gateway } = await openQuoted(approvalBooks)
+    await approve(gateway, { ShipmentNumber: '', OrderRefNumber: quoteExample.OrderRefNumber })
+    await book(gateway)
+    for (const ReferenceNumber of [NUMBER, quoteExample.OrderRefNumber]) {
+      const { status } = await cancel(gateway, { ReferenceNumber, VinNo: OTHER_VIN })
+      expect([404, 409]).toContain(status)
+    }
+    expect(live(gateway)).toHaveLength(1)
+    await cancel(gateway)
+    await book(gateway, { VinNo: OTHER_VIN })
+    expect((await cancel(gateway, { ReferenceNumber: NUMBER, VinNo: '2HGFC2F59KH512345' })).status).toBe(409)
+    expect(live(gateway)).toHaveLength(1)
+  })
+
   test('an approval under a number that is booked is answered from that booking, and not sent', async () => {
     const { gateway } = await openQuoted(approvalBooks)
     await book(gateway)

@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { streamedBody } from '../../src/body/streamed-body.ts'
+
+/** A request whose head has arrived, and the connection that its body is to be written to. */
+async function begin(headers = 'Transfer-Encoding: chunked') {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const requested = once(server, 'request')
+  // A server that listens on a port has an address with a port.
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.on('error', () => {}).resume()
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`)
+  // The arguments of the event, as Node documents them.
+  const [incoming, outgoing] = (await requested) as [IncomingMessage, ServerResponse]
+  return { socket, incoming, outgoing, body: streamedBody(incoming) }
+}
+
+const chunked = (parts: readonly string[]) => parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('')
+const LAST = '0\r\n\r\n'
+
+async function read(body: Readable, pause = async () => {}): Promise<string> {
+  let text = ''
+  for await (const part of body) {
+    text += part
+    await pause()
+  }
+  return text
+}
+
+/** Writes until the other end takes no more. */
+async function fill(socket: Socket, bytes: string): Promise<void> {
+  while (socket.write(bytes) && socket.writableLength === 0) await turn()
+}
+
+test.each([
+  ['a few bytes', ['a', 'b', 'c']],
+  ['nothing', []],
+  ['single bytes', Array(5_000).fill('x')],
+  ['parts of every size', Array.from({ length: 200 }, (_, i) => 'y'.repeat(1 + ((i * 977) % 20_000)))],
+  ['more than any buffer takes', Array.from({ length: 64 }, (_, i) => String(i % 10).repeat(65_536))],
+])('%s come through, to a quick reader and to a slow one', async (_what, parts) => {
+  for (const pause of [async () => {}, () => turn()]) {
+    const { socket, body } = await begin()
+    socket.write(chunked(parts) + LAST)
+    expect(await read(body, pause)).toBe(parts.join(''))
+  }
+})
+
+test('a body of a declared length comes through, byte by byte', async () => {
+  const { socket, body } = await begin('Content-Length: 300')
+  const reading = read(body)
+  for (let i = 0; i < 300; i += 1) {
+    socket.write('z')
+    await turn()
+  }
+  expect(await reading).toBe('z'.repeat(300))
+})
+
+test('while nobody reads, the caller has to wait', async () => {
+  const { socket, incoming, body } = await begin()
+  await fill(socket, chunked(Array(16).fill('x'.repeat(65_536))))
+  const seen = incoming.socket.bytesRead
+  for (let i = 0; i < 20; i += 1) await turn()
+  expect(incoming.socket.bytesRead).toBe(seen)
+  expect(seen).toBeLessThan(1_000_000)
+  expect(body.destroyed).toBe(false)
+  socket.write(LAST)
+  expect((await read(body)).length % 65_536).toBe(0)
+})
+
+test('crumbs that nobody reads are refused, and the request can still be answered', async () => {
+  const { socket, outgoing, body } = await begin()
+  const failed = once(body, 'error')
+  socket.write(chunked(Array(200_000).fill('x')))
+  const [error] = await failed
+  expect(error).toMatchObject({ code: 'body-unreadable', status: 400 })
+  const replied = once(socket, 'data')
+  outgoing.writeHead(400, { Connection: 'close' }).end()
+  expect(String(await replied)).toContain('HTTP/1.1 400')
+})
+
+test('a body that breaks off is an error, whether or not anybody reads it yet', async () => {
+  for (const isRead of [true, false]) {
+    const { socket, body } = await begin('Content-Length: 100000')
+    socket.write('x'.repeat(50_000))
+    const reading = isRead ? read(body) : once(body, 'close').then(() => read(body))
+    await once(body, 'readable')
+    socket.resetAndDestroy()
+    await expect(reading).rejects.toThrow()
+    expect(body.destroyed).toBe(true)
+  }
+})
+
+test('a stream that is let go takes nothing more of the request', async () => {
+  const { socket, incoming, body } = await begin()
+  socket.write(chunked(['x'.repeat(1_000)]))
+  await once(body, 'readable')
+  body.destroy()
+  await once(body, 'close')
+  expect(incoming.destroyed).toBe(false)
+  expect(incoming.listenerCount('data')).toBe(0)
+  incoming.resume()
+  socket.write(chunked(['x'.repeat(1_000)]) + LAST)
+  await once(incoming, 'end')
+})

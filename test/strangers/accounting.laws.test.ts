@@ -1,0 +1,136 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { basic, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { connectFrom, held, heldBy, type Stranger } from './sockets.ts'
+
+/** A night may take longer: TRANSLOAD_RUNS=1000. */
+const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 6)
+const RUN_MS = 30_000
+
+const QUOTE = JSON.stringify(quoteExample)
+const LONG = `${QUOTE.slice(0, -1)},"Padding":"${' '.repeat(100_000)}"}`
+const PACKED = gzipSync(LONG)
+const BOMB = gzipSync(`${QUOTE.slice(0, -1)},"Padding":"${' '.repeat(1_000_000)}"}`)
+
+const head = (start: string, ...lines: string[]) =>
+  Buffer.from([start, 'Host: localhost', `Authorization: ${basic()}`, ...lines, '', ''].join('\r\n'))
+const sized = (start: string, body: string | Buffer, ...lines: string[]) =>
+  Buffer.concat([head(start, `Content-Length: ${body.length}`, ...lines), Buffer.from(body)])
+const chunked = (start: string, body: string, size: number) => {
+  const chunks: string[] = []
+  for (let at = 0; at < body.length; at += size) {
+    const part = body.slice(at, at + size)
+    chunks.push(`${part.length.toString(16)}\r\n${part}\r\n`)
+  }
+  return Buffer.concat([head(start, 'Transfer-Encoding: chunked'), Buffer.from(`${chunks.join('')}0\r\n\r\n`)])
+}
+
+const POST = 'POST /getShippingQuote.php HTTP/1.1'
+const PASSED = 'POST /v2/quote HTTP/1.1'
+/** All kinds of requests: how each is read, held and answered is the gateway's own business. */
+const REQUESTS: readonly Buffer[] = [
+  sized(POST, QUOTE),
+  sized(POST, LONG),
+  sized(POST, 'nonsense'),
+  sized(POST, PACKED, 'Content-Encoding: gzip'),
+  sized(POST, PACKED.subarray(0, 100), 'Content-Encoding: gzip'),
+  sized(POST, BOMB, 'Content-Encoding: gzip'),
+  sized(POST, ' '.repeat(300_000)),
+  sized(POST, LONG, 'Expect: 100-continue'),
+  sized(POST, '{"pickup":"10314","delivery":"33166"}'),
+  chunked(POST, QUOTE, 1),
+  chunked(POST, LONG, 5_000),
+  chunked(POST, ' '.repeat(300_000), 50_000),
+  sized('POST /createShipment.php HTTP/1.0', QUOTE),
+  sized('POST /dry-run/getShippingQuote.php HTTP/1.1', LONG),
+  sized('POST /dry-run/reply/quote.get HTTP/1.1', '{"price":1}'),
+  sized('POST /nothing HTTP/1.1', LONG),
+  sized('PUT /getShippingQuote.php HTTP/1.1', LONG),
+  sized('GET /getShipment.php?number=TL-1 HTTP/1.1', LONG),
+  head('GET /getShipment.php?number=TL-1 HTTP/1.1'),
+  head('GET /v2/shipments/TL-1 HTTP/1.1'),
+  head('GET /healthz HTTP/1.1'),
+  sized(PASSED, QUOTE),
+  sized(PASSED, LONG),
+  chunked(PASSED, LONG, 5_000),
+  chunked(PASSED, LONG, 10),
+  sized(PASSED, PACKED, 'Content-Encoding: gzip'),
+  Buffer.from('GARBAGE\r\n\r\n'),
+]
+
+/** What becomes of a request: all of it is sent, or part of it, and then the caller waits, leaves or breaks off. */
+interface Behavior {
+  readonly request: number
+  readonly from: number
+  readonly part: number
+  readonly ending: 'waits' | 'ends' | 'resets' | 'asks more'
+}
+
+const anyBehavior: fc.Arbitrary<Behavior> = fc.record({
+  request: fc.nat({ max: REQUESTS.length - 1 }),
+  from: fc.integer({ min: 1, max: 3 }),
+  part: fc.constantFrom(0.2, 0.6, 0.98, 1, 1, 1, 1),
+  ending: fc.constantFrom('waits', 'waits', 'ends', 'resets', 'asks more'),
+})
+
+/** A service that answers, fails, breaks off or says nothing, in turn. */
+async function openUnreliable() {
+  const answers: ((incoming: IncomingMessage, outgoing: ServerResponse) => void)[] = [
+    (_incoming, outgoing) => outgoing.end(JSON.stringify({ shipment_id: 'q', id: 'q', price: 1 })),
+    (_incoming, outgoing) => outgoing.writeHead(500).end(),
+    (incoming) => incoming.socket.destroy(),
+    (_incoming, outgoing) => outgoing.writeHead(200, { 'content-length': '100' }).end('{'),
+    (incoming, outgoing) => void incoming.once('close', () => outgoing.end('{}')),
+    // It says nothing at all, until the gateway gives up.
+    () => {},
+    (_incoming, outgoing) => outgoing.writeHead(413).end('{}'),
+  ]
+  let turn = 0
+  return openService((incoming, outgoing) => {
+    if (turn % 2 === 0) incoming.resume()
+    answers[turn % answers.length]?.(incoming, outgoing)
+    turn += 1
+  })
+}
+
+async function act(gateway: TestGateway, { request, from, part, ending }: Behavior): Promise<Stranger> {
+  const stranger = await connectFrom(gateway, `127.0.1.${from}`)
+  const bytes = REQUESTS[request] ?? Buffer.alloc(0)
+  stranger.write(bytes.subarray(0, Math.ceil(part * bytes.length)))
+  if (ending === 'asks more') stranger.write(head('GET /getShipment.php?number=TL-2 HTTP/1.1'))
+  if (ending === 'ends') stranger.socket.end()
+  // Once the gateway has something of it.
+  if (ending === 'resets') setImmediate(() => stranger.socket.resetAndDestroy())
+  return stranger
+}
+
+test('whatever callers do and whatever becomes of their calls, all that they held is returned', {
+  timeout: RUNS * RUN_MS,
+}, async () => {
+  const env = {
+    ...OWN,
+    UPSTREAM_TIMEOUT_MS: '300',
+    MAX_IN_FLIGHT: '8',
+    SOURCE_IN_FLIGHT: '4',
+    BODIES_LIMIT_BYTES: '1200000',
+    V2_SHIPMENT_PATH: '/v2/shipments',
+  }
+  const timeouts = { headersMs: 400, requestMs: 600, replyMs: 600, checkMs: 50, lingerMs: 50 }
+  const gateway = await startGateway({ env, serviceUrl: (await openUnreliable()).url, timeouts })
+  const law = fc.asyncProperty(fc.array(anyBehavior, { minLength: 1, maxLength: 40 }), async (behaviors) => {
+    const strangers = await Promise.all(behaviors.map((behavior) => act(gateway, behavior)))
+    const { calls, bodyBytes } = await heldBy(gateway)
+    expect(calls).toBeLessThanOrEqual(8)
+    expect(bodyBytes).toBeLessThanOrEqual(1_200_000)
+    await Promise.all(strangers.map(({ reply }) => reply))
+    for (const { socket } of strangers) socket.destroy()
+    expect(await held(gateway, ({ connections }) => connections === 0)).toMatchObject({ connections: 0 })
+    await held(gateway, (now) => now.calls === 0 && now.bodyBytes === 0)
+    expect((await get(gateway, '/healthz')).status).toBe(200)
+  })
+  await fc.assert(law, { numRuns: RUNS })
+})

@@ -1,0 +1,65 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
+import type { TestGateway } from '../gateway.ts'
+import { type Reply, wholeReplies } from '../http/line.ts'
+
+/** A connection from an address of its own. */
+export interface Stranger {
+  readonly socket: Socket
+  readonly write: (bytes: string | Uint8Array) => void
+  /** Resolves with the first reply; undefined if the connection ends without one. */
+  readonly reply: Promise<Reply | undefined>
+  readonly isClosed: () => boolean
+}
+
+/** Connects from an address of 127.0.0.0/8, all of which are this machine. */
+export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddress: string): Promise<Stranger> {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true })
+  onTestFinished(() => void socket.destroy())
+  const replied = Promise.withResolvers<Reply | undefined>()
+  let text = ''
+  let isClosed = false
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk
+    const [first] = wholeReplies(text).filter(({ status }) => status >= 200)
+    if (first) replied.resolve(first)
+  })
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    isClosed = true
+    replied.resolve(undefined)
+  })
+  await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
+  return {
+    socket,
+    write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
+    reply: replied.promise,
+    isClosed: () => isClosed,
+  }
+}
+
+/** What callers hold at the moment, as the gateway's own gauges tell. */
+export interface Held {
+  readonly connections: number
+  readonly calls: number
+  readonly bodyBytes: number
+}
+
+const LOOK_AGAIN_MS = 10
+
+/** Reads the gauges. */
+export async function heldBy({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promise<Held> {
+  const text = await (await fetch(`${adminUrl}/metrics`)).text()
+  const read = (name: string) => Number(new RegExp(`^transload_${name} (\\d+)$`, 'm').exec(text)?.[1])
+  return { connections: read('connections'), calls: read('calls_under_way'), bodyBytes: read('body_bytes') }
+}
+
+/** Resolves once the gauges are as wanted. */
+export async function held(gateway: Pick<TestGateway, 'adminUrl'>, isWanted: (held: Held) => boolean): Promise<Held> {
+  for (;;) {
+    const now = await heldBy(gateway)
+    if (isWanted(now)) return now
+    await pause(LOOK_AGAIN_MS)
+  }
+}
