@@ -5,7 +5,7 @@ import pg from 'pg'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { startPostgres } from './postgres-server.ts'
 
 /** A database of a test. */
 export interface Place {
@@ -29,6 +29,7 @@ export async function openPlaces(): Promise<Places> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
   const server = await startPostgres()
   let files = 0
+  let database: string | undefined
   return {
     async memory() {
       const clock = machineClock()
@@ -41,7 +42,12 @@ export async function openPlaces(): Promise<Places> {
       const clock = machineClock()
       return { open: () => openStore(`sqlite:${path}`, clock), setClock: clock.set, close: async () => {} }
     },
-    postgres: () => postgresPlace(server),
+    async postgres() {
+      // Emptied, not made anew: the stores of the place before are closed.
+      if (database === undefined) database = await server.createDatabase()
+      else await server.empty(database)
+      return postgresPlace(database)
+    },
     async close() {
       await server.remove()
       rmSync(folder, { recursive: true, force: true })
@@ -60,8 +66,7 @@ function machineClock() {
 }
 
 /** A database whose clock can be set: the store asks one function for the time. */
-export async function postgresPlace(server: PostgresServer): Promise<Place> {
-  const url = await server.createDatabase()
+async function postgresPlace(url: string): Promise<Place> {
   let client: pg.Client | undefined
   const replaceClock = async (): Promise<pg.Client> => {
     const made = new pg.Client({ connectionString: url })

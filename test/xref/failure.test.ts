@@ -8,6 +8,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Answered, get, post, startGateway } from '../gateway.ts'
+import { sample } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { link } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
@@ -210,7 +211,7 @@ async function expectRefused(folder: string, words: readonly string[], storeUrl:
 }
 
 describe('a store that this program cannot use', () => {
-  const commands = [['serve'], ['xref', 'get', 'Q-1', '--tenant', 'acme']]
+  const commands = sample([['serve'], ['xref', 'get', 'Q-1', '--tenant', 'acme']], 2)
 
   test.each(commands)('of a newer version is refused by %s and left as it is: a file', async (...words) => {
     const folder = testFolder()
