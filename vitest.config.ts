@@ -1,4 +1,4 @@
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { WHOLE } from './test/size.ts'
@@ -7,7 +7,7 @@ import { WHOLE } from './test/size.ts'
 const LEAST_AT_ONCE = 4
 
 // Tests start hundreds of processes and threads, and compiling the program is half of what most of them do.
-process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'transload-compiled')
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'compiled')
 
 /** `npm test` needs nothing but npm packages; `npm run test:all` adds tests that call programs from Debian (test/debian). */
 export default defineConfig({
@@ -15,8 +15,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: WHOLE ? [] : ['test/debian/**'],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
-    // Files share processes, and thereby what they import.
-    isolate: false,
     expect: { requireAssertions: true },
     testTimeout: 30_000,
     hookTimeout: 60_000,
