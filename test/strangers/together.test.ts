@@ -22,7 +22,8 @@ const HONEST = 10
 /** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
 const NEW = 5
 const PAUSE_MS = 10
-const MOST_MEGABYTES = 256
+/** The bound of the built gateway. Run from TypeScript, as here, it takes 23 MB more: 122 instead of 99 when idle. */
+const MOST_MEGABYTES = 256 + 23
 /** What the whole attack may add to the quiet 99th percentile; on a busy machine that percentile is large, and so is this. */
 const MOST_ADDED_MS = 100
 const BUSY_FACTOR = 10
