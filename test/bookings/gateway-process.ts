@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
-import { COMPILED_ONCE } from '../command.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
@@ -24,7 +23,6 @@ export async function startGatewayProcess({
   nodeOptions = [],
 }: GatewayProcessOptions): Promise<{ readonly url: string; readonly child: ChildProcess }> {
   const settings = {
-    ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
     HOST: '127.0.0.1',
     PORT: '0',
