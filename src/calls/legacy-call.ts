@@ -126,8 +126,8 @@ async function answerVersion2(
   sending: Sending,
   { service, bookings, xref }: LegacyCallDeps,
 ): Promise<Answer> {
-  const { notIdempotent, doneWhenStatus } = action.service
-  const reply = await service.send(toService, notIdempotent ? { ...sending, alone: true } : sending)
+  const { doneWhenStatus } = action.service
+  const reply = await service.send(toService, sending)
   if (isSuccess(reply.status) && doneWhenStatus && id !== undefined && !deniesCancellation(reply, id, doneWhenStatus)) {
     await freeCanceled(id, tenant, { bookings, xref })
   }

@@ -84,7 +84,10 @@ async function passOn(
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
       const patience = { deadline, readerTimeoutMs }
-      return stream(upstream.line(passage.origin, passage.pool), request, outgoing, patience)
+      const sendOver = (pool: string | undefined) =>
+        stream(upstream.line(passage.origin, pool), request, outgoing, patience)
+      const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
+      return isSafe ? sendTwice(sendOver, passage.pool) : sendOver(passage.pool)
     }
     const reply = await answerOf(passage, body, deadline, attempt)
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
@@ -97,6 +100,25 @@ async function passOn(
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
     leave()
+  }
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+
+/** The codes of a connection that closed before the reply. */
+const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/** Sends a safe request again, over a connection of its own, if a kept one closes before the reply. */
+async function sendTwice(
+  send: (pool: string | undefined) => Promise<StreamedReply>,
+  pool: string | undefined,
+): Promise<StreamedReply> {
+  try {
+    return await send(pool)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (!CLOSED.has(code)) throw error
+    return send(undefined)
   }
 }
 

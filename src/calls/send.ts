@@ -24,7 +24,7 @@ export function createSendPlan(service: Service, merge: Merge): SendPlan {
   return async (plan, tenant, sending) => {
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
-    const { mergeInto, doneWhenStatus, notIdempotent } = action.service
+    const { mergeInto, doneWhenStatus } = action.service
     const id = found.id ?? ''
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)
@@ -34,7 +34,7 @@ export function createSendPlan(service: Service, merge: Merge): SendPlan {
     if (doneWhenStatus) return cancel(plan, id, doneWhenStatus, sending)
     // The search has read the shipment already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
-    const reply = await service.send(toService, notIdempotent ? { ...sending, alone: true } : sending)
+    const reply = await service.send(toService, sending)
     return verified(action, succeeded(plan, reply), id)
   }
 

@@ -28,8 +28,6 @@ export interface Sending {
   readonly requestId: string
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number
-  /** @default false */
-  readonly alone?: boolean
   /**
    * Asked right before the request is written; if it returns false, nothing is sent.
    * @default always
@@ -91,12 +89,16 @@ export function createService(config: Config, upstream: Upstream): Service {
   }
 
   const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
-    const { account, requestId, deadline, alone, mayWrite } = sending
+    const { account, requestId, deadline, mayWrite } = sending
     const { origin, prefix, authorized, standing } = account
     const about = acquaintance(account)
-    const pool = alone ? undefined : account.pool()
-    const attempt = (authorization: string) =>
-      upstream.call({
+    const isSafeToRepeat = isRepeatable(method, path)
+    // The service may be closing a kept connection: what cannot be sent again, and a second try, have one of their own.
+    let usesKept = isSafeToRepeat
+    const attempt = (authorization: string) => {
+      const pool = usesKept ? account.pool() : undefined
+      usesKept = false
+      return upstream.call({
         method,
         origin,
         path: prefix + path,
@@ -106,6 +108,7 @@ export function createService(config: Config, upstream: Upstream): Service {
         deadline,
         mayWrite,
       })
+    }
     const isProven = standing.isProven()
     // Calls that are likely to be refused count only if there are no others.
     const counts = isProven || performance.now() - about.acceptedAt > ACCEPTED_LATELY_MS
@@ -114,7 +117,7 @@ export function createService(config: Config, upstream: Upstream): Service {
       ? about.retry
       : (attempt: typeof once) =>
           about.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
-    const reply = await (isRepeatable(method, path) ? again(once, deadline) : once())
+    const reply = await (isSafeToRepeat ? again(once, deadline) : once())
     if (accepts(method, path, reply.status)) {
       about.acceptedAt = performance.now()
       standing.accepted()
