@@ -11,7 +11,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { AuditEntry, Store } from '../../src/store/store.ts'
 import { holdService, TRUSTS_HELD_SERVICE } from './held-service.ts'
 import { countUp } from './kill-harness.ts'
@@ -59,7 +59,7 @@ export async function pauseUnderLoad(options: PauseOptions): Promise<PauseReport
   const folder = mkdtempSync(join(tmpdir(), 'transload-pauses-'))
   const sandbox = await startSandbox()
   const service = await holdService(sandbox.url, (letThrough) => setTimeout(letThrough, Math.random() * HANDSHAKE_MS))
-  const store = await openStore(storeUrl)
+  const store = await openPostgresStore({ url: storeUrl })
   const children: ChildProcess[] = []
   const duplicates = () => {
     const references = [...sandbox.shipments.values()].map(({ external_id }) => external_id)

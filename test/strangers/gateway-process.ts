@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Claim, Link } from '../../src/store/store.ts'
 import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import type { Defense } from './weakened.ts'
@@ -81,7 +81,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
     stop: async () => {
       running.signal('SIGTERM')
       await running.ended
-      const store = await openStore(storeUrl)
+      const store = await openSqliteStore({ path: storeUrl })
       const links: Link[] = []
       for await (const some of store.scan({})) links.push(...some)
       const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
