@@ -40,8 +40,7 @@ export interface Cursor {
   readonly isPlain: boolean
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-const PLAIN = /^[^\\\u0000-\u001f]*$/
+const PLAIN = /^[^\\\p{Cc}]*$/u
 
 /** Makes a cursor at the start of a text. */
 export const cursorOf = (text: string): Cursor => ({ text, at: 0, isPlain: PLAIN.test(text) })
