@@ -8,12 +8,19 @@ const LEAST_AT_ONCE = 4
 /** A harness of minutes that stops gateways for seconds: `npm run test:pauses`. */
 const PAUSES = 'test/bookings/pauses.test.ts'
 
+/**
+ * Flags of Node for the tests and every program that they start. Not for Vitest itself: its lexer evaluates the specifier of
+ * a dynamic import, and where it may not, the import is resolved from the wrong folder.
+ */
+const NODE_FLAGS = process.env['TRANSLOAD_NODE_FLAGS']
+
 /** `npm test` needs nothing but npm packages; `npm run test:all` adds tests that call programs from Debian (test/debian). */
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...(WHOLE ? [] : ['test/debian/**']), ...(process.env['TRANSLOAD_TESTS'] === 'pauses' ? [] : [PAUSES])],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
+    ...(NODE_FLAGS && { execArgv: NODE_FLAGS.split(' '), env: { NODE_OPTIONS: NODE_FLAGS } }),
     expect: { requireAssertions: true },
     testTimeout: 30_000,
     hookTimeout: 60_000,
