@@ -62,7 +62,7 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
   // A process group of its own: a signal reaches its descendants and not the tests.
   const child = spawn(program, args, {
     ...options,
-    env: env,
+    env: { ...COMPILED_ONCE, ...env },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -126,6 +126,9 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 /** Variables that npm and vitest set for the commands that they start, and a terminal does not. */
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
+
+/** Where processes share what Node has compiled (vitest.config.ts); for those that inherit no environment. */
+export const COMPILED_ONCE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }
 
 /** Returns the environment of a terminal: without the variables of npm and vitest, and without the packages' runtime. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
+import { COMPILED_ONCE } from '../command.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
@@ -23,6 +24,7 @@ export async function startGatewayProcess({
   nodeOptions = [],
 }: GatewayProcessOptions): Promise<{ readonly url: string; readonly child: ChildProcess }> {
   const settings = {
+    ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
     HOST: '127.0.0.1',
     PORT: '0',

@@ -73,6 +73,7 @@ export async function killUnderLoad({
   sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on: { method: 'POST' } })
   const storeUrl = join(folder, 'store.db')
   const env = {
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     PATH: process.env['PATH'] ?? '',
     HOST: '127.0.0.1',
     PORT: '0',

@@ -13,6 +13,7 @@ import { translationSettings } from '../../src/config/translation-settings.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { AuditEntry, Store } from '../../src/store/store.ts'
+import { COMPILED_ONCE } from '../command.ts'
 import { holdService, TRUSTS_HELD_SERVICE } from './held-service.ts'
 import { countUp } from './kill-harness.ts'
 
@@ -69,6 +70,7 @@ export async function pauseUnderLoad(options: PauseOptions): Promise<PauseReport
     const start = async (index: number) => {
       const modules = [...imports, ...(index === 0 ? [HOUR_AHEAD] : [])].flatMap((file) => ['--import', file])
       const env = {
+        ...COMPILED_ONCE,
         ...TRUSTS_HELD_SERVICE,
         PATH: process.env['PATH'] ?? '',
         HOST: '127.0.0.1',
