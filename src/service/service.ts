@@ -96,7 +96,7 @@ export function createService(config: Config, upstream: Upstream): Service {
     // The service may be closing a kept connection: what cannot be sent again, and a second try, have one of their own.
     let usesKept = isSafeToRepeat
     const attempt = (authorization: string) => {
-      const pool = usesKept ? account.pool() : undefined
+      const usesOwn = !usesKept
       usesKept = false
       return upstream.call({
         method,
@@ -104,7 +104,8 @@ export function createService(config: Config, upstream: Upstream): Service {
         path: prefix + path,
         headers: { ...headers, authorization, 'x-request-id': requestId },
         body,
-        pool,
+        pool: account.pool(),
+        usesOwn,
         deadline,
         mayWrite,
       })
