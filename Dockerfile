@@ -19,11 +19,15 @@ LABEL org.opencontainers.image.title="Transload" \
       org.opencontainers.image.description="A gateway that lets version-1 integrations of a vehicle-transport service go on working against version 2." \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="MIT"
+# For `docker exec`: the program on the path.
+WORKDIR /usr/local/bin
+RUN ln -s ../../../app/bin/transload.js transload
 WORKDIR /app
 # glibc would open eight arenas per core, and each keeps its freed memory; two are enough for few threads. The fixed trim
 # threshold of 128 KiB makes it return free memory even after V8's compiler has allocated large blocks.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072
 COPY package.json LICENSE ./
+COPY bin ./bin
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { readOperands } from './commands/arguments.ts'
 import { reportFailure, UsageError } from './commands/failures.ts'
+import { type Help, HelpAsked, helpOf } from './commands/help.ts'
 import { suggestion } from './commands/nearest.ts'
 import { endWhenOutputCloses, print } from './commands/output.ts'
 
@@ -15,16 +16,23 @@ interface CommandEntry {
    * @default false
    */
   readonly takesArguments?: true
+  /** For the help of a command that takes no arguments. */
+  readonly examples?: readonly string[]
   readonly load: () => Promise<Command>
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
     about: 'Runs the gateway; the environment configures it.',
+    examples: [
+      'V2_BASE_URL=https://service.example.com transload serve',
+      'V2_BASE_URL=https://service.example.com PORT=80 WORKERS=2 transload serve',
+    ],
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   check: {
-    about: 'Checks the configuration and the mappings without starting.',
+    about: 'Checks the configuration and the mappings without starting, and prints what is in effect: check [--json]',
+    takesArguments: true,
     load: async () => (await import('./commands/check.ts')).check,
   },
   translate: {
@@ -54,11 +62,18 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
   healthcheck: {
     about: 'Checks that the running gateway answers, for containers.',
+    examples: ['transload healthcheck', 'ADMIN_PORT=9902 transload healthcheck'],
     load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
   },
   demo: {
     about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
+    examples: ['transload demo', 'PORT=8081 transload demo'],
     load: async () => (await import('./commands/demo.ts')).demo,
+  },
+  completion: {
+    about: 'Prints a script that completes commands in a shell: completion bash|zsh',
+    takesArguments: true,
+    load: async () => (await import('./commands/completion.ts')).createCompletion(helpOfAll),
   },
 }
 
@@ -67,7 +82,7 @@ const usage: readonly string[] = [
   '',
   ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`),
   '',
-  '  --help       Prints this.',
+  '  --help       Prints this; "transload help COMMAND" prints the options and examples of a command.',
   '  --version    Prints the version of the program.',
 ]
 
@@ -82,6 +97,8 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<number> {
+  const [topic] = args
+  if (name === 'help' && topic !== undefined) return dispatch([topic, '--help'])
   if (name === 'help' || name === '--help' || name === '-h') {
     print(...usage)
     return 0
@@ -90,15 +107,51 @@ async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<n
     print(`transload ${version()}`)
     return 0
   }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command) {
-    const [kind, known] = name.startsWith('-')
-      ? (['option', ['--help', '--version']] as const)
-      : (['command', Object.keys(commands)] as const)
-    throw new UsageError(`unknown ${kind} ${name}${suggestion(name, known)}`, usage)
+  const [known, command] = commandNamed(name)
+  try {
+    return await start(known, command, args)
+  } catch (error) {
+    if (!(error instanceof HelpAsked)) throw error
+    print(...helpOf(command.about, error.help))
+    return 0
   }
-  if (!command.takesArguments) readOperands(name, args, { usage: [], options: {}, operands: [] })
-  return (await command.load())(args)
+}
+
+/** Finds a command; the singular and the plural of its name mean the same. */
+function commandNamed(name: string): readonly [name: string, command: CommandEntry] {
+  for (const known of [name, `${name}s`, name.replace(/s$/, '')]) {
+    const command = Object.hasOwn(commands, known) ? commands[known] : undefined
+    if (command) return [known, command]
+  }
+  const [kind, known] = name.startsWith('-')
+    ? (['option', ['--help', '--version']] as const)
+    : (['command', Object.keys(commands)] as const)
+  throw new UsageError(`unknown ${kind} ${name}${suggestion(name, known)}`, usage)
+}
+
+async function start(
+  name: string,
+  { takesArguments, examples = [], load }: CommandEntry,
+  args: readonly string[],
+): Promise<number> {
+  if (!takesArguments) {
+    readOperands(name, args, { usage: [`Usage: transload ${name}`], options: {}, operands: [], examples })
+  }
+  return (await load())(args)
+}
+
+/** Asks every command for its help. */
+async function helpOfAll(): Promise<Readonly<Record<string, Help>>> {
+  const all: Record<string, Help> = {}
+  for (const [name, command] of Object.entries(commands)) {
+    try {
+      await start(name, command, ['--help'])
+    } catch (error) {
+      if (!(error instanceof HelpAsked)) throw error
+      all[name] = error.help
+    }
+  }
+  return all
 }
 
 /** Returns the version of the package that this file belongs to, compiled or not. */

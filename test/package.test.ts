@@ -42,7 +42,10 @@ const env = (more: NodeJS.ProcessEnv = {}) => cleanEnv({ PATH: pathWithThisNode(
 
 test('the package carries what it needs to run, compiled, and nothing else', () => {
   const strays = packed.filter(
-    (path) => !/^package\/(dist\/(src|mappings)\/.+|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(path),
+    (path) =>
+      !/^package\/(bin\/transload\.js|dist\/(src|mappings)\/.+|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(
+        path,
+      ),
   )
   expect(strays).toEqual([])
   expect(packed.filter((path) => path.endsWith('.ts'))).toEqual([])
@@ -124,7 +127,7 @@ test('an older Node, simulated or found on this machine, ends with one line that
     if (Number.parseInt(version, 10) < 24) runtimes.push({ node, words: [], version })
   }
   for (const { node, words, version } of runtimes) {
-    const ended = await run(node, [...words, join(installed, 'dist/src/main.js'), 'check'], { env: env() })
+    const ended = await run(node, [...words, join(installed, 'bin/transload.js'), 'check'], { env: env() })
     const err = `transload needs Node 24 or later; this is Node ${version}.\n`
     expect(ended).toEqual({ code: 1, out: '', err })
   }

@@ -1,11 +1,10 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { UsageError } from './failures.ts'
+import { type Help, HelpAsked } from './help.ts'
 import { suggestion } from './nearest.ts'
 
 /** The arguments that a command accepts. */
-export interface Grammar<Options extends ParseArgsOptionsConfig, Verb extends string> {
-  /** The lines that explain the command. */
-  readonly usage: readonly string[]
+export interface Grammar<Options extends ParseArgsOptionsConfig, Verb extends string> extends Help {
   readonly options: Options
   /** By the word after the command's name. */
   readonly verbs: Readonly<Record<Verb, Operands<Extract<keyof Options, string>>>>
@@ -29,45 +28,49 @@ export interface Arguments<Options extends ParseArgsOptionsConfig, Verb extends 
   readonly values: Values<Options>
 }
 
-/** Reads the arguments of a command that has verbs, such as `bookings list`; throws `UsageError`. */
+/** Reads the arguments of a command that has verbs, such as `bookings list`; throws `UsageError` or `HelpAsked`. */
 export function readArguments<const Options extends ParseArgsOptionsConfig, Verb extends string>(
   args: readonly string[],
-  { usage, options, verbs }: Grammar<Options, Verb>,
+  grammar: Grammar<Options, Verb>,
 ): Arguments<Options, Verb> {
-  const { positionals, values } = parse(args, options, usage)
+  const { usage, options, verbs } = grammar
+  const { positionals, values } = parse(args, grammar, options)
   const [verb, ...operands] = positionals
   if (verb === undefined) throw new UsageError(undefined, usage)
-  if (!isKey(verbs, verb)) throw new UsageError(`unknown command ${verb}${suggestion(verb, Object.keys(verbs))}`, usage)
-  const grammar = verbs[verb]
-  const foreign = Object.keys(values).find((name) => !grammar.options.some((option) => option === name))
+  if (!isKey(verbs, verb)) {
+    if (verb === 'help') throw new HelpAsked(grammar)
+    throw new UsageError(`unknown command ${verb}${suggestion(verb, Object.keys(verbs))}`, usage)
+  }
+  const accepted = verbs[verb]
+  const foreign = Object.keys(values).find((name) => !accepted.options.some((option) => option === name))
   if (foreign !== undefined) throw new UsageError(`--${foreign} does not apply to ${verb}`, usage)
-  checkOperands(verb, operands, grammar.operands, usage)
+  checkOperands(verb, operands, accepted.operands, usage)
   return { verb, operands, values }
 }
 
-/** Reads the arguments of a command that has no verbs; throws `UsageError`. */
+/** Reads the arguments of a command that has no verbs; throws `UsageError` or `HelpAsked`. */
 export function readOperands<const Options extends ParseArgsOptionsConfig>(
   command: string,
   args: readonly string[],
-  { usage, options, operands }: { usage: readonly string[]; options: Options; operands: readonly string[] },
+  grammar: Help & { readonly options: Options; readonly operands: readonly string[] },
 ): Pick<Arguments<Options, never>, 'operands' | 'values'> {
-  const { positionals, values } = parse(args, options, usage)
-  checkOperands(command, positionals, operands, usage)
+  const { positionals, values } = parse(args, grammar, grammar.options)
+  checkOperands(command, positionals, grammar.operands, grammar.usage)
   return { operands: positionals, values }
 }
 
-function parse<Options extends ParseArgsOptionsConfig>(
-  args: readonly string[],
-  options: Options,
-  usage: readonly string[],
-) {
+function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], help: Help, options: Options) {
+  const end = args.indexOf('--')
+  const words = end === -1 ? args : args.slice(0, end)
+  if (words.includes('--help') || words.includes('-h')) throw new HelpAsked(help)
+  const { usage } = help
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
     if (!(error instanceof TypeError && 'code' in error)) throw error
     // Node names the option in quotes, with a placeholder for its value where it takes one.
     const option = /'(--?[^' ]+)/.exec(error.message)?.[1] ?? ''
-    const known = Object.keys(options).map((name) => `--${name}`)
+    const known = ['help', ...Object.keys(options)].map((name) => `--${name}`)
     if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       throw new UsageError(`unknown option ${option}${suggestion(option, known)}`, usage)
     }

@@ -19,6 +19,10 @@ export async function auth(args: readonly string[]): Promise<number> {
     usage: ['Usage: transload auth rehearse'],
     options: {},
     verbs: { rehearse: { operands: [], options: [] } },
+    examples: [
+      'transload auth rehearse',
+      'V2_CLIENT_ID=acme V2_CLIENT_SECRET=… V2_BASE_URL=https://service.example.com transload auth rehearse',
+    ],
   })
   const config = readConfig()
   const accounts = await ownAccounts(config)

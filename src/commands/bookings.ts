@@ -16,10 +16,26 @@ import { withExistingStore, withoutService } from './store.ts'
 const USAGE = [
   'Usage:',
   '  transload bookings list [--state unknown] [--tenant NAME] [--json]',
-  '  transload bookings show KEY',
+  '  transload bookings show KEY [--json]',
   '  transload bookings settle KEY --shipment-id ID [--number NUMBER] [--unchecked]',
   '  transload bookings settle KEY --not-booked',
   '  transload bookings reopen KEY',
+]
+const EXPLAINED = {
+  state: 'Lists only bookings in this state: sending, booked, refused, unknown or freed.',
+  tenant: 'Lists only bookings of this tenant.',
+  json: 'Prints JSON: a line for each booking, or one booking with its audit trail.',
+  'shipment-id': 'The id of the shipment that the service made.',
+  number: 'The number of that shipment, if callers know it by the number.',
+  unchecked: 'Settles without asking the service for the shipment.',
+  'not-booked': 'Records that the service made no shipment.',
+}
+const EXAMPLES = [
+  'transload bookings list --state unknown',
+  'transload bookings show bk_0123456789ab',
+  'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',
+  'transload bookings settle bk_0123456789ab --not-booked',
+  'transload bookings reopen bk_0123456789ab',
 ]
 const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
@@ -36,9 +52,11 @@ export async function bookings(args: readonly string[]): Promise<number> {
       unchecked: { type: 'boolean' },
       'not-booked': { type: 'boolean' },
     },
+    explained: EXPLAINED,
+    examples: EXAMPLES,
     verbs: {
       list: { operands: [], options: ['state', 'tenant', 'json'] },
-      show: { operands: ['KEY'], options: [] },
+      show: { operands: ['KEY'], options: ['json'] },
       settle: { operands: ['KEY'], options: ['shipment-id', 'number', 'unchecked', 'not-booked'] },
       reopen: { operands: ['KEY'], options: [] },
     },
@@ -51,7 +69,7 @@ export async function bookings(args: readonly string[]): Promise<number> {
       return withExistingStore((store) => list(store, { ...(state && { state }), ...(tenant && { tenant }) }, json))
     }
     case 'show':
-      return withExistingStore((store) => show(store, key))
+      return withExistingStore((store) => show(store, key, values.json ?? false))
     case 'settle': {
       const settlement = settlementOf(values)
       return withExistingStore((store) => settleOne(store, key, settlement, values.unchecked ?? false))
@@ -103,12 +121,11 @@ async function list(store: Store, filter: { state?: ClaimState; tenant?: string 
   return 0
 }
 
-async function show(store: Store, handle: string): Promise<number> {
+async function show(store: Store, handle: string, json: boolean): Promise<number> {
   const claim = await claimOf(store, handle)
-  printJson(publicView(claim), 2)
-  for (const { at, from, to, instance, why } of await store.audit(handle)) {
-    print(`${new Date(at).toISOString()}  ${from} → ${to}  ${why}  (${instance})`)
-  }
+  const audit = (await store.audit(handle)).map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
+  printJson(json ? { ...publicView(claim), audit } : publicView(claim), 2)
+  if (!json) print(...audit.map(({ at, from, to, instance, why }) => `${at}  ${from} → ${to}  ${why}  (${instance})`))
   return 0
 }
 

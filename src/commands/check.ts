@@ -1,9 +1,49 @@
+import { type EffectiveVariable, effectiveVariables } from '../config/effective.ts'
 import { loadConfig } from '../config/load.ts'
-import { print } from './output.ts'
+import type { Tenant } from '../config/tenants-file.ts'
+import { readOperands } from './arguments.ts'
+import { print, printError, printJson } from './output.ts'
+import { slipsIn } from './slips.ts'
 
-/** Checks everything that `serve` checks before it starts. */
-export async function check(): Promise<number> {
-  const { catalog } = await loadConfig()
-  print(`The configuration is valid: ${catalog.actions.size} actions at ${catalog.endpoints.size} legacy paths.`)
+/** Checks everything that `serve` checks before it starts, and prints the configuration in effect, without secrets. */
+export async function check(args: readonly string[]): Promise<number> {
+  const { values } = readOperands('check', args, {
+    usage: ['Usage: transload check [--json]'],
+    options: { json: { type: 'boolean' } },
+    operands: [],
+    explained: { json: 'Prints the configuration in effect as JSON.' },
+    examples: [
+      'V2_BASE_URL=https://service.example.com transload check',
+      'V2_BASE_URL=https://service.example.com transload check --json',
+    ],
+  })
+  const { catalog, tenants } = await loadConfig()
+  const variables = effectiveVariables(process.env)
+  const warnings = slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))
+  const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
+  if (values.json) {
+    printJson({ ...counts, variables, warnings }, 2)
+  } else {
+    print(
+      `The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`,
+      '',
+      ...linesOf(variables),
+    )
+    printError(...warnings.map((warning) => `warning: ${warning}`))
+  }
   return 0
+}
+
+/** Returns the variables that hold a tenant's secrets. */
+function variablesOf({ v2, webhook_secret }: Tenant): readonly string[] {
+  return [v2.client_secret, webhook_secret].flatMap((ref) => (ref && 'env' in ref ? [ref.env] : []))
+}
+
+function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {
+  const width = Math.max(...variables.map(({ name }) => name.length))
+  return variables.map(({ name, value, from }) =>
+    from === 'nowhere'
+      ? `${name.padEnd(width)}  not set`
+      : `${name.padEnd(width)}  ${from.padEnd('environment'.length)}  ${value}`,
+  )
 }

@@ -2,10 +2,10 @@
 const MOST_EDITS = 2
 
 /** Returns the known word nearest to the typed one; undefined if none is near. */
-export function nearest(typed: string, known: readonly string[]): string | undefined {
+export function nearest(typed: string, known: readonly string[], mostEdits = MOST_EDITS): string | undefined {
   const [best] = known
     .map((word) => ({ word, edits: editsBetween(typed.toLowerCase(), word.toLowerCase()) }))
-    .filter(({ word, edits }) => edits <= MOST_EDITS && edits < word.length / 2)
+    .filter(({ word, edits }) => edits <= mostEdits && edits < word.length / 2)
     .sort((one, other) => one.edits - other.edits)
   return best?.word
 }

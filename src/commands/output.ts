@@ -7,17 +7,38 @@ import { escapeControls, printableJson } from '../text/plain-text.ts'
 
 /** Prints lines on standard output; a line break inside one of them is shown as its escape sequence. */
 export function print(...lines: readonly string[]): void {
+  clearStatus()
   process.stdout.write(joined(lines))
 }
 
 /** Prints lines on standard error, apart from the data on standard output. */
 export function printError(...lines: readonly string[]): void {
+  clearStatus()
   process.stderr.write(joined(lines))
 }
 
 /** Prints a value as JSON on standard output: on one line, or indented for people. */
 export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
+}
+
+/** Returns to the start of the line, and erases it. */
+const ERASE_LINE = '\r\u001b[2K'
+/** The width of a terminal that does not tell its own. */
+const PLAIN_COLUMNS = 80
+let hasStatus = false
+
+/** Shows a line on the terminal of standard error that the next output replaces; elsewhere it shows nothing. */
+export function showStatus(line: string): void {
+  if (!process.stderr.isTTY) return
+  process.stderr.write(ERASE_LINE + escapeControls(line).slice(0, (process.stderr.columns ?? PLAIN_COLUMNS) - 1))
+  hasStatus = true
+}
+
+/** Removes the line of `showStatus`. */
+export function clearStatus(): void {
+  if (hasStatus) process.stderr.write(ERASE_LINE)
+  hasStatus = false
 }
 
 /** Prompts on the terminal, on the same line as the answer. */

@@ -1,17 +1,35 @@
-import { printError } from './output.ts'
+import { clearStatus, printError, showStatus } from './output.ts'
 
-const FIRST_AFTER_MS = 1_000
+const REDRAWN_EVERY_MS = 100
+const FIRST_LINE_AFTER_MS = 5_000
 
-/** Reports the progress of long work on a terminal, at doubling intervals; elsewhere it reports nothing. */
-export function createProgress(verb: string): (rows: number) => void {
+/** Reports the progress of long work. */
+export interface Progress {
+  /** Takes the rows so far, and the share of the work that they are, where it is known. */
+  readonly update: (rows: number, share?: number) => void
+  readonly end: () => void
+}
+
+/** Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals. */
+export function createProgress(verb: string): Progress {
   const startedAt = performance.now()
-  let intervalMs = FIRST_AFTER_MS
-  return (rows) => {
-    const elapsedMs = performance.now() - startedAt
-    if (!process.stderr.isTTY || elapsedMs < intervalMs) return
-    intervalMs *= 2
-    const perSecond = Math.round((rows * 1000) / elapsedMs)
-    printError(`${count(rows)} ${verb}, ${count(perSecond)} per second`)
+  let nextMs = process.stderr.isTTY ? REDRAWN_EVERY_MS : FIRST_LINE_AFTER_MS
+  return {
+    update(rows, share) {
+      const elapsedMs = performance.now() - startedAt
+      if (elapsedMs < nextMs) return
+      const perSecond = Math.round((rows * 1000) / elapsedMs)
+      const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
+      const line = `${count(rows)} rows ${verb}${percent}, ${count(perSecond)} per second`
+      if (process.stderr.isTTY) {
+        nextMs = elapsedMs + REDRAWN_EVERY_MS
+        showStatus(line)
+      } else {
+        nextMs *= 2
+        printError(line)
+      }
+    },
+    end: clearStatus,
   }
 }
 

@@ -6,25 +6,32 @@ import { loadMappings } from '../config/mappings.ts'
 import { readTenants, type Tenant } from '../config/tenants-file.ts'
 import { readArguments } from './arguments.ts'
 import { CommandFailed } from './failures.ts'
-import { print, prompt } from './output.ts'
+import { print, printJson, prompt } from './output.ts'
 import { withoutService } from './store.ts'
 
 const USAGE = [
   'Usage:',
   '  transload tenants hash           reads a secret from standard input and prints its hash',
   '  transload tenants check [FILE]   checks the file, or the one that TENANTS_FILE names',
-  '  transload tenants list [FILE]    lists its tenants, without secrets',
+  '  transload tenants list [FILE] [--json]   lists its tenants, without secrets',
+]
+const EXAMPLES = [
+  'transload tenants hash < secret.txt',
+  'transload tenants check tenants.json',
+  'transload tenants list tenants.json --json',
 ]
 
 /** Makes hashes for the tenants file, checks the file and lists its tenants. */
 export async function tenants(args: readonly string[]): Promise<number> {
-  const { verb, operands } = readArguments(args, {
+  const { verb, operands, values } = readArguments(args, {
     usage: USAGE,
-    options: {},
+    options: { json: { type: 'boolean' } },
+    explained: { json: 'Prints JSON, a line for each tenant.' },
+    examples: EXAMPLES,
     verbs: {
       hash: { operands: [], options: [] },
       check: { operands: ['[FILE]'], options: [] },
-      list: { operands: ['[FILE]'], options: [] },
+      list: { operands: ['[FILE]'], options: ['json'] },
     },
   })
   switch (verb) {
@@ -35,9 +42,12 @@ export async function tenants(args: readonly string[]): Promise<number> {
       print(`The tenants file is valid: ${length} ${length === 1 ? 'tenant' : 'tenants'}.`)
       return 0
     }
-    case 'list':
-      print(...(await tenantsIn(operands[0])).map(lineOf))
+    case 'list': {
+      const found = await tenantsIn(operands[0])
+      if (values.json) for (const tenant of found) printJson(publicView(tenant))
+      else print(...found.map(lineOf))
       return 0
+    }
     default:
       return verb satisfies never
   }
@@ -61,13 +71,23 @@ async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
   return readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
 }
 
-function lineOf({ name, credentials, networks, v2 }: Tenant): string {
-  const ids = credentials.map(({ id }) => id).join(', ') || '-'
-  const address = v2.base_url ? v2.base_url.origin + v2.base_url.prefix : '(V2_BASE_URL)'
+/** Returns a tenant without its secrets. */
+function publicView({ name, credentials, networks, v2 }: Tenant) {
+  return {
+    name,
+    credentials: credentials.map(({ id }) => id),
+    networks,
+    client_id: v2.client_id,
+    ...(v2.base_url && { base_url: v2.base_url.origin + v2.base_url.prefix }),
+  }
+}
+
+function lineOf(tenant: Tenant): string {
+  const { name, credentials, networks, client_id, base_url = '(V2_BASE_URL)' } = publicView(tenant)
   return [
     name,
-    `credentials: ${ids}`,
+    `credentials: ${credentials.join(', ') || '-'}`,
     `networks: ${networks.join(', ') || '-'}`,
-    `service: ${v2.client_id} at ${address}`,
+    `service: ${client_id} at ${base_url}`,
   ].join('  ')
 }

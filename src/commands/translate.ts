@@ -17,6 +17,10 @@ import { print, printJson } from './output.ts'
 import { withoutService } from './store.ts'
 
 const USAGE = ['Usage: transload translate <action> [file] [--json]']
+const EXAMPLES = [
+  'transload translate shipment.create body.json',
+  `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
+]
 const STANDARD_INPUT = 0
 
 /** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
@@ -24,6 +28,8 @@ export async function translate(args: readonly string[]): Promise<number> {
   const { operands, values } = readOperands('translate', args, {
     usage: USAGE,
     options: { json: { type: 'boolean' } },
+    explained: { json: 'Prints the explanation as JSON, as /dry-run answers it.' },
+    examples: EXAMPLES,
     operands: ['an action', '[file]'],
   })
   const [name = '', file] = operands

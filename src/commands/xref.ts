@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Store } from '../store/store.ts'
 import { printableLines } from '../text/plain-text.ts'
 import { FileUnreadable, type Format, headerOf, lineOf, readRows } from '../xref/import-rows.ts'
-import { checkpointOf, importRows, isInStore, lastKey, noProgress } from '../xref/transfer.ts'
+import { checkpointOf, type ImportCounts, importRows, isInStore, lastKey, noProgress } from '../xref/transfer.ts'
 import { readArguments } from './arguments.ts'
 import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
 import { print, printError, printJson } from './output.ts'
@@ -14,12 +14,28 @@ import { withExistingStore, withStore } from './store.ts'
 const USAGE = [
   'Usage:',
   '  transload xref get NAME --tenant TENANT',
-  '  transload xref import FILE|- [--tenant TENANT] [--format csv|ndjson] [--replace] [--restart]',
-  '  transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume]',
+  '  transload xref import FILE|- [--tenant TENANT] [--format csv|ndjson] [--replace] [--restart] [--json]',
+  '  transload xref export [FILE] [--tenant TENANT] [--format csv|ndjson] [--resume | --force]',
   '',
   'Columns: tenant, kind (quote or shipment), name, vin, id, at, given_by (caller or service).',
   'Only name and id are required.',
   'ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.',
+]
+
+const EXPLAINED = {
+  tenant: 'The tenant of the names; for rows without one, and for the export of one tenant.',
+  format: 'The format of the file, csv or ndjson; by default that of its name.',
+  replace: 'Overwrites what the store says otherwise.',
+  restart: 'Starts at the first row, although an interrupted import could go on.',
+  resume: 'Goes on after the last row of FILE.',
+  force: 'Overwrites FILE.',
+  json: 'Prints the counts as JSON.',
+}
+const EXAMPLES = [
+  'transload xref get REF-1 --tenant acme',
+  'transload xref import numbers.csv --tenant acme',
+  'transload xref import - --format ndjson < numbers.ndjson',
+  'transload xref export numbers.csv --force',
 ]
 
 /** Shows, imports and exports the cross-reference, on the store of running gateways. */
@@ -32,11 +48,15 @@ export async function xref(args: readonly string[]): Promise<number> {
       replace: { type: 'boolean' },
       restart: { type: 'boolean' },
       resume: { type: 'boolean' },
+      force: { type: 'boolean' },
+      json: { type: 'boolean' },
     },
+    explained: EXPLAINED,
+    examples: EXAMPLES,
     verbs: {
       get: { operands: ['NAME'], options: ['tenant'] },
-      import: { operands: ['FILE'], options: ['tenant', 'format', 'replace', 'restart'] },
-      export: { operands: ['[FILE]'], options: ['tenant', 'format', 'resume'] },
+      import: { operands: ['FILE'], options: ['tenant', 'format', 'replace', 'restart', 'json'] },
+      export: { operands: ['[FILE]'], options: ['tenant', 'format', 'resume', 'force'] },
     },
   })
   const [target = ''] = operands
@@ -47,20 +67,27 @@ export async function xref(args: readonly string[]): Promise<number> {
       if (tenant === undefined) throw new UsageError('get needs --tenant', USAGE)
       return withExistingStore((store) => get(store, tenant, target))
     case 'import': {
-      const { replace = false, restart = false } = values
-      const options = { tenant, format: formatOf(values.format, target), replace, restart }
+      const { replace = false, restart = false, json = false } = values
+      const options = { tenant, format: formatOf(values.format, target), replace, restart, json }
       return withStore((store, storeUrl) => importFile(store, target, { ...options, storeUrl }))
     }
     case 'export': {
       const [file] = operands
-      const { resume = false } = values
+      const { resume = false, force = false } = values
       if (resume && file === undefined) throw new UsageError('--resume needs a FILE', USAGE)
+      if (resume && force) throw new UsageError('--resume and --force exclude each other', USAGE)
+      if (file !== undefined && !resume && !force) refuseExisting(file)
       const options = { tenant: values.tenant, format: formatOf(values.format, file), resume }
       return withExistingStore((store) => exportTo(store, file, options))
     }
     default:
       return verb satisfies never
   }
+}
+
+function refuseExisting(file: string): void {
+  if (!existsSync(file) || !statSync(file).isFile()) return
+  throw new CommandFailed(`${file} exists; --force overwrites it, --resume goes on after its last row`)
 }
 
 function formatOf(asked: string | undefined, file = ''): Format {
@@ -87,17 +114,19 @@ interface ImportOptions {
   readonly format: Format
   readonly replace: boolean
   readonly restart: boolean
+  readonly json: boolean
   readonly storeUrl: string
 }
 
 async function importFile(store: Store, file: string, options: ImportOptions): Promise<number> {
-  const { tenant, format, replace, restart, storeUrl } = options
+  const { tenant, format, replace, restart, json, storeUrl } = options
   const checkpoint = isRegular(file) ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
   const kept = restart ? undefined : checkpoint?.read()
   const from = kept && (await isInStore(store, kept)) ? kept : noProgress
   if (from.counts.rows > 0) printError(`Going on after row ${count(from.counts.rows)}, where the last import ended.`)
-  const progress = createProgress('imported')
   const input = file === '-' ? process.stdin : createReadStream(file)
+  const size = isRegular(file) ? statSync(file).size : undefined
+  const progress = createProgress('imported')
   const rows = readRows(input, format, { tenant }, (columns) =>
     printError(`Columns that are not used: ${columns.join(', ')}`),
   )
@@ -116,17 +145,22 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
         onBadRow: (line, error) => printError(`line ${line} ${error}`),
         onProgress: (done) => {
           checkpoint?.write(done)
-          progress(done.counts.rows - from.counts.rows)
+          const share = size && 'bytesRead' in input ? input.bytesRead / size : undefined
+          progress.update(done.counts.rows - from.counts.rows, share)
         },
       },
     ),
   )
+  progress.end()
   checkpoint?.remove()
-  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  print(
-    `${count(counts.rows)} rows: ${count(counts.written)} written, ${count(counts.same)} there already, ${count(counts.conflicts)} conflicts${left}, ${count(counts.badRows)} bad rows.`,
-  )
+  if (json) printJson(counts)
+  else print(summaryOf(counts))
   return counts.conflicts + counts.badRows > 0 ? 1 : 0
+}
+
+function summaryOf(counts: ImportCounts): string {
+  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
+  return `${count(counts.rows)} rows: ${count(counts.written)} written, ${count(counts.same)} there already, ${count(counts.conflicts)} conflicts${left}, ${count(counts.badRows)} bad rows.`
 }
 
 /** Adds the file's name to a read error. */
@@ -159,11 +193,12 @@ async function exportTo(store: Store, file: string | undefined, options: ExportO
     for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
       yield printableLines(page.map((link) => lineOf(link, format)).join(''))
       rows += page.length
-      progress(rows)
+      progress.update(rows)
     }
   }
   const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
   await pipeline(Readable.from(lines()), output, { end: file !== undefined })
+  progress.end()
   printError(`${count(rows)} links exported.`)
   return 0
 }

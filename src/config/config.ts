@@ -96,8 +96,11 @@ export type Config = Readonly<z.output<typeof schema>>
 /** The variables of a configuration with the texts they are set to. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** The schema of each variable. */
+export const configShape = schema.shape
+
 /** The names of all variables; the documentation is generated from them. */
-export const configNames = Object.keys(schema.shape)
+export const configNames = Object.keys(configShape)
 
 /** How the configuration is read. */
 export interface ConfigOptions {

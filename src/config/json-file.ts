@@ -1,21 +1,39 @@
 import { readFileSync } from 'node:fs'
+import type { z } from 'zod'
+import { placeInJson } from '../text/json-place.ts'
+
+/** A JSON file that was read. */
+export interface JsonContent {
+  readonly content: unknown
+  /** Returns the line and the column of the value that is wrong, such as `3:15`. */
+  readonly placeOf: (issue: z.core.$ZodIssue) => string
+}
 
 /** The content of a JSON file, or the error, phrased to follow the file's name. */
-export type JsonFile = { readonly content: unknown } | { readonly error: string }
+export type JsonFile = JsonContent | { readonly error: string }
 
 /** Reads a JSON file. The error does not quote the file, which may contain a misplaced secret. */
 export function readJsonFile(path: string): JsonFile {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    // Editors of Windows begin a file with this mark.
+    text = readFileSync(path, 'utf8').replace(/^\ufeff/, '')
   } catch (error) {
     return { error: `cannot be read (${codeOf(error)})` }
   }
   try {
-    return { content: JSON.parse(text) }
+    return {
+      content: JSON.parse(text),
+      placeOf: (issue) => {
+        const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
+        const { line, column } = placeInJson(text, [...issue.path, ...unknown])
+        return `${line}:${column}`
+      },
+    }
   } catch (error) {
-    const where = /\(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0]
-    return { error: `is not JSON${where === undefined ? '' : ` ${where}`}` }
+    const said = error instanceof Error ? error.message : ''
+    const where = /\(line \d+ column \d+\)/.exec(said)?.[0] ?? (/end of JSON/.test(said) ? '(it ends too early)' : '')
+    return { error: `is not JSON ${where}`.trimEnd() }
   }
 }
 

@@ -67,11 +67,21 @@ async function ownActions(directory: string): Promise<readonly Action[]> {
         else errors.push(...shapeMistakes(action).map((error) => `${path}: ${error}`))
       }
     } catch (error) {
-      errors.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)
+      const reason = oneLine(error instanceof Error ? error.message : String(error))
+      errors.push(`${path}${placeInModule(error, path)}: cannot be loaded: ${reason}`)
     }
   }
   if (errors.length > 0) throw new MappingErrors(errors)
   return found
+}
+
+/** Returns the line and the column of an error in a module, such as `:3:15`; nothing if the error does not tell. */
+function placeInModule(error: unknown, path: string): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const [, place = ''] = stack.split(pathToFileURL(path).href)
+  // A syntax error names the file without the protocol where types are stripped.
+  const [, bare = ''] = stack.split(path)
+  return /^(?::\d+)+/.exec(place || bare)?.[0] ?? ''
 }
 
 function filesIn(directory: string): readonly string[] {

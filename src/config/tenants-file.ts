@@ -93,14 +93,18 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
   if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
   const parsed = tenantsSchema.safeParse(file.content)
   const tenants = readableTenants.safeParse(file.content).data?.tenants ?? []
+  const misshapen = (parsed.error?.issues ?? []).map(
+    (issue) => `${path}:${file.placeOf(issue)}: ${placed(issue.path, issueText(issue))}`,
+  )
   const errors = [
-    ...(parsed.error?.issues ?? []).map((issue) => placed(issue.path, issueText(issue))),
     ...tenants.filter(isUnreachable).map(({ name }) => `${name}: needs credentials or networks; no call can match it`),
     ...sharedValues(tenants),
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),
   ]
-  if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
+  if (!parsed.success || errors.length > 0) {
+    throw new ConfigErrors([...misshapen, ...errors.map((error) => `${path}: ${error}`)])
+  }
   return parsed.data.tenants.map((declared) => {
     const fetched = fetchSecret(declared.v2.client_secret, env)
     // Without errors, every secret is present.

@@ -442,12 +442,12 @@ describe('the program', () => {
 
   test.each([
     [['serve', '--foo'], /^transload: unknown option --foo\n/],
-    [['serve', '-p', '1'], /^transload: unknown option -p\n$/],
-    [['serve', 'now'], /^transload: serve takes no arguments\n$/],
-    [['check', '--strict'], /^transload: .*--strict.*\n$/],
-    [['check', 'tenants.json'], /^transload: check takes no arguments\n$/],
-    [['healthcheck', 'http://127.0.0.1'], /^transload: healthcheck takes no arguments\n$/],
-    [['demo', '--port=1'], /^transload: .*--port.*\n$/],
+    [['serve', '-p', '1'], /^transload: unknown option -p\n\nUsage: transload serve\n$/],
+    [['serve', 'now'], /^transload: serve takes no arguments\n/],
+    [['check', '--strict'], /^transload: .*--strict.*\n\nUsage: transload check \[--json\]\n$/],
+    [['check', 'tenants.json'], /^transload: check takes no arguments\n/],
+    [['healthcheck', 'http://127.0.0.1'], /^transload: healthcheck takes no arguments\n/],
+    [['demo', '--port=1'], /^transload: .*--port.*\n/],
   ])('ends with 64 over an argument that the command does not take: %j', async (words, said) => {
     const { code, out, err } = await transload(words, WRONG)
     expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringMatching(said) })

@@ -109,7 +109,7 @@ describe('modules of an operator', () => {
     [
       'a function that fails',
       { 'a.js': `export default () => { throw new Error('no\\nluck') }` },
-      ['/a.js: cannot be loaded: no luck'],
+      ['/a.js:1:30: cannot be loaded: no luck'],
     ],
     [
       'an action that lacks half of itself',
@@ -137,7 +137,7 @@ describe('modules of an operator', () => {
     [
       'a constructor that was renamed',
       { 'a.js': `export default ({ vocabulary: { say, has } }) => say('Message', [has('number', 'It is {number}.')])` },
-      ['/a.js: cannot be loaded: the constructor has is now ifPresent'],
+      ['/a.js:1:66: cannot be loaded: the constructor has is now ifPresent'],
     ],
     [
       'two modules for one action',
@@ -233,8 +233,8 @@ describe('transload check', () => {
     expect(err.split('\n')).toEqual([
       'transload: 3 configuration errors',
       `  ${folder}/a.js: quote.get: request[0].kind: is not a row; use the constructors`,
-      expect.stringContaining(`  ${folder}/b.ts: cannot be loaded: `),
-      `  ${folder}/c.js: cannot be loaded: no luck`,
+      expect.stringContaining(`  ${folder}/b.ts:1: cannot be loaded: `),
+      `  ${folder}/c.js:1:30: cannot be loaded: no luck`,
       '',
     ])
   })
@@ -248,7 +248,14 @@ describe('transload check', () => {
     const unknown = await check({ LOOKUPS_FILE: lookupsFile({ vehicles: {} }) })
     expect(unknown).toMatchObject({
       code: 78,
-      err: expect.stringContaining('in which there is an unknown key vehicles'),
+      err: expect.stringContaining('lookups.json:1:13, in which there is an unknown key vehicles'),
+    })
+    const noType = await check({ LOOKUPS_FILE: lookupsFile('{\n  "vehicle_types": {"HEARSE": "hearse"}\n}') })
+    expect(noType).toMatchObject({
+      code: 78,
+      err: expect.stringContaining(
+        'lookups.json:2:31, in which vehicle_types.HEARSE is no vehicle type of version 2; the types are car, suv, van,',
+      ),
     })
     const noAction = await check({ LOOKUPS_FILE: lookupsFile({ actions: { Refresh: 'quote.refresh' } }) })
     expect(noAction).toMatchObject({ code: 78, err: expect.stringContaining('quote.refresh, which is no action') })

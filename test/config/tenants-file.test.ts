@@ -43,12 +43,30 @@ function errorsIn(content: unknown, env: NodeJS.ProcessEnv = ENV): readonly stri
     return []
   } catch (error) {
     if (!(error instanceof ConfigErrors)) throw error
-    return error.errors.map((line) => line.replace(`${path}: `, ''))
+    return error.errors.map((line) => line.replace(path, '').replace(/^(:\d+:\d+)?: /, ''))
   }
 }
 
 test('a tenant with all keys and one with only the required ones are valid', () => {
   expect(errorsIn({ tenants: [WHOLE, LEAST] })).toEqual([])
+})
+
+test('an error of the shape names the line and the column', () => {
+  const path = join(folder(), 'tenants.json')
+  writeFileSync(
+    path,
+    '\ufeff{ "tenants": [\n  { "name": "ac\\"me",\n    "networks": ["192.0.2.0/24", 5], "colour": "red" }\n] }',
+  )
+  expect(() => readTenants(path, ACTIONS, ENV)).toThrow(
+    expect.objectContaining({
+      errors: expect.arrayContaining([
+        expect.stringMatching(/tenants\.json:2:13: tenants\[0\]\.name: must be 1 to 64 letters/),
+        `${path}:3:34: tenants[0].networks[1]: must be text`,
+        `${path}:3:48: tenants[0]: unknown key colour`,
+        `${path}:2:3: tenants[0].v2: is required`,
+      ]),
+    }),
+  )
 })
 
 const wrong: [name: string, change: object, said: RegExp][] = [
@@ -113,7 +131,7 @@ const wrong: [name: string, change: object, said: RegExp][] = [
     /acme: the ActionName Foo means quote\.forget, which is not an action$/,
   ],
   ['no limit', { limits: { per_second: 0 } }, /limits\.per_second: must be more than 0$/],
-  ['half a call', { limits: { concurrent: 1.5 } }, /limits\.concurrent: must be an int$/],
+  ['half a call', { limits: { concurrent: 1.5 } }, /limits\.concurrent: must be a whole number$/],
   ['a word that is none', { defaults: { vehicle_type: 'Big Truck' } }, /defaults\.vehicle_type: must be a value/],
 ]
 test.each(wrong)('%s is an error', (_, change, said) => {

@@ -45,6 +45,12 @@ test("a fresh clone comes up with the README's two commands", { timeout: INSTALL
   expect(out).toMatch(/\nStopped\.\n$/)
   expect(out).not.toMatch(/\bwarn|deprecated|vulnerabilit/i)
 
+  const checked = await run('npx', ['transload', 'check'], {
+    cwd: clone,
+    env: cleanEnv({ V2_BASE_URL: 'https://service.example.com', npm_config_cache: join(folder, 'empty-cache') }),
+  })
+  expect(checked).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is valid: /) })
+
   // All of them are running elsewhere at this moment; that they start from here, and end well, is shown by one file.
   const tests = await run('bash', ['-c', `${TEST} -- test/calls/flow.test.ts`], {
     cwd: clone,

@@ -69,6 +69,10 @@ test('the stages build, and what comes out serves, is healthy and stops, all wit
   const gateway = start(program, words, inside)
   await gateway.says(/"msg":"listening"/)
   expect(await run(asks, question, inside)).toEqual({ code: 0, out: '', err: '' })
+  expect(await run(join(image.root, 'usr/local/bin/transload'), ['--version'], inside)).toMatchObject({
+    code: 0,
+    err: '',
+  })
   const quoted = await fetch(`http://127.0.0.1:${port}/getShippingQuote.php`, {
     method: 'POST',
     headers: { authorization: basic() },

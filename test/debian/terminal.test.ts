@@ -1,0 +1,29 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+
+/** Runs the program on a pseudo-terminal, and returns what a terminal would show, with its escape sequences. */
+async function onTerminal(command: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const line = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}" ${command}`
+  const { code, out } = await run('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+    env: cleanEnv(env),
+  })
+  expect({ code, out }).toMatchObject({ code: 0 })
+  return out
+}
+
+test('an import shows a status on a terminal, and leaves only its summary there', async () => {
+  const ROWS = 100_000
+  const folder = newFolder('terminal')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const rows = Array.from({ length: ROWS }, (_, i) => `REF-${i},6f1e4c1e-7a55-4b0c-9a3f-${i}\n`)
+  writeFileSync(join(folder, 'numbers.csv'), `ReferenceNumber,shipment_id\n${rows.join('')}`)
+  const env = { STORE_URL: join(folder, 'store.db'), TERM: 'xterm' }
+  const shown = await onTerminal(`xref import ${join(folder, 'numbers.csv')} --tenant acme`, env)
+  const statuses = shown.split('\r\u001b[2K').filter(Boolean)
+  expect(statuses.length).toBeGreaterThan(2)
+  expect(statuses.at(-1)).toMatch(/^100,000 rows: 100,000 written/)
+  for (const status of statuses.slice(0, -1))
+    expect(status).toMatch(/^[\d,]+ rows imported \(\d+ %\), [\d,]+ per second$/)
+})
