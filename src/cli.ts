@@ -55,6 +55,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     takesArguments: true,
     load: async () => (await import('./commands/tenants.ts')).tenants,
   },
+  mapping: {
+    about: 'Writes mapping modules to begin with, and tests them: mapping new|test',
+    takesArguments: true,
+    load: async () => (await import('./commands/mapping.ts')).mapping,
+  },
   auth: {
     about: 'Tries both ways to authenticate at the service, for every tenant: auth rehearse',
     takesArguments: true,

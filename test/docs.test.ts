@@ -5,6 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
+import { runCase } from '../src/commands/mapping-cases.ts'
 import { configNames, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { readTenants } from '../src/config/tenants-file.ts'
@@ -176,4 +177,12 @@ test('the example action answers', async () => {
   expect((await post(gateway, '/getRate.php', trip)).status).toBe(200)
   const rush = await post(gateway, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
   expect(rush.json.request.body.instructions).toBe('expedited')
+})
+
+test('the example case passes', async () => {
+  const folder = folderOf(modules)
+  const [example = ''] = blocks('docs/writing-a-mapping.md', 'json')
+  writeFileSync(join(folder, 'case.json'), example)
+  const { actions } = await loadMappings(folder)
+  expect(runCase(join(folder, 'case.json'), actions).failures).toEqual([])
 })

@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import { output, ROOT } from './command.ts'
 
 /** What the package is built from, and what goes into it as it is. */
-const BUILD = ['.npmrc', 'bin', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'mappings']
+const BUILD = [
+  '.npmrc',
+  'bin',
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'tsconfig.types.json',
+  'src',
+  'mappings',
+]
 const BESIDES = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs']
 
 /** Packs a copy of the sources, so that a `dist` that somebody is using stays; gives the path of the archive. */

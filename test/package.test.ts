@@ -1,6 +1,15 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from './command.ts'
@@ -48,7 +57,7 @@ test('the package carries what it needs to run, compiled, and nothing else', () 
       ),
   )
   expect(strays).toEqual([])
-  expect(packed.filter((path) => path.endsWith('.ts'))).toEqual([])
+  expect(packed.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'))).toEqual([])
   expect(packed).toContain('package/LICENSE')
   for (const top of ['src', 'mappings']) {
     const files = readdirSync(join(ROOT, top), { recursive: true, withFileTypes: true }).filter(
@@ -70,6 +79,53 @@ test('installed elsewhere, it checks its configuration', async () => {
   expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is valid: \d+ actions/) })
   const bad = await run('npx', ['transload', 'check'], { cwd: project, env: env({ V2_BASE_URL: '' }) })
   expect(bad).toMatchObject({ code: 78, err: expect.stringContaining('V2_BASE_URL is required') })
+})
+
+describe("an outsider's module", () => {
+  const outside = join(project, 'my-mappings')
+  /** The errors of the compiler, without their texts. */
+  const typeErrors = async () => {
+    const options = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--types', '', '--target', 'es2024']
+    const files = readdirSync(outside).filter((name) => name.endsWith('.ts'))
+    const compiler = join(ROOT, 'node_modules/.bin/tsc')
+    const { out } = await run(compiler, [...options, '--module', 'nodenext', ...files], { cwd: outside, env: env() })
+    return out.match(/\S+ error TS\d+/g) ?? []
+  }
+
+  test('is written with its case, passes it, and has types', async () => {
+    const made = await run(transload, ['mapping', 'new', 'shipment-status', 'my-mappings'], {
+      cwd: project,
+      env: env(),
+    })
+    expect(made).toMatchObject({ code: 0, err: '' })
+    const again = await run(transload, ['mapping', 'new', 'shipment-status', 'my-mappings'], {
+      cwd: project,
+      env: env(),
+    })
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('exists; --force overwrites it') })
+    const tested = await run(transload, ['mapping', 'test', 'my-mappings'], { cwd: project, env: env() })
+    expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/^passed .*\n1 passed, 0 failed\n$/) })
+    expect(await typeErrors()).toEqual([])
+  })
+
+  test('with a codec of its own is checked by its types, and a slip is an error', async () => {
+    const module = (codecName: string, decoded: string) => `import type { MappingModule, Toolbox } from 'transload'
+      export default (({ vocabulary, codec, codecs, z, actions }: Toolbox) => {
+        const loud = codec(z.string(), {
+          name: 'loud', summary: 'In capitals.', decode: (text) => ${decoded}, encode: (text) => text.toUpperCase(),
+        })
+        const shipped = actions['quote.get']
+        return {
+          ...shipped,
+          request: [...shipped.request, vocabulary.move('Loud', 'instructions', loud), vocabulary.move('More', 'more', codecs.${codecName})],
+        }
+      }) satisfies MappingModule`
+    writeFileSync(join(outside, 'loud.ts'), module('text', 'text.toLowerCase()'))
+    expect(await typeErrors()).toEqual([])
+    writeFileSync(join(outside, 'loud.ts'), module('txt', 'text.length'))
+    expect(await typeErrors()).toEqual([expect.stringMatching(/TS2322$/), expect.stringMatching(/TS2551$/)])
+    rmSync(join(outside, 'loud.ts'))
+  })
 })
 
 test('installed elsewhere, it explains a translation', async () => {

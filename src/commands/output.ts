@@ -31,7 +31,7 @@ let hasStatus = false
 /** Shows a line on the terminal of standard error that the next output replaces; elsewhere it shows nothing. */
 export function showStatus(line: string): void {
   if (!process.stderr.isTTY) return
-  process.stderr.write(ERASE_LINE + escapeControls(line).slice(0, (process.stderr.columns ?? PLAIN_COLUMNS) - 1))
+  process.stderr.write(ERASE_LINE + escapeControls(line).slice(0, (process.stderr.columns || PLAIN_COLUMNS) - 1))
   hasStatus = true
 }
 

@@ -1,30 +1,15 @@
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { z } from 'zod'
-import * as codecs from '../../mappings/codecs.ts'
 import { actions as shipped, tables } from '../../mappings/index.ts'
+import { createToolbox } from '../../mappings/toolbox.ts'
 import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
-import { codec } from '../mapping/codec.ts'
 import { isAction, shapeMistakes } from '../mapping/declaration-schema.ts'
-import * as vocabulary from '../mapping/declare.ts'
 import { compileLookup } from '../mapping/lookup.ts'
-import { renamedConstructors } from '../mapping/renamed.ts'
 import { codeOf } from './json-file.ts'
 import type { Lookups } from './lookups.ts'
-
-/** The dependencies of an operator's module, which lies outside the package and cannot import them. */
-export interface Toolbox {
-  readonly vocabulary: typeof vocabulary
-  readonly codecs: typeof codecs
-  readonly codec: typeof codec
-  /** For the version-2 side of a codec. */
-  readonly z: typeof z
-  /** The shipped actions by name, to derive from. */
-  readonly actions: Readonly<Record<string, Action>>
-}
 
 /** Loads the shipped mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
@@ -53,8 +38,7 @@ function compileTable(
 
 /** Loads the operator's modules. The default export is an action, a list of actions, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
-  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
-  const toolbox: Toolbox = { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
+  const toolbox = createToolbox()
   const found: Action[] = []
   const errors: string[] = []
   for (const file of filesIn(directory)) {

@@ -76,7 +76,10 @@ export function explainReplyTranslation(
   const explanations: Explanation[] = []
   const { reply, missing } = compiled.reply(body, { settings, own, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
-  const left = [...leaves(body)].map(([path]) => path).filter((path) => !used.has(path))
+  const unread = [...leaves(body)].map(([path]) => path).filter((path) => !used.has(path))
+  const fields = explanations.map((explanation) => withMentioned(compiled, explanation, unread))
+  const mentioned = new Set(fields.flatMap(({ from }) => from))
+  const left = unread.filter((path) => !mentioned.has(path))
   const only = compiled.action.reply.flatMap((row) => {
     if (row.kind === 'callerNumber') return [{ v2: row.v2, why: 'the caller has a number of its own for it' }]
     return row.kind === 'v2Only' ? [row] : []
@@ -84,9 +87,20 @@ export function explainReplyTranslation(
   const rest = left.map((path) => ({ path, row: only.find(({ v2 }) => covers(v2, path)) }))
   return {
     reply,
-    fields: explanations,
+    fields,
     unused: rest.flatMap(({ path, row }) => (row ? [{ field: path, why: row.why }] : [])),
     unknown: rest.flatMap(({ path, row }) => (row ? [] : [path])),
     missing,
   }
+}
+
+/** A message reads the places that its sentences mention, and no other row needs to cover them. */
+function withMentioned({ action }: CompiledAction, explanation: Explanation, unread: readonly string[]): Explanation {
+  const row = action.reply.find((candidate) => candidate.kind === 'message' && candidate.v1 === explanation.to)
+  if (row?.kind !== 'message') return explanation
+  const places = row.sentences.flatMap(({ text, when }) => [
+    ...[...text.matchAll(/\{([^}]+)\}/g)].flatMap(([, paths = '']) => paths.split('|')),
+    ...(when ? [when.v2] : []),
+  ])
+  return { ...explanation, from: unread.filter((path) => places.some((place) => covers(place, path))) }
 }

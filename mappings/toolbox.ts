@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import type { Action } from '../src/mapping/action.ts'
+import { codec } from '../src/mapping/codec.ts'
+import * as vocabulary from '../src/mapping/declare.ts'
+import { renamedConstructors } from '../src/mapping/renamed.ts'
+import * as codecs from './codecs.ts'
+import { actions as shipped } from './index.ts'
+
+/*
+ * What a mapping module of an operator is made with. The package exports the types of this file, so that such a module
+ * can say `import type { Toolbox } from 'transload'`.
+ */
+
+export type { Action } from '../src/mapping/action.ts'
+export type { Codec, Conversion, Fail, LeaveOut, Remark } from '../src/mapping/codec.ts'
+export type { Row } from '../src/mapping/row.ts'
+
+/** The dependencies of an operator's module, which lies outside the package and cannot import them. */
+export interface Toolbox {
+  readonly vocabulary: typeof vocabulary
+  readonly codecs: typeof codecs
+  readonly codec: typeof codec
+  /** For the version-2 side of a codec. */
+  readonly z: typeof z
+  /** The shipped actions by name, to derive from. */
+  readonly actions: { readonly [Name in ShippedAction]: Action }
+}
+
+/** The names of the shipped actions. */
+export type ShippedAction =
+  | 'quote.get'
+  | 'quote.update'
+  | 'quote.approve'
+  | 'shipment.create'
+  | 'shipment.get'
+  | 'shipment.update'
+  | 'shipment.cancel'
+
+/** A mapping module: its default export. */
+export type MappingModule = Action | readonly Action[] | ((toolbox: Toolbox) => Action | readonly Action[])
+
+/** Makes the toolbox that every module receives. */
+export function createToolbox(): unknown {
+  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
+  return { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
+}
