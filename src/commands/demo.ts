@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { readConfig } from '../config/config.ts'
+import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
-import { type Gateway, openGateway } from '../gateway.ts'
-import { createLog } from '../observe/log.ts'
-import { startSandbox } from '../sandbox/sandbox.ts'
+import { type Gateway, type GatewayParts, openGateway } from '../gateway.ts'
+import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
 import { openStore } from '../store/open.ts'
+import { createDemoLog } from './demo-log.ts'
 import { listenFailure } from './listen-failure.ts'
 import { print } from './output.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -21,7 +21,7 @@ export async function demo(): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
   const sandbox = await startSandbox({ credentials: { [ID]: SECRET } })
   try {
-    await runDemo(sandbox.url, directory)
+    await runDemo(sandbox, directory)
   } finally {
     await sandbox.close()
     await rm(directory, { recursive: true })
@@ -30,26 +30,21 @@ export async function demo(): Promise<number> {
   return 0
 }
 
-async function runDemo(serviceUrl: string, directory: string): Promise<void> {
+async function runDemo(sandbox: Sandbox, directory: string): Promise<void> {
   const config = readConfig({
     HOST: '127.0.0.1',
-    ADMIN_PORT: '0',
-    LOG_LEVEL: 'warn',
+    EMERGENCY_LOG_FILE: join(directory, 'emergency.ndjson'),
     STORE_URL: join(directory, 'transload.db'),
     ...process.env,
-    V2_BASE_URL: serviceUrl,
+    V2_BASE_URL: sandbox.url,
   })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const store = await openStore(config.STORE_URL)
   try {
-    const parts = { catalog, store, log: createLog(config.LOG_LEVEL) }
-    const gateway = await openGateway(config, parts).catch((error: NodeJS.ErrnoException): Promise<Gateway> => {
-      if (error.code !== 'EADDRINUSE') throw listenFailure(error, config)
-      return openGateway({ ...config, PORT: 0 }, parts)
-    })
+    const gateway = await openOnFreePorts(config, { catalog, store, log: createDemoLog(sandbox) })
     // Signals are handled before the output says that there is something to stop.
     const stopped = stopSignal()
-    print(...whatToTry(gateway.url, serviceUrl))
+    print(...whatToTry(gateway, sandbox.url))
     await stopped
     await gateway.close()
   } finally {
@@ -57,14 +52,29 @@ async function runDemo(serviceUrl: string, directory: string): Promise<void> {
   }
 }
 
-function whatToTry(url: string, serviceUrl: string): readonly string[] {
+/** Opens the gateway; a port that is in use is replaced by a free one, and the output says so. */
+async function openOnFreePorts(config: Config, parts: GatewayParts): Promise<Gateway> {
+  try {
+    return await openGateway(config, parts)
+  } catch (error) {
+    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' && 'port' in error
+    const isAdmin = isTaken && config.PORT !== error.port
+    if (!isTaken || error.port === (isAdmin ? parts.adminPort : 0)) throw listenFailure(error, config)
+    print(`Port ${error.port} is in use, so the ${isAdmin ? 'admin listener' : 'gateway'} takes a free one.`)
+    return openOnFreePorts(isAdmin ? config : { ...config, PORT: 0 }, isAdmin ? { ...parts, adminPort: 0 } : parts)
+  }
+}
+
+function whatToTry({ url, adminUrl }: Gateway, serviceUrl: string): readonly string[] {
   const call = (path: string, body: object) =>
     `curl -s -u ${ID}:${SECRET} ${url}${path} -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
   const reference = { ReferenceNumber: bookingExample.ReferenceNumber }
+  const approval = { ActionName: 'Approve Rate', ShipmentNumber: quoteExample.ShipmentNumber }
   const read = `${url}/getShipment.php?ReferenceNumber=${reference.ReferenceNumber}`
   const examples = [
     ['Ask for a quote, as an old integration does', call('/getShippingQuote.php', quoteExample)],
-    ['Book it', call('/createShipment.php', bookingExample)],
+    ['Approve it, which books the trip as it was quoted', call('/getShippingQuote.php', approval)],
+    ['Or book a trip with all its details', call('/createShipment.php', bookingExample)],
     ['Read the shipment', `curl -s -u ${ID}:${SECRET} '${read}'`],
     ['Change it', call('/updateShipment.php', { ...reference, DeliveryName: 'Sam Example' })],
     ['Cancel it', call('/deleteShipment.php', reference)],
@@ -72,8 +82,9 @@ function whatToTry(url: string, serviceUrl: string): readonly string[] {
   ] as const
   return [
     `Transload listens on ${url}, in front of a stand-in of the service on ${serviceUrl}.`,
+    ...(adminUrl === undefined ? [] : [`For operators: ${adminUrl}/metrics and ${adminUrl}/bookings`]),
     '',
     ...examples.flatMap(([title, command]) => [`# ${title}`, command, '']),
-    'Ctrl-C stops it.',
+    'Each call is shown here, with what the gateway sends to the service. Ctrl-C stops it.',
   ]
 }

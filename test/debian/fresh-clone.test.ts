@@ -30,6 +30,7 @@ test("a fresh clone comes up with the README's two commands", { timeout: INSTALL
   }
   expect(replies).toEqual([
     { Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: expect.any(String) },
+    expect.objectContaining({ Message: expect.stringContaining('approved'), TransportationBooked: 'Yes' }),
     { Message: expect.stringContaining('booked'), TransportationBooked: 'Yes' },
     expect.objectContaining({ Status: 'new', TransportationBooked: 'Yes' }),
     { Message: expect.stringContaining('updated'), TransportationBooked: 'Yes' },

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
 
 /** Runs the program on a pseudo-terminal, and returns what a terminal would show, with its escape sequences. */
 async function onTerminal(command: string, env: NodeJS.ProcessEnv): Promise<string> {
@@ -26,4 +26,18 @@ test('an import shows a status on a terminal, and leaves only its summary there'
   expect(statuses.at(-1)).toMatch(/^100,000 rows: 100,000 written/)
   for (const status of statuses.slice(0, -1))
     expect(status).toMatch(/^[\d,]+ rows imported \(\d+ %\), [\d,]+ per second$/)
+})
+
+test('the demo colors its lines on a terminal', async () => {
+  const line = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}" demo`
+  const env = cleanEnv({ PORT: '0', ADMIN_PORT: '0', TERM: 'xterm' })
+  const demo = start('script', ['--quiet', '--flush', '--command', line, '/dev/null'], { env })
+  const said = await demo.says(/Ctrl-C stops it\.\r\n/)
+  const [quote = ''] = said.match(/^curl .*$/m) ?? []
+  await output('bash', ['-c', quote.trim()], { env: cleanEnv() })
+  const shown = await demo.says(/→ POST \/v2\/quote /)
+  expect(shown).toContain('\u001b[32m200  POST  /legacy/getShippingQuote.php  quote.get')
+  expect(shown).toContain('\u001b[2m     → POST /v2/quote {')
+  demo.signal('SIGINT')
+  await demo.ended
 })

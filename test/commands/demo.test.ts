@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { basic } from '../gateway.ts'
+
+/** A port that another program listens on. */
+async function takenPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+function startDemo(env: NodeJS.ProcessEnv) {
+  const folder = newFolder('demo')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const demo = start(process.execPath, [join(ROOT, 'bin/transload.js'), 'demo'], { cwd: folder, env: cleanEnv(env) })
+  return { folder, demo }
+}
+
+test('the demo shows each call with what it sends, opens both listeners, and names the ports that were taken', async () => {
+  const [port, adminPort] = [await takenPort(), await takenPort()]
+  const { folder, demo } = startDemo({ PORT: `${port}`, ADMIN_PORT: `${adminPort}` })
+  const said = await demo.says(/Ctrl-C stops it\.\n/)
+  expect(said).toContain(`Port ${port} is in use, so the gateway takes a free one.\n`)
+  expect(said).toContain(`Port ${adminPort} is in use, so the admin listener takes a free one.\n`)
+  const [, url = ''] = /^Transload listens on (\S+),/m.exec(said) ?? []
+  const [, admin = ''] = /^For operators: (\S+)\/metrics/m.exec(said) ?? []
+  expect([url, admin]).not.toContain(`http://127.0.0.1:${port}`)
+  expect(said.match(/^curl .*$/gm)?.every((line) => line.includes(url))).toBe(true)
+  expect(await (await fetch(`${admin}/metrics`)).text()).toContain('transload_calls_total')
+
+  const quote = (body: object) =>
+    fetch(`${url}/getShippingQuote.php`, {
+      method: 'POST',
+      headers: { authorization: basic() },
+      body: JSON.stringify(body),
+    })
+  expect((await quote(quoteExample)).status).toBe(200)
+  expect((await quote({ ActionName: 'Approve Rate', ShipmentNumber: quoteExample.ShipmentNumber })).status).toBe(200)
+  expect((await quote({})).status).toBe(422)
+  const shown = await demo.says(/^422 {2}/m)
+  expect(shown).toMatch(
+    /^200 {2}POST {2}\/legacy\/getShippingQuote\.php {2}quote\.get {2}[\d.]+ ms\n {5}→ POST \/v2\/quote \{"/m,
+  )
+  expect(shown).toMatch(/^200 {2}.* quote\.approve {2}[\d.]+ ms\n( {5}→ .*\n)* {5}→ POST \/v2\/quote\/[\w-]+\/approve/m)
+  expect(shown).toMatch(/^422 {2}.* untranslatable\n(?! )/m)
+  // A pipe gets no colors.
+  expect(shown).not.toContain('\u001b')
+
+  demo.signal('SIGINT')
+  expect(await demo.ended).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/\nStopped\.\n$/) })
+  expect(readdirSync(folder)).toEqual([])
+})
