@@ -58,7 +58,7 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
 /** Checks the callers of a gateway that recognizes callers by their network alone. */
 export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
   const check = (incoming: IncomingMessage) => {
-    // Any other header, such as a token, is none by which the gateway knows a caller.
+    // Other headers, such as a token, do not identify a caller.
     if (BASIC.test(incoming.headers.authorization ?? '')) return
     checks.demandOwnOrigin(incoming)
     checks.demandOwnHost(incoming)

@@ -42,7 +42,7 @@ export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
   readonly limits: Limits
 }
 
-/** How callers are told apart, and whose credential goes to the service. */
+/** Identifies callers, and chooses the credential for the service. */
 export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /**
@@ -61,11 +61,11 @@ export interface CredentialsDeps {
   readonly settings: Settings
   readonly upstream: Upstream
   readonly prove: Prove
-  /** Where a call comes from, as far as proxies may be believed. */
+  /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
   readonly addressOf: (incoming: IncomingMessage) => string
 }
 
-/** The profile of callers that have none of their own. */
+/** The profile of callers without their own. */
 export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
   return { settings, errorStatus: config.ERROR_STATUS, synonyms: {}, limits: unlimited }
 }
@@ -84,7 +84,7 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
   if (asksForToken(url)) throw gatewayError('token-not-given', {})
 }
 
-/** The passage of a call on an account that the operator gave to the gateway. */
+/** Returns the passage of a call on an account that the operator gave to the gateway. */
 export function passageOf({ tenant, account, profile }: Caller): Passage {
   return { tenant, ...account, pool: account.pool(), limits: profile.limits }
 }

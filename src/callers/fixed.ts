@@ -9,7 +9,7 @@ import {
   refuseTokens,
 } from './caller.ts'
 
-/** Sends one credential to the service, whatever the caller sent: the gateway is the sidecar of one application. */
+/** Sends one credential to the service instead of the caller's: the gateway is the sidecar of one application. */
 export function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
   const basic = basicOf(id, secret)
   const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config

@@ -133,7 +133,7 @@ export class RequestShare implements Share {
   }
 }
 
-/** The rest of a refused body is not read; the next call may find room over another connection. */
+/** The rest of a refused body is not read; the caller's next call uses another connection. */
 const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {

@@ -108,7 +108,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** The codes of a connection that closed before the reply. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
-/** Sends a safe request again, over a connection of its own, if a kept one closes before the reply. */
+/** Sends a safe request again, over a new connection, if a kept one closes before the reply. */
 async function sendTwice(
   send: (pool: string | undefined) => Promise<StreamedReply>,
   pool: string | undefined,

@@ -25,7 +25,7 @@ export type RequestHandler = (
 /** A listening server. */
 export interface Listener {
   readonly url: string
-  /** Refuses new calls, waits at most `graceMs` for those in flight, and closes. */
+  /** Refuses new calls, waits at most `graceMs` for those under way, and closes. */
   readonly close: (graceMs: number) => Promise<void>
 }
 
@@ -69,7 +69,7 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
     if (finished.has(socket)) return
     finished.add(socket)
     const pending = inFlight.items().filter(({ req }) => req.socket === socket)
-    // Refuses an incomplete request. Without one, the caller would mistake the refusal for another reply.
+    // Refuses an incomplete request. Without one, the caller would take the refusal for another reply.
     const incomplete = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
     const last = pending.at(-1)
     if (last) {

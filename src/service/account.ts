@@ -21,7 +21,7 @@ export interface Account {
   readonly scheme: Scheme
   /**
    * Separates the connections of one credential from those of another; undefined until the service has accepted the
-   * credential. Until then, each request uses a connection of its own.
+   * credential. Until then, each request uses a new connection.
    */
   readonly pool: () => string | undefined
   readonly standing: Standing

@@ -93,7 +93,7 @@ export function createService(config: Config, upstream: Upstream): Service {
     const { origin, prefix, authorized, standing } = account
     const about = acquaintance(account)
     const isSafeToRepeat = isRepeatable(method, path)
-    // The service may be closing a kept connection: what cannot be sent again, and a second try, have one of their own.
+    // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const attempt = (authorization: string) => {
       const pool = usesKept ? account.pool() : undefined

@@ -22,7 +22,7 @@ export interface ImportProgress {
   readonly last?: LinkKey | undefined
 }
 
-/** Hears what happens during an import. */
+/** Receives the events of an import. */
 export interface ImportWatch {
   readonly onConflict: (asked: NewLink, found: Link) => void
   readonly onBadRow: (line: number, error: string) => void
@@ -75,7 +75,7 @@ export async function importRows(
 /** The progress of an import that has not begun. */
 export const noProgress: ImportProgress = { counts: { rows: 0, written: 0, same: 0, conflicts: 0, badRows: 0 } }
 
-/** Keeps the progress of an import, for a second run that goes on where the first was interrupted. */
+/** Keeps the progress of an import, for a second run that continues where the first was interrupted. */
 export interface Checkpoint {
   readonly read: () => ImportProgress | undefined
   readonly write: (progress: ImportProgress) => void
@@ -113,14 +113,14 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
   }
 }
 
-/** Tells whether the store has what an import is said to have written. */
+/** Returns true if the store has the last link of an import's checkpoint. */
 export async function isInStore(store: Pick<Store, 'links'>, { last }: ImportProgress): Promise<boolean> {
   if (!last) return true
   const links = await store.links(last.tenant, last.name)
   return links.some(({ kind, vin, givenBy }) => kind === last.kind && vin === last.vin && givenBy === last.givenBy)
 }
 
-/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off what follows. */
+/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
 export async function lastKey(file: string, format: Format): Promise<LinkKey | undefined> {
   const header = headerOf(format)
   const begins = await textBetween(file, 0, header.length)

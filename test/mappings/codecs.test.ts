@@ -540,13 +540,13 @@ describe('vehicle types', () => {
     expect(types.phraseIn(words)).toBe(type)
   })
 
-  test('every shipped phrase finds its own type both ways', () => {
+  test('every built-in phrase finds its own type both ways', () => {
     for (const [phrase, type] of Object.entries(vehicleTypes)) {
       expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
     }
   })
 
-  test("an operator's table wins over the shipped one, in any spelling", () => {
+  test("an operator's table wins over the built-in one, in any spelling", () => {
     const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
     expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
     expect(extended.phraseIn('26ft box truck')).toBe('truck')
