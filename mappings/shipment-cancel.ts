@@ -4,7 +4,7 @@ import { namingRows, shipmentExample, shipmentNames, wholeShipmentRows } from '.
 /** Cancels a shipment. */
 export const shipmentCancel = action({
   name: 'shipment.cancel',
-  summary: 'Cancel a shipment; cancelling it again succeeds.',
+  summary: 'Cancel a shipment; canceling it again succeeds.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/deleteShipment.php'], actionNames: 'any' },
   service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}', doneWhenStatus: 'canceled' },

@@ -82,4 +82,4 @@ function codeOf(name: string): keyof typeof errorTable {
   return code
 }
 
-const shown = (text: string) => text.replace('{words}', ' *The service says: …*')
+const shown = (text: string) => text.replace('{serviceSays}', ' *The service says: …*')

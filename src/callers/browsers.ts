@@ -75,10 +75,10 @@ export function checkNetworkCallers<T extends Credentials>(credentials: T, check
       if (caller) check(incoming)
       return caller
     },
-    passage: async (incoming, streams) => {
-      const passage = await credentials.passage(incoming, streams)
+    passThrough: async (incoming, streams) => {
+      const account = await credentials.passThrough(incoming, streams)
       check(incoming)
-      return passage
+      return account
     },
   }
 }

@@ -29,7 +29,7 @@ export interface Profile {
 }
 
 /** The address and credential of a passed-through call. */
-export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
+export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   /** Undefined: a connection for this call alone. */
   readonly pool: string | undefined
   /** Undefined where the call names no client. */
@@ -53,7 +53,7 @@ export interface Credentials {
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
-  readonly passage: (incoming: IncomingMessage, streams: boolean) => Promise<Passage>
+  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => Promise<PassThrough>
 }
 
 export interface CredentialsDeps {
@@ -74,7 +74,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
 export function accountAt(
   { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
   address: Config['V2_BASE_URL'],
-  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'standing'>,
+  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'acceptance'>,
 ): Account {
   return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }
@@ -84,8 +84,8 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
   if (asksForToken(url)) throw gatewayError('token-not-given', {})
 }
 
-/** Returns the passage of a call on an account that the operator gave to the gateway. */
-export function passageOf({ tenant, account, profile }: Caller): Passage {
+/** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
+export function passThroughOf({ tenant, account, profile }: Caller): PassThrough {
   return { tenant, ...account, pool: account.pool(), limits: profile.limits }
 }
 

@@ -5,7 +5,7 @@ import {
   type Credentials,
   type CredentialsDeps,
   commonProfile,
-  passageOf,
+  passThroughOf,
   refuseTokens,
 } from './caller.ts'
 
@@ -19,9 +19,9 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
     mode: 'fixed',
     identify: () => caller,
     verified: async () => caller,
-    passage: async (incoming) => {
+    passThrough: async (incoming) => {
       refuseTokens(incoming)
-      return passageOf(caller)
+      return passThroughOf(caller)
     },
   }
 }

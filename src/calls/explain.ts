@@ -14,7 +14,7 @@ export interface DryRun {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body?: unknown
-    /** The read whose result the body is merged into. */
+    /** The read whose result the body is merged into (`mergeInto` in a declaration). */
     readonly over?: string
   }
   readonly fields: readonly Explanation[]

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { readBytes } from '../body/bytes.ts'
 import { streamedBody } from '../body/streamed-body.ts'
 import type { Bookings } from '../bookings/bookings.ts'
-import type { Credentials, Passage } from '../callers/caller.ts'
+import type { Credentials, PassThrough } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
@@ -68,16 +68,16 @@ async function passOn(
   deps: PassThroughDeps,
 ): Promise<void> {
   const { config, credentials, upstream, readerTimeoutMs } = deps
-  const passage = await credentials.passage(incoming, body instanceof Readable)
-  call.tenant = passage.tenant
-  const leave = passage.limits.enter()
+  const account = await credentials.passThrough(incoming, body instanceof Readable)
+  call.tenant = account.tenant
+  const leave = account.limits.enter()
   try {
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
         // Every method passes; undici's type lists the common ones only.
         method: (incoming.method ?? 'GET') as 'GET',
-        path: passage.prefix + incoming.url,
+        path: account.prefix + incoming.url,
         headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
         body,
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
@@ -85,14 +85,14 @@ async function passOn(
       }
       const patience = { deadline, readerTimeoutMs }
       const sendOver = (pool: string | undefined) =>
-        stream(upstream.line(passage.origin, pool), request, outgoing, patience)
+        stream(upstream.line(account.origin, pool), request, outgoing, patience)
       const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
-      return isSafe ? sendTwice(sendOver, passage.pool) : sendOver(passage.pool)
+      return isSafe ? sendTwice(sendOver, account.pool) : sendOver(account.pool)
     }
-    const reply = await answerOf(passage, body, deadline, attempt)
+    const reply = await answerOf(account, body, deadline, attempt)
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
     // Before the reply: the caller may book again at once.
-    if (canceled !== undefined && passage.tenant !== undefined) await freeCanceled(canceled, passage.tenant, deps)
+    if (canceled !== undefined && account.tenant !== undefined) await freeCanceled(canceled, account.tenant, deps)
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()
   } catch (cause) {
@@ -130,7 +130,7 @@ const SMALL_BYTES = 64 * 1024
 
 /** Makes one attempt with a body that can be read only once, otherwise as many as the credential needs. */
 async function answerOf(
-  { authorized, authorization, learn }: Passage,
+  { authorized, authorization, learn }: PassThrough,
   body: Body,
   deadline: number,
   attempt: (authorization: string | undefined) => Promise<StreamedReply>,

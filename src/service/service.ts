@@ -55,7 +55,7 @@ export interface Service {
 export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
 
 /** The learned state of a service address. */
-interface Acquaintance {
+interface LearnedState {
   readonly retry: Retry
   /** For unproven credentials: their retries use none of the budget of the others. */
   readonly retryUnproven: Retry
@@ -72,11 +72,11 @@ type ShipmentPath = '/v2/shipments' | '/v2/shipment'
 /** Makes the client, which uses the spelling that the service understands. */
 export function createService(config: Config, upstream: Upstream): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
-  const known = new Map<string, Acquaintance>()
-  const acquaintance = ({ origin, prefix }: Address): Acquaintance => {
+  const known = new Map<string, LearnedState>()
+  const learned = ({ origin, prefix }: Address): LearnedState => {
     const found = known.get(origin + prefix)
     if (found) return found
-    const made: Acquaintance = {
+    const made: LearnedState = {
       retry: createRetry(),
       retryUnproven: createRetry(),
       circuit: createCircuit(),
@@ -90,8 +90,8 @@ export function createService(config: Config, upstream: Upstream): Service {
 
   const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
     const { account, requestId, deadline, mayWrite } = sending
-    const { origin, prefix, authorized, standing } = account
-    const about = acquaintance(account)
+    const { origin, prefix, authorized, acceptance } = account
+    const state = learned(account)
     const isSafeToRepeat = isRepeatable(method, path)
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
@@ -109,19 +109,19 @@ export function createService(config: Config, upstream: Upstream): Service {
         mayWrite,
       })
     }
-    const isProven = standing.isProven()
+    const isProven = acceptance.isProven()
     // Calls that are likely to be refused count only if there are no others.
-    const counts = isProven || performance.now() - about.acceptedAt > ACCEPTED_LATELY_MS
-    const once = () => about.circuit(() => authorized(deadline, attempt), counts)
+    const counts = isProven || performance.now() - state.acceptedAt > ACCEPTED_LATELY_MS
+    const once = () => state.circuit(() => authorized(deadline, attempt), counts)
     const again = isProven
-      ? about.retry
+      ? state.retry
       : (attempt: typeof once) =>
-          about.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
+          state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
     const reply = await (isSafeToRepeat ? again(once, deadline) : once())
     if (accepts(method, path, reply.status)) {
-      about.acceptedAt = performance.now()
-      standing.accepted()
-    } else if (reply.status === UNAUTHORIZED) standing.refused()
+      state.acceptedAt = performance.now()
+      acceptance.accepted()
+    } else if (reply.status === UNAUTHORIZED) acceptance.refused()
     // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
     const tells = !isSuccess(reply.status) && account.isRepeatedIn(reply.body.toString('latin1'))
     return tells ? { ...reply, body: Buffer.alloc(0) } : reply
@@ -129,7 +129,7 @@ export function createService(config: Config, upstream: Upstream): Service {
 
   return {
     send: (request, sending) => {
-      const { quotes, shipments } = acquaintance(sending.account)
+      const { quotes, shipments } = learned(sending.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
         return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))
@@ -137,7 +137,7 @@ export function createService(config: Config, upstream: Upstream): Service {
       return call(plain(request), sending)
     },
     outgoing: (request, address) => {
-      const { quotes, shipments } = acquaintance(address)
+      const { quotes, shipments } = learned(address)
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
     },

@@ -30,8 +30,8 @@ async function openPair(env: Readonly<Record<string, string>> = {}): Promise<Pai
   return { right, ahead }
 }
 
-const read = (house: { readonly url: string }, query: Record<string, string>) =>
-  get(house, `/getShipment.php?${new URLSearchParams(query)}`)
+const read = (gateway: { readonly url: string }, query: Record<string, string>) =>
+  get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
 
 describe('a gateway whose clock is an hour ahead, and one whose clock is right', () => {
   test.each(['the right one', 'the one ahead'])(

@@ -82,15 +82,15 @@ export async function killUnderLoad({
     STORE_URL: storeUrl,
     EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
   }
-  let door = Promise.withResolvers<string>()
-  let doorIsOpen = false
+  let address = Promise.withResolvers<string>()
+  let isListening = false
   let child: ChildProcess | undefined
   const start = () => {
     const started = spawn(process.execPath, SCRIPTS[build], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     createInterface(started.stdout).on('line', (line) => {
       if (!line.includes('"listening"')) return
-      doorIsOpen = true
-      door.resolve(JSON.parse(line).url)
+      isListening = true
+      address.resolve(JSON.parse(line).url)
     })
     child = started
     return started
@@ -103,7 +103,7 @@ export async function killUnderLoad({
   let over = false
   const bookUntilAnswered = async (reference: string) => {
     for (;;) {
-      const answer = await book(await door.promise, reference)
+      const answer = await book(await address.promise, reference)
       if (answer?.word === 'Yes') return void acknowledged.set(reference, answer.id)
       if (answer?.word === 'Unknown') return void unknown.add(reference)
       await pause(RETRY_PAUSE_MS)
@@ -123,15 +123,15 @@ export async function killUnderLoad({
       if (Math.random() < KILLED_EARLY) {
         await pause(Math.random() * START_TAKES_MS)
       } else {
-        await door.promise
+        await address.promise
         await pause(Math.random() * longestLifeMs)
       }
       const gone = once(victim, 'close')
       victim.kill('SIGKILL')
       await gone
       // Callers wait until the next one listens.
-      if (doorIsOpen) door = Promise.withResolvers()
-      doorIsOpen = false
+      if (isListening) address = Promise.withResolvers()
+      isListening = false
       killed += 1
       onKill?.(killed)
     }

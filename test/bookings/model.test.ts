@@ -68,7 +68,7 @@ const body = fc.nat({ max: 1 })
 
 /** Two gateways before one service, on one store or on two connections to it. */
 interface Pair {
-  readonly houses: readonly [TestGateway, TestGateway]
+  readonly gateways: readonly [TestGateway, TestGateway]
   readonly store: Store
   readonly operator: (claim: Claim) => Promise<void>
 }
@@ -89,7 +89,7 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
     }
     await settle(claim, settlement, deps)
   }
-  return { houses: [one, other], store: stores[0], operator }
+  return { gateways: [one, other], store: stores[0], operator }
 }
 
 async function memoryPair(): Promise<Pair> {
@@ -136,14 +136,14 @@ describe('one call after the other', () => {
 
   test('every answer is the one that the table foretells', { timeout: LONG_MS }, async () => {
     const pair = await memoryPair()
-    const [first] = pair.houses
+    const [first] = pair.gateways
     let run = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
         run += 1
         const model = Array.from({ length: KEYS }, () => ({ state: 'none', body: 0, id: '', live: 0 }))
         for (const each of steps) {
-          const house = pair.houses[each.gateway] ?? first
+          const gateway = pair.gateways[each.gateway] ?? first
           const entry = model[each.key] ?? expect.fail('no such key')
           const fields = bodyOf(run, each.key, 'body' in each ? each.body : 0)
           const reference = fields.ReferenceNumber
@@ -151,7 +151,7 @@ describe('one call after the other', () => {
           if ('end' in each) {
             const end: End = each.end
             if (end !== 'fine') first.sandbox.fail(faultOf(end))
-            const answer = await book(house, fields)
+            const answer = await book(gateway, fields)
             first.sandbox.clearFaults()
             const different = entry.body !== each.body
             if (entry.state === 'unknown') {
@@ -179,7 +179,7 @@ describe('one call after the other', () => {
             if (entry.state === 'unknown') entry.state = entry.live > 0 ? 'booked' : 'freed'
             if (entry.state === 'booked') entry.id = (await claimOf(pair, reference))?.shipment ?? ''
           } else {
-            const { status } = await post(house, '/deleteShipment.php', { ReferenceNumber: reference })
+            const { status } = await post(gateway, '/deleteShipment.php', { ReferenceNumber: reference })
             if (entry.state === 'booked') {
               expect(status).toBe(200)
               Object.assign(entry, { state: 'freed', live: 0 })
@@ -210,7 +210,7 @@ describe('all at once', () => {
     { store: 'a file', open: filePair },
   ])('what must hold holds on $store', { timeout: LONG_MS }, async ({ open }) => {
     const pair: Pair & Partial<FilePair> = await open()
-    const [first] = pair.houses
+    const [first] = pair.gateways
     let run = 0
     let counted = { unknown: 0, booked: 0 }
     await fc.assert(
@@ -237,11 +237,11 @@ describe('all at once', () => {
         }
         const caller = async (script: (typeof scripts)[number]) => {
           for (const each of script) {
-            const house = pair.houses[each.gateway] ?? first
+            const gateway = pair.gateways[each.gateway] ?? first
             const known = acknowledged.get(each.key) ?? new Set()
             acknowledged.set(each.key, known)
             if (each.act === 'book') {
-              const answer = await during(book(house, bodyOf(run, each.key, each.body)))
+              const answer = await during(book(gateway, bodyOf(run, each.key, each.body)))
               const { TransportationBooked: word, Message: words } = answer.json
               expect([200, 409, 422, 503]).toContain(answer.status)
               if (word === 'Yes') known.add(expectBooked(answer, answer.headers.has('idempotent-replayed')))
@@ -254,7 +254,7 @@ describe('all at once', () => {
               const id = [...known].find((one) => !canceled.has(one))
               if (id === undefined) continue
               canceled.add(id)
-              const { status } = await during(post(house, '/deleteShipment.php', { shipment_id: id }))
+              const { status } = await during(post(gateway, '/deleteShipment.php', { shipment_id: id }))
               expect(status).toBe(200)
             } else if (each.act === 'settle') {
               await settleAll()

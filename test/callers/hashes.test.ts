@@ -119,7 +119,7 @@ test('many guesses at once are no way around the limit', async () => {
   expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 10, 429: 30 })
 })
 
-test('who goes on sending one old secret does not use up the guesses of its neighbour', async () => {
+test('who goes on sending one old secret does not use up the guesses of its neighbor', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
   for (let i = 0; i < 30; i += 1) expect((await quote(edge, guess('old'))).status).toBe(401)
   expect((await quote(edge, as('acme'))).status).toBe(200)

@@ -221,7 +221,7 @@ test('the emergency log and the fixed credential hold no secret either', async (
     const body = asked ? { access_token: given.at(-1) } : { id, number: 'TL-1', shipment_id: id, price: 1 }
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
-  const house = await startGateway({
+  const gateway = await startGateway({
     env: {
       V2_CLIENT_ID: 'own',
       V2_CLIENT_SECRET: secret,
@@ -235,12 +235,12 @@ test('the emergency log and the fixed credential hold no secret either', async (
   })
   onTestFinished(() => memory.close())
   asBasic('own', secret)
-  const told = await everyPath(house.url, asBasic('legacy', next('guess')), next, 1)
+  const told = await everyPath(gateway.url, asBasic('legacy', next('guess')), next, 1)
   expect(given).toHaveLength(1)
   expect(told).toMatch(/"TransportationBooked":"Unknown"/)
   const written = readFileSync(file, 'utf8')
   expect(written).toContain('"booking":"bk_')
-  const config = JSON.stringify(house.lines())
+  const config = JSON.stringify(gateway.lines())
   expect([
     ...foundIn('the emergency log', written),
     ...foundIn('the answers', told),

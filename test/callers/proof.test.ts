@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
-import { NO_SHIPMENT } from '../../src/service/standing.ts'
+import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'

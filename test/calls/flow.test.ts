@@ -670,7 +670,7 @@ describe('an update', () => {
   })
 })
 
-describe('cancelling what is canceled', () => {
+describe('canceling what is canceled', () => {
   test.each([200, 404, 409] as const)('succeeds where the service answers %i', async (repeatedCancel) => {
     const gateway = await startGateway({ sandbox: { repeatedCancel } })
     await book(gateway)

@@ -59,7 +59,7 @@ describe('the body decides, not its label', () => {
     ['a form', form(quoteExample)],
   ] as const
   test.each(bodies.flatMap(([kind, body]) => labels.map((label) => [kind, label, body] as const)))(
-    '%s that is labelled "%s" is read',
+    '%s that is labeled "%s" is read',
     async (_, label, body) => {
       const gateway = await startGateway()
       const { status } = await post(gateway, QUOTE, body, { 'content-type': label })
@@ -126,7 +126,7 @@ describe('the encoding of a body', () => {
   })
 
   test.each(['', 'application/json', 'application/json; charset=utf-8', 'text/plain; charset=windows-1252'])(
-    'is Windows-1252 where it is not UTF-8, labelled "%s"',
+    'is Windows-1252 where it is not UTF-8, labeled "%s"',
     async (label) => {
       expect((await booked(json1252(), { 'content-type': label })).pickup.contact_name).toBe(NAME)
     },

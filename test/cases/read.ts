@@ -82,7 +82,7 @@ export type Case = z.infer<typeof caseSchema>
 
 /** A case and where it stands. */
 export interface Filed {
-  /** `<action>/<behaviour>`. */
+  /** `<action>/<behavior>`. */
   readonly name: string
   readonly action: string
   readonly text: string

@@ -104,7 +104,7 @@ describe('errors', () => {
 
   test.each([
     ['what is no JSON', '{'],
-    ['unknown keys', '{"vehicle_types": {}, "colours": {}}'],
+    ['unknown keys', '{"vehicle_types": {}, "colors": {}}'],
     ['a list', '[]'],
     ['numbers for types', '{"vehicle_types": {"BOX": 1}}'],
   ])('LOOKUPS_FILE with %s is an error', async (_, content) => {

@@ -133,7 +133,7 @@ describe('SOURCE_CONNECTIONS', () => {
     next.write(ASK)
     expect(await next.replies(1)).toHaveLength(1)
     for (const line of others) expect(line.isClosed()).toBe(false)
-    // The operator's own door is another one.
+    // The admin listener has its own limit.
     expect((await fetch(`${gateway.adminUrl}/healthz`)).status).toBe(200)
   })
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { NO_SHIPMENT } from '../../src/service/standing.ts'
+import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 
 /** A service that answers exactly what a test wants it to, bytes and all. */
 export interface OwnService {

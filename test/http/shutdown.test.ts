@@ -26,8 +26,8 @@ function linesOf(out: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line))
 }
 
-const quote = (house: { url: string }) =>
-  post(house, '/getShippingQuote.php', quoteExample, { authorization: AUTHORIZATION })
+const quote = (gateway: { url: string }) =>
+  post(gateway, '/getShippingQuote.php', quoteExample, { authorization: AUTHORIZATION })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s under load: not ready, what is under way is finished, exit 0',

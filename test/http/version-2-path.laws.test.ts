@@ -32,7 +32,7 @@ const withoutParameters = (path: string) => path.replace(/;[^/\\]*/g, '')
 const oneSlash = (path: string) => path.replace(/[\\/]+/g, '/')
 
 /** How servers, proxies and libraries find out what a path means. */
-const NORMALISERS: Readonly<Record<string, (path: string) => string>> = {
+const NORMALIZERS: Readonly<Record<string, (path: string) => string>> = {
   'no decoding': resolved,
   'decoded once': (path) => resolved(lenient(path)),
   'decoded twice': (path) => resolved(lenient(lenient(path))),
@@ -77,8 +77,8 @@ describe('a path that is passed through', { timeout: NIGHT_MS }, () => {
     const law = fc.property(anyPath, (path) => {
       if (route(path) !== '/service') return
       passed += 1
-      for (const [name, normalise] of Object.entries(NORMALISERS)) {
-        expect(below(normalise(path)), `${path}, ${name}`).toBe(true)
+      for (const [name, normalize] of Object.entries(NORMALIZERS)) {
+        expect(below(normalize(path)), `${path}, ${name}`).toBe(true)
       }
     })
     fc.assert(law, { numRuns: RUNS })

@@ -179,7 +179,7 @@ describe('shipments', () => {
     )
   })
 
-  test('cancelling cancels; cancelling again conflicts, or as the option says', async () => {
+  test('canceling cancels; canceling again conflicts, or as the option says', async () => {
     const id = await booked()
     const first = await call(sandbox, 'DELETE', `/v2/shipments/${id}`)
     expect(first).toMatchObject({ status: 200, json: { id, status: 'canceled' } })

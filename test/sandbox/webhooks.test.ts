@@ -69,7 +69,7 @@ test('a change is announced with what it changed, and a price with the differenc
   expect(received).toHaveLength(2)
 })
 
-test('cancelling and approving are announced', async () => {
+test('canceling and approving are announced', async () => {
   await call(sandbox, 'DELETE', `/v2/shipments/${await booked()}`)
   const quote = await call(sandbox, 'POST', '/v2/quote', TRIP)
   const approval = sandbox.nextDelivery(({ event }) => event.event === 'shipment.rate_approved')

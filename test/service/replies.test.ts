@@ -160,7 +160,7 @@ describe('what is tried again', () => {
   test.each([
     ['a quote', quote, 'POST', 3],
     ['reading', read, 'GET', 3],
-    ['cancelling', cancel, 'DELETE', 3],
+    ['canceling', cancel, 'DELETE', 3],
     ['updating', update, 'PUT', 1],
     ['approving', approve, 'POST', 1],
     ['booking', (gateway: TestGateway) => book(gateway, 'NEW'), 'POST', 1],

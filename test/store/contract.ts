@@ -387,13 +387,13 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
 
     test('keep a handle to themselves', async () => {
       await store.claim(newClaim())
-      const [taken, neighbour] = await Promise.allSettled([
+      const [taken, neighbor] = await Promise.allSettled([
         store.claim(newClaim({ key: 'REF-2', handle: 'bk_acme_REF-1' })),
         store.claim(newClaim({ key: 'REF-3' })),
       ])
       expect(taken.status).toBe('rejected')
       expect(taken).not.toMatchObject({ reason: { name: 'StoreDown' } })
-      expect(neighbour).toMatchObject({ status: 'fulfilled', value: { won: true } })
+      expect(neighbor).toMatchObject({ status: 'fulfilled', value: { won: true } })
       expect(await store.findClaim('acme', 'REF-2')).toBeUndefined()
     })
 

@@ -126,8 +126,8 @@ test('two processes on one file give and take each other’s numbers', async () 
     for (const number of [`W-${round}`, 'W-AGAIN']) {
       expect((await quote(giver, number)).status).toBe(200)
       const quoted = lastQuote(gateway)
-      for (const door of [taker, giver]) {
-        expect((await approve(door, number)).status).toBe(200)
+      for (const target of [taker, giver]) {
+        expect((await approve(target, number)).status).toBe(200)
         expect(lastPath(gateway)).toBe(approval(quoted))
       }
     }
