@@ -1,5 +1,6 @@
 import { action, fixed, ifAbsent, ifPresent, message } from '../src/mapping/declare.ts'
-import { namingRows, shipmentExample, shipmentNames, wholeShipmentRows } from './booking-rows.ts'
+import { namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { wholeShipmentRows } from './shipment-rows.ts'
 
 /** Cancels a shipment. */
 export const shipmentCancel = action({

@@ -1,15 +1,12 @@
-import { isDeepStrictEqual } from 'node:util'
-import { configNames, readConfig } from '../src/config/config.ts'
-import { table } from './table.ts'
-
-interface Documented {
+/** A variable as the page describes it. */
+export interface Documented {
   /** As an operator writes it. */
   readonly default?: string
   readonly about: string
 }
 
-/** The description of each variable, in the order of the page. */
-const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
+/** The environment variables, in the order of the page. */
+export const variables: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
   'The service': {
     V2_BASE_URL: {
       about:
@@ -169,46 +166,4 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
         'A file for bookings that were made while the store could not record them; the gateway reads it back by itself.',
     },
   },
-}
-
-/** Returns tables of all environment variables; throws where they differ from the configuration. */
-export function configurationTables(): string {
-  const documented = Object.assign({}, ...Object.values(groups)) as Readonly<Record<string, Documented>>
-  const missing = configNames.filter((name) => !Object.hasOwn(documented, name))
-  const invented = Object.keys(documented).filter((name) => !configNames.includes(name))
-  const wrong = Object.entries(documented).flatMap(([name, { default: text }]) => wrongDefault(name, text))
-  const errors = [
-    ...missing.map((name) => `${name} is not documented`),
-    ...invented.map((name) => `${name} is documented and does not exist`),
-    ...wrong,
-  ]
-  if (errors.length > 0) throw new Error(`scripts/configuration-table.ts: ${errors.join('; ')}`)
-
-  return Object.entries(groups)
-    .map(([title, variables]) => {
-      const rows = Object.entries(variables).map(([name, { default: text, about }]) => [
-        `\`${name}\``,
-        text === undefined ? '' : `\`${text}\``,
-        about,
-      ])
-      return `### ${title}\n\n${table(['Name', 'Default', ''], rows)}`
-    })
-    .join('\n')
-}
-
-const REQUIRED = { V2_BASE_URL: 'https://service.example.com' }
-
-/** Checks that setting a variable to its documented default changes nothing. */
-function wrongDefault(name: string, text: string | undefined): string[] {
-  if (Object.hasOwn(REQUIRED, name)) return []
-  const unset: Readonly<Record<string, unknown>> = readConfig(REQUIRED)
-  const set: Readonly<Record<string, unknown>> = text === undefined ? {} : readConfig({ ...REQUIRED, [name]: text })
-  return isDeepStrictEqual(comparable(unset[name]), comparable(set[name])) ? [] : [`the default of ${name} is wrong`]
-}
-
-const STATUSES = Array.from({ length: 500 }, (_, i) => 100 + i)
-
-/** Makes values comparable: a set of statuses is a function, and is compared by its results. */
-function comparable(value: unknown): unknown {
-  return typeof value === 'function' ? STATUSES.map((status) => value(status)) : value
 }

@@ -1,7 +1,7 @@
 import type { Unused } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
-import type { Explanation } from '../mapping/request.ts'
+import type { Explanation } from '../mapping/request-run.ts'
 import type { Address, Outgoing, Service } from '../service/service.ts'
 import { accountOf, type Plan, type Version2Plan } from './plan.ts'
 

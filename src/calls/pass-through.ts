@@ -14,21 +14,7 @@ import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../ser
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
 import { canceledBy, freeCanceled } from './canceled.ts'
-
-/** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -156,11 +142,6 @@ async function answerOf(
   return reply
 }
 
-const challengesIn = (lines: readonly string[]) => {
-  const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
-  return values.length > 0 ? { 'www-authenticate': values.join(', ') } : {}
-}
-
 function isSmall({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return (
@@ -169,49 +150,6 @@ function isSmall({ headers }: IncomingMessage): boolean {
     Number(length) <= SMALL_BYTES &&
     Number(length) > 0
   )
-}
-
-/** Returns the header lines of a call that go to the service, without its credential. */
-function requestLines(lines: readonly string[], requestId: string): string[] {
-  const own = namedByConnection(lines)
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] ?? ''
-    const key = name.toLowerCase()
-    if (PLAIN_NAME.test(key) && key !== 'authorization' && isPassedOn(key, own)) kept.push(name, lines[i + 1] ?? '')
-  }
-  kept.push('x-request-id', requestId)
-  return kept
-}
-
-/**
- * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body,
- * and `X_Forwarded_For` as the statement of a trusted proxy.
- */
-const PLAIN_NAME = /^[a-z\d-]+$/
-
-/** Returns the header lines of a reply that go to the caller. */
-function replyLines(lines: readonly string[], requestId: string): string[] {
-  const own = namedByConnection(lines)
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] ?? ''
-    if (isPassedOn(name.toLowerCase(), own)) kept.push(name, lines[i + 1] ?? '')
-  }
-  kept.push('X-Request-Id', requestId)
-  return kept
-}
-
-const isPassedOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
-
-/** Returns the headers that apply to this hop only: those that `Connection` names, and the request id. */
-function namedByConnection(lines: readonly string[]): readonly string[] {
-  const names = ['x-request-id']
-  for (let i = 0; i < lines.length; i += 2) {
-    if (lines[i]?.toLowerCase() !== 'connection') continue
-    for (const name of (lines[i + 1] ?? '').split(',')) names.push(name.trim().toLowerCase())
-  }
-  return names
 }
 
 /** Returns a small body whole, and a larger one as a stream. */

@@ -1,11 +1,20 @@
 import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
-import { parseJson, scalarText } from '../text/json.ts'
+import { parseJson } from '../text/json.ts'
 import type { Account } from './account.ts'
 import { type Circuit, createCircuit } from './circuit.ts'
 import { replyText } from './error-message.ts'
 import type { UpstreamReply } from './exchange.ts'
+import {
+  asksForQuote,
+  isAboutShipments,
+  plain,
+  type QuoteMethod,
+  quoteSpelled,
+  type ShipmentPath,
+  shipmentSpelled,
+} from './outgoing.ts'
 import { createRetry, type Retry } from './retries.ts'
 import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
 import type { Upstream } from './upstream.ts'
@@ -65,9 +74,6 @@ interface LearnedState {
   readonly quotes: Spelling<QuoteMethod>
   readonly shipments: Spelling<ShipmentPath>
 }
-
-type QuoteMethod = 'POST' | 'GET'
-type ShipmentPath = '/v2/shipments' | '/v2/shipment'
 
 /** Makes the client, which uses the spelling that the service understands. */
 export function createService(config: Config, upstream: Upstream): Service {
@@ -158,48 +164,8 @@ export function accepts(method: string, path: string, status: number): boolean {
   return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }
 
-const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
 /** Reads, quotes and cancels are idempotent; updates and bookings are not. */
 const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
-
-const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
-
-const BASE_HEADERS = {
-  accept: 'application/json',
-  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
-  'accept-encoding': 'identity',
-  'user-agent': 'transload',
-} as const
-
-function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
-  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
-  return {
-    method,
-    path,
-    headers: {
-      ...BASE_HEADERS,
-      ...(text !== undefined && { 'content-type': 'application/json' }),
-      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-    },
-    body: text,
-  }
-}
-
-function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
-  if (method === 'POST') return plain(request)
-  const { body, ...rest } = request
-  const values: unknown = typeof body === 'string' ? parseJson(body) : (body ?? {})
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(values as object)) {
-    const text = scalarText(value)
-    if (text !== undefined) query.append(name, text)
-  }
-  return plain({ ...rest, method, path: `${request.path}?${query}` })
-}
-
-function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing {
-  return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
-}
 
 /** Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. */
 export function readJson(reply: UpstreamReply): unknown {

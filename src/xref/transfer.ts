@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import type { Link, LinkKey, NewLink, Store } from '../store/store.ts'
+import { COLUMNS } from './columns.ts'
 import { fromCell } from './csv-cell.ts'
-import { COLUMNS, FileUnreadable, type Format, headerOf, type ImportRow } from './import-rows.ts'
+import { headerOf } from './export-rows.ts'
+import { FileUnreadable, type Format } from './file-records.ts'
+import type { ImportRow } from './import-rows.ts'
 
 /** Counts of an import. */
 export interface ImportCounts {

@@ -10,7 +10,7 @@ import { explainReplyTranslation, explainRequestTranslation } from '../../src/ma
 import { type Entry, looseName, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
-import type { KnownFacts } from '../../src/mapping/request.ts'
+import type { KnownFacts } from '../../src/mapping/request-run.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
 import { shownText } from '../../src/text/service-text.ts'
 import type { TestGateway } from '../gateway.ts'
