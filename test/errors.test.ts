@@ -15,7 +15,7 @@ describe('the table of messages', () => {
     expect(oneLine(text)).toBe(text)
     expect(text).toMatch(/^[A-Z{].*[.}]$/)
     expect(text.replace(/\.\{serviceSays\}$/, '.')).toMatch(/[.}]$/)
-    // The words of the service follow a whole sentence.
+    // The service's own message follows a whole sentence.
     expect(text.replace(/\{serviceSays\}$/, '')).not.toContain('{serviceSays}')
   })
 

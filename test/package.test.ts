@@ -8,8 +8,8 @@ import { basic, CLIENT } from './gateway.ts'
 import { pack } from './pack.ts'
 
 /*
- * What is published: packed from a copy of the sources, installed into a project elsewhere, and run from there.
- * The installation is by hand, with this repository's packages, so that no registry is needed.
+ * Packs a copy of the sources, installs the package into another project, and runs it there.
+ * The installation uses this repository's packages, without a registry.
  */
 
 const folder = newFolder('package')

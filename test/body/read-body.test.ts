@@ -444,7 +444,7 @@ describe('no body is slow', () => {
     ['brackets and strings', 'read', `{"a":[${'"",'.repeat(size / 3)}""]}`],
     ['dashes', 'body-unreadable', '-'.repeat(size)],
   ]
-  // In quadratic time, one of them would take longer than a test may.
+  // In quadratic time, one of them would exceed the time-out of the test.
   test.each(cases)('%s', (_, outcome, body) => {
     const read = () => readBody(bytes(body), undefined)
     if (outcome === 'read') expect(read().entries.length).toBeGreaterThan(0)
@@ -622,7 +622,7 @@ describe('bytes from a connection', () => {
       other.destroy()
     }
     expect(incoming.socket.bytesRead).toBeLessThan(1_000_000)
-    // Not `once`, which would listen for the error that nobody listens for.
+    // Not `once`, which would add a listener for errors.
     const gone = new Promise((resolve) => incoming.on('close', resolve))
     incoming.resume()
     socket.destroy()

@@ -31,7 +31,7 @@ const anyLabel = fc.oneof(
     )
     .map((name) => `application/json; charset=${name}`),
 )
-/** Pieces of what bodies are made of, so that random ones get further than the first byte. */
+/** Pieces of valid bodies, with which random bodies get beyond the first byte. */
 const piece = fc.oneof(
   fc.constantFrom(
     '{',
@@ -84,7 +84,7 @@ const anyBytes = fc.oneof(
 const REFUSED = new Set([400, 422])
 const CONTROL = /\p{Cc}/u
 
-/** A body that was read, or a refusal as it has to be. */
+/** Returns a body that was read, or its valid refusal. */
 function readOr(read: () => FlatBody): FlatBody | GatewayError {
   try {
     return read()

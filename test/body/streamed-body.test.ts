@@ -36,7 +36,7 @@ async function read(body: Readable, pause = async () => {}): Promise<string> {
   return text
 }
 
-/** Writes until the other end takes no more. */
+/** Writes until the other end accepts no more. */
 async function fill(socket: Socket, bytes: string): Promise<void> {
   while (socket.write(bytes) && socket.writableLength === 0) await turn()
 }

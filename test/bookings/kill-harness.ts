@@ -10,9 +10,9 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState } from '../../src/store/store.ts'
 
-/** How the gateway is killed, and who calls meanwhile. */
+/** The options of the kills, and the number of callers. */
 export interface KillOptions {
-  /** How often it is killed, at most. */
+  /** The most kills. */
   readonly kills: number
   /** Kill no more once the service has booked a reference twice. */
   readonly untilDuplicate?: boolean
@@ -29,13 +29,13 @@ export interface KillOptions {
   readonly onKill?: (kills: number) => void
 }
 
-/** What came of it. */
+/** The result. */
 export interface KillReport {
   readonly kills: number
   /** References that callers wanted booked, each until it was answered for good. */
   readonly references: number
   readonly acknowledged: number
-  /** References whose callers were told that nobody knows. */
+  /** References whose callers got an unknown outcome. */
   readonly unknown: number
   /** Those among them that the service had booked. */
   readonly unknownButBooked: number
@@ -162,14 +162,14 @@ function duplicates(sandbox: Sandbox): number {
   return sandbox.shipments.size - new Set(references(sandbox)).size
 }
 
-/** What callers were told of the references that they wanted booked. */
+/** The answers to callers, by reference. */
 export interface Told {
   /** With the id of the shipment. */
   readonly acknowledged: ReadonlyMap<string, string>
   readonly unknown: ReadonlySet<string>
 }
 
-/** Holds what callers were told against what the service and the store have. */
+/** Compares the answers to callers with the service and the store. */
 export async function countUp(
   sandbox: Sandbox,
   storeUrl: string,

@@ -88,7 +88,7 @@ describe('on PostgreSQL', () => {
     onTestFinished(() => store.close())
     const dead = await claimOf({ store })
 
-    // A neighbor that lives, and has a booking under way too.
+    // Another live gateway with a booking under way.
     const neighbor = newInstance()
     await store.claim(newClaim({ instance: neighbor, key: 'live', reference: 'LIVE' }))
     const beating = setInterval(() => void store.renewLease(neighbor, SILENT_MS), SILENT_MS / 10)
@@ -149,7 +149,7 @@ test('what was claimed before a lease may have lapsed is not this gateway’s an
   onTestFinished(() => leases.end())
   const isHeld = await leases.hold()
   expect(isHeld()).toBe(true)
-  // As if it had stood still for too long: another gateway ends the lease, and the next heartbeat takes a new one.
+  // As after a suspension: another gateway ends the lease, and the next heartbeat takes a new one.
   await store.endLease(instance)
   await vi.waitFor(() => expect(isHeld()).toBe(false), { timeout: 4_000 })
   const isHeldAgain = await leases.hold()

@@ -29,14 +29,14 @@ import {
 
 /*
  * Two gateways before one store and one service, held against the table of states: first one call after the other, with
- * every answer foretold; then all at once, with what must hold however they interleave.
+ * every answer predicted; then concurrently, with the invariants of every order.
  */
 
 const LONG_MS = 180_000
 const KEYS = 3
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 
-/** What the service may do with a booking: what that proves, and whether there is a shipment then. */
+/** The service's faults in a booking, with the state that follows and if there is a shipment. */
 const ENDS = {
   fine: { state: 'booked', made: true },
   'reset-before': { state: 'unknown', made: false },
@@ -54,13 +54,13 @@ function faultOf(end: Exclude<End, 'fine'>): Fault {
   return { kind: end, on: ON_CREATION }
 }
 
-/** Broken connections and 503 are the fewer, for a service that keeps failing is not asked at all. */
+/** Broken connections and 503 are rarer, because they would open the circuit. */
 const ends = fc.constantFrom<End[]>(
   ...Array.from({ length: 6 }, () => 'fine' as const),
   ...(['reset-before', 'reset-after', 'unavailable', 'no-id', 'half-json', 'invalid'] as const),
   ...(['no-id', 'half-json', 'invalid'] as const),
 )
-/** What a call is told then; nothing is sent for it. */
+/** The answer in each state; nothing is sent. */
 const NOT_ASKED = /not asked for a moment; nothing was sent/
 const gateway = fc.nat({ max: 1 })
 const key = fc.nat({ max: KEYS - 1 })
@@ -78,7 +78,7 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
   const other = await startGateway({ store: stores[1], serviceUrl: one.sandbox.url })
   const catalog = await loadMappings(undefined, undefined)
   const operator = async (claim: Claim) => {
-    // Who settles looks at the service first.
+    // The operator checks the service first.
     const found = shipments(one, claim.reference).find(({ vehicles }) => vehicles[0]?.vin === claim.vin)
     const settlement = found ? { shipment: found.id, number: found.number } : 'not-booked'
     const deps = {
@@ -230,7 +230,7 @@ describe('all at once', () => {
           return work.finally(() => underWay.delete(work))
         }
         const settleAll = async () => {
-          // Who settles lets the time-out of the calls pass first, of all that what is in doubt may be made of.
+          // The operator first waits for the time-out of all calls that may have made the booking.
           const inDoubt = await pair.store.listClaims({ state: 'unknown' })
           await Promise.allSettled(underWay)
           for (const claim of inDoubt) await pair.operator(claim)
@@ -259,7 +259,7 @@ describe('all at once', () => {
             } else if (each.act === 'settle') {
               await settleAll()
             } else {
-              // Whoever sends now is taken for gone, and comes back from the dead with its answer.
+              // A gateway that sends now counts as gone, and returns later with its answer.
               for (const { instance } of await pair.store.listClaims({ state: 'sending' })) {
                 await pair.store.endLease(instance)
               }
@@ -308,7 +308,7 @@ describe('all at once', () => {
     if (!pair.steps) return
     const steps = pair.steps()
     expect([...new Set(steps.map(({ step }) => step))].filter((step) => !STEPS.has(step))).toEqual([])
-    // What was claimed was sent once, or never; nothing was sent that was not claimed.
+    // Every claimed booking was sent at most once, and nothing else was sent.
     const claimed = steps.filter(({ why }) => why === 'claimed').length
     const neverSent = steps.filter(({ why }) => why === 'never sent' || why === 'circuit-open').length
     expect(creations(first)).toBe(claimed - neverSent)

@@ -36,7 +36,7 @@ function numberedService(number: string) {
 }
 
 describe('on a full disk', () => {
-  /** A claim fits into the pages that are there; a name of this size takes a page of its own. */
+  /** A claim fits into the existing pages; a name of this size needs a new page. */
   const LONG_NUMBER = 'N'.repeat(4_000)
 
   async function fullStore(path: string): Promise<{ store: Store; room: Int32Array<SharedArrayBuffer> }> {
@@ -183,7 +183,7 @@ describe('the emergency log', () => {
     const { store } = first
     const second = await startGateway({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
-    // What could not be recorded is not forgotten.
+    // The unrecorded booking is not lost.
     expect(log.read().map(({ booking }) => booking)).toContain('bk_bad')
   })
 })

@@ -22,7 +22,7 @@ import {
 } from './desk.ts'
 
 const OTHER_VIN = '1HGCM82633A004352'
-/** Changes nothing of the key, so that it is the same booking with another body. */
+/** Does not change the key: it is the same booking with another body. */
 const OTHER_BODY = { DeliveryName: 'Somebody Else' }
 const SHORT_MS = 1_000
 const SHORT = { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` }
@@ -229,7 +229,7 @@ describe('a booked key', () => {
     expect((await post(gateway, '/deleteShipment.php', { shipment_id: second })).status).toBe(200)
     const third = expectBooked(await book(gateway))
     expect(shipments(gateway, REFERENCE).map(({ id }) => id)).toEqual([third])
-    // Canceling the first again is no reason to let go of the third.
+    // Canceling the first again does not free the third.
     expect((await post(gateway, '/deleteShipment.php', { shipment_id: first })).status).toBe(200)
     expect(expectBooked(await book(gateway), true)).toBe(third)
   })

@@ -1,10 +1,10 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createFairQueue, type Turn } from '../../src/callers/fair-queue.ts'
 
-/** Of these, a half may wait, and a quarter from one source. */
+/** Half of these may wait, a quarter from one source. */
 const CALLS = 16
 
-/** What became of those who entered, in order. */
+/** The outcomes of the entries, in order. */
 let told: string[]
 let running: Turn[]
 let queue: ReturnType<typeof createFairQueue>
@@ -28,10 +28,10 @@ function enter(source: string, name = source): Turn {
   return turn
 }
 
-/** Lets every promise that can settle do so. */
+/** Lets all pending promises settle. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Ends one turn after the other until nobody has one. */
+/** Ends the turns one after the other until none is left. */
 async function finish(): Promise<readonly string[]> {
   await settled()
   for (let turn = running.shift(); turn; turn = running.shift()) {
@@ -96,7 +96,7 @@ test('those who leave give their place up, wherever they are', async () => {
   await settled()
   running.shift()
   running.shift()
-  // A wait that its owner ends is over without a turn.
+  // A wait that its owner ends uses no turn.
   expect(told).toEqual(['a0', 'a1', 'a2'])
   for (let i = 3; i < 7; i += 1) enter('a', `a${i}`)
   await settled()

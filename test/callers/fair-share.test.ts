@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Quota, shortage } from '../../src/callers/fair-share.ts'
 import { runs } from '../size.ts'
 
-/** A night may take longer: TRANSLOAD_RUNS=1000000. */
+/** For long runs with TRANSLOAD_RUNS=1000000. */
 const RUNS = runs(400, 2_000)
 const NIGHT_MS = 3_600_000
 
@@ -11,7 +11,7 @@ const anyQuota = fc
   .tuple(fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 0, max: 8 }))
   .map(([limit, perSource, little]): Quota => ({ limit, perSource: Math.min(limit, perSource), little }))
 
-/** Takes one at a time for each source in turn, until none gets more. */
+/** Takes one for each source in turn, until none gets more. */
 function filled(quota: Quota, sources: number): number[] {
   const held = Array<number>(sources).fill(0)
   let total = 0
@@ -60,7 +60,7 @@ describe('a share', { timeout: NIGHT_MS }, () => {
       const quota = { limit: 1024, perSource: 256, little: 0 }
       const held = filled(quota, sources)
       expect(shortage(quota, sum(held), 0, 1)).toBeUndefined()
-      // Three sources and fewer are not limited by each other.
+      // Up to three sources do not limit each other.
       if (sources <= 3) expect(held).toEqual(held.map(() => 256))
     },
   )

@@ -164,7 +164,7 @@ test('only what trusted proxies say about a source is believed, from the nearest
   const declare = (place: string) => [tenant(place, 'acme', { credentials: [], networks: ['10.0.0.0/8'] })]
   const trusting = await openEdge(declare, { env: { TRUST_PROXY: '127.0.0.0/8,192.0.2.0/24' } })
   expect(await bare(trusting.url, TRIP, { 'x-forwarded-for': '10.1.2.3, 192.0.2.1' })).toBe(200)
-  // The nearest hop is nobody's proxy: what it claims to have heard is worth nothing.
+  // The nearest hop is not a trusted proxy, so its header does not count.
   expect(await bare(trusting.url, TRIP, { 'x-forwarded-for': '10.1.2.3, 198.51.100.1' })).toBe(401)
   const wary = await openEdge(declare)
   expect(await bare(wary.url, TRIP, FROM_10)).toBe(401)
@@ -236,7 +236,7 @@ test("a tenant's defaults, numbers, action names and error status are its own", 
   expect((await read(edge, 'UNKNOWN', as('beta'))).status).toBe(404)
   const unreadable = await post(edge, '/createShipment.php', '<no/>', as('acme'))
   expect([unreadable.status, unreadable.json.TransportationBooked]).toEqual([200, 'No'])
-  // Who is nobody gets the operator's.
+  // An unknown caller gets the operator's.
   expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
 })
 

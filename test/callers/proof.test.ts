@@ -32,7 +32,7 @@ const calls: Readonly<
   cancel: (gateway, ReferenceNumber, headers) => post(gateway, '/deleteShipment.php', { ReferenceNumber }, headers),
 }
 
-/** An answer without what is its own: the id of the call, its time, and the number that it repeats. */
+/** An answer without its individual parts: the id of the call, its time, and the number that it repeats. */
 function shape({ status, headers, text }: Awaited<ReturnType<typeof post>>, name: string) {
   const own = new Set(['date', 'x-request-id', 'content-length'])
   return { status, headers: [...headers].filter(([key]) => !own.has(key)), text: text.replaceAll(name, 'NAME') }
@@ -100,7 +100,7 @@ describe('a new credential', () => {
 
   test('that another client could be read from is none', async () => {
     const gateway = await openUnproven()
-    // The service may skip what is not of its alphabet, or the bits that no byte has.
+    // The service may skip characters outside the alphabet, or unused bits.
     const spellings = ['Basic ZGVt-bzpkZW1vLXNlY3JldA==', 'Basic ZGVtbzpkZW1vLXNlY3JldB==', 'Basic ZGVt_bzpkZW1v']
     for (const authorization of spellings) expect((await quote(gateway, { authorization })).status).toBe(401)
     expect(gateway.sandbox.requests).toEqual([])
@@ -165,7 +165,7 @@ describe('an answer that proves nothing', () => {
     expect([answer.status, answer.json.TransportationBooked]).toEqual([status, 'No'])
     expect(answer.headers.get('retry-after')).toBe('headers' in fault && status !== 302 ? later(fault) : '5')
     if (status === 503) expect(answer.json.Message).toMatch(/nothing was sent/)
-    // So few that they do not open the circuit, tries and all.
+    // Too few to open the circuit, with all retries.
     for (const what of ['read', 'cancel', 'approve']) {
       expect((await calls[what]?.(gateway, 'R-1', OWNER))?.status).toBe(status)
     }

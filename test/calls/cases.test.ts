@@ -27,7 +27,7 @@ test('there are cases for every action', () => {
   ])
 })
 
-/** Cases with a status of their own are refused before or after the translation. */
+/** Cases with a status are refused before or after the translation. */
 const isTranslated = ({ request, status, replies, missing }: Case) =>
   (request !== undefined && status === undefined) || replies !== undefined || missing !== undefined
 

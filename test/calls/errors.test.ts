@@ -11,7 +11,7 @@ const NUMBER = quoteExample.ShipmentNumber
 const REFERENCE = bookingExample.ReferenceNumber
 const ACCEPT = { ActionName: 'Accept Rate', ShipmentNumber: NUMBER }
 
-/** Every call that the service answers, with what has to be there before it. */
+/** Every call that the service answers, with the calls that must precede it. */
 const CALLS = {
   'quote.get': { make: (gateway: TestGateway) => post(gateway, QUOTE, quoteExample), first: async () => {} },
   'quote.update': {

@@ -15,17 +15,17 @@ function read(gateway: TestGateway, query: Record<string, string>, authorization
   return get(gateway, `/getShipment.php?${new URLSearchParams(query)}`, { authorization })
 }
 
-/** What the service was sent, one line a request. */
+/** The requests at the service, one line each. */
 function sent(gateway: TestGateway): string[] {
   return gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)
 }
 
-/** The body of the last request that the service was sent. */
+/** The body of the last request at the service. */
 function lastBody(gateway: TestGateway): unknown {
   return JSON.parse(gateway.sandbox.requests.at(-1)?.body ?? 'null')
 }
 
-/** Books and gives the service's ids of it. */
+/** Books, and returns the service's ids. */
 async function book(gateway: TestGateway, changes: object = {}, authorization = basic()) {
   const { status, headers } = await post(
     gateway,
@@ -227,7 +227,7 @@ describe('the life of a booking', () => {
         contact_name: 'Pat Example',
         contact_email: 'pat@example.com',
         contact_phone: '2145550000',
-        // What the booking itself says.
+        // The booking's own values.
         phone: '2145550000',
         email: 'pat@example.com',
       },

@@ -13,7 +13,7 @@ const DRIP_MS = 50
 const FIXED = { V2_CLIENT_ID: 'sidecar', V2_CLIENT_SECRET: 's3cret' }
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
 
-/** Header lines as pairs, without those that every connection has of its own. */
+/** Header lines as pairs, without those of the connection itself. */
 function lines({ rawHeaders }: IncomingMessage): [name: string, value: string][] {
   const pairs: [string, string][] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -407,7 +407,7 @@ describe('a reply', () => {
   test('of any size is never held: who sends waits for who reads, both ways', async () => {
     const size = 192 * 1024 * 1024
     const block = Buffer.alloc(256 * 1024, 'x')
-    /** Counts how far the sender is ahead of the reader, who takes its time. */
+    /** Returns the number of bytes by which the sender is ahead of the slow reader. */
     const race = () => {
       let sent = 0
       let read = 0
@@ -441,7 +441,7 @@ describe('a reply', () => {
     const [reply] = (await once(upload, 'response')) as [IncomingMessage]
     for (const { read, mostAhead } of [await down.readAll(reply), await uploaded.promise]) {
       expect(read).toBe(size)
-      // What the system's own buffers take on the way.
+      // The system's buffers on the way.
       expect(mostAhead).toBeLessThan(size / 2)
     }
   })
@@ -516,7 +516,7 @@ describe('when something breaks', () => {
     const wire = await dial(gateway)
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await arrived.promise
-    // One that only says that it sends no more may be waiting for its answer.
+    // A caller that closes its half may wait for its answer.
     wire.reset()
     await gone.promise
     expect((await get(gateway, '/healthz')).status).toBe(200)

@@ -14,7 +14,7 @@ const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'truck_ext', tr
 const JSON_LABEL = { 'content-type': 'application/json' }
 const FORM_LABEL = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** The body of the last request that the service was sent. */
+/** The body of the last request at the service. */
 function lastBody(gateway: TestGateway) {
   return JSON.parse(gateway.sandbox.requests.at(-1)?.body ?? 'null')
 }
@@ -23,7 +23,7 @@ function form(fields: Readonly<Record<string, string>>): string {
   return new URLSearchParams(fields).toString()
 }
 
-/** Books with this body and gives what the service was told. */
+/** Books with this body, and returns the request at the service. */
 async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
   const gateway = await startGateway()
   const answer = await post(gateway, BOOKING, body, headers)
@@ -31,7 +31,7 @@ async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: 
   return lastBody(gateway)
 }
 
-/** Sends what cannot be accepted and gives the answer, having seen that nothing was sent on. */
+/** Sends an invalid call, and returns the answer; checks that nothing was sent to the service. */
 async function refused(
   body: string | object | Uint8Array<ArrayBuffer>,
   headers: Record<string, string> = {},

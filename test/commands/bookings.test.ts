@@ -31,13 +31,13 @@ async function openOffice() {
   return { gateway, bookings: (...words: string[]) => bookings(storeUrl, ...words) }
 }
 
-/** `transload bookings …` in a process of its own. */
+/** Runs `transload bookings …` in a separate process. */
 function bookings(storeUrl: string, ...words: readonly string[]) {
   const env = cleanEnv({ STORE_URL: storeUrl })
   return run(process.execPath, [join(ROOT, 'src/main.ts'), 'bookings', ...words], { env })
 }
 
-/** A booking whose outcome is not known; whether the service has it is up to the caller. */
+/** A booking whose outcome is not known; the caller decides if the service has it. */
 async function inDoubt(gateway: TestGateway, made: boolean, changes: object = {}): Promise<string> {
   gateway.sandbox.fail({ kind: made ? 'reset-after' : 'reset-before', on: ON_CREATION })
   return expectUnknown(await book(gateway, changes))
@@ -136,7 +136,7 @@ describe('on the store of a running gateway', () => {
         instance: expect.any(String),
       },
     ])
-    // It is for operators alone.
+    // For operators only.
     expect((await fetch(`${gateway.url}/bookings`)).status).toBe(404)
   })
 })

@@ -8,7 +8,7 @@ import { nearest } from '../../src/commands/nearest.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
 import { sample } from '../size.ts'
 
-/** The program in a folder of its own, which holds the files of the test. */
+/** Runs the program in a folder with the files of the test. */
 function openFolder(files: Readonly<Record<string, string>> = {}) {
   const folder = newFolder('failures')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -22,7 +22,7 @@ function openFolder(files: Readonly<Record<string, string>> = {}) {
   return { folder, transload }
 }
 
-/** A port that somebody else listens on. */
+/** A port on which another program listens. */
 async function takenPort(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -248,7 +248,7 @@ describe('import', () => {
       ),
     )
     const read = (query: Record<string, string>) => get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
-    // Asked for before, so that a cache has had its chance to remember that there is nothing.
+    // Read before, because a cache could keep the empty result.
     expect((await approve(gateway, 'OLD-QUOTE')).status).toBe(404)
     expect((await read({ ReferenceNumber: 'OLD REF' })).status).toBe(404)
 
@@ -478,7 +478,7 @@ describe('export', () => {
     running.signal('SIGKILL')
     expect((await running.ended).code).toBe('SIGKILL')
     const before = statSync(file).size
-    // In the middle of a name, whatever the kill had left.
+    // Cut in the middle of a name.
     truncateSync(file, before - 30)
     const resumed = await transload(folder, ['xref', 'export', 'all.csv', '--resume'])
     expect(resumed.code).toBe(0)

@@ -21,7 +21,7 @@ const lookupsFile = (content: object | string): string => {
   return join(folderWith({ 'lookups.json': text }), 'lookups.json')
 }
 
-/** What is wrong with a folder, each mistake without the folder's own path. */
+/** Returns the errors of a folder, without the folder's path. */
 async function mistakesOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const folder = folderWith(files)
   try {

@@ -157,7 +157,7 @@ test('every error is reported at once, whatever its kind, and none of them hides
   const all = Object.assign({}, ...wrong.map(([, change]) => change))
   const tenants = wrong.map(([, change], i) => ({ ...WHOLE, name: `tenant-${i}`, ...change }))
   const errors = errorsIn({ tenants: [...tenants, all, ...TWO_SHARED.tenants], extra: true })
-  // A tenant without a name is told by where it stands.
+  // A tenant without a name is identified by its index.
   for (const [, , said] of wrong) {
     const pattern = new RegExp(
       said.source.replace('tenants\\[0\\]', 'tenants\\[\\d+\\]').replace(/^acme: /, 'tenant-\\d+: '),
@@ -191,11 +191,11 @@ test('the schema file refuses what the gateway refuses', () => {
   const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
   const { items } = file.properties.tenants
   expect(items.anyOf).toEqual([{ required: ['credentials'] }, { required: ['networks'] }])
-  // The reader at hand would look at nothing else beside it.
+  // The validator would ignore everything else beside it.
   delete items.anyOf
   const schema = z.fromJSONSchema(file)
   expect(schema.safeParse({ tenants: [WHOLE, LEAST] }).success).toBe(true)
-  // What only the gateway can know: other tenants, the environment, hashes, networks and addresses.
+  // Only the gateway can check these: other tenants, the environment, hashes, networks and addresses.
   const beyond = /hash|network|nobody|line break|not set|not there|address|does not exist/
   for (const [name, change] of wrong.filter(([name]) => !beyond.test(name))) {
     const changed = JSON.parse(JSON.stringify({ tenants: [{ ...WHOLE, ...change }] }))
@@ -336,7 +336,7 @@ test('a running gateway takes a new file on SIGHUP and when it changes, and refu
   expect([await status('acme'), await status('beta')]).toEqual([200, 200])
   expect(log).not.toContain('CANARY')
 
-  // As an editor, or whatever mounts files, puts a new one in its place; nobody says so.
+  // An editor or a mounted volume replaces the file without an event.
   writeTenants(
     join(place, 'new.json'),
     tenant(place, 'gamma'),

@@ -56,7 +56,7 @@ const java =
     return answers(await output('java', [fixture('Caller.java'), shape, CREDENTIAL], { input }))
   }
 
-// What PHP has to say about a call goes where no answer is.
+// PHP's own warnings go to standard error, not into the answer.
 const php = (name: string, ...words: readonly string[]) =>
   script('php', '-d', 'display_errors=stderr', fixture(name), ...words)
 
@@ -70,7 +70,7 @@ function answers(printed: string): readonly Answer[] {
     })
 }
 
-/** Has the body of a booking sent only once the gateway asks for it; curl would not wait as long as the call may take. */
+/** Sends the body of a booking only when the gateway asks for it; curl would not wait that long. */
 const EXPECTING = ['--header', 'Expect: 100-continue', '--expect100-timeout', '60', '--max-time', '20']
 
 const callers: Readonly<Record<string, Caller>> = {

@@ -163,7 +163,7 @@ async function replay(folder: string, context: string): Promise<ReadonlyMap<stri
   return stages
 }
 
-/** Where the tests do not run as root, nobody can give a folder away, and whoever runs them stands for the user. */
+/** Without root, a folder's owner cannot be changed, and the user of the tests stands in for user 1000. */
 const CHOWN = 'chown() { test "$(id -u)" -ne 0 || command chown "$@"; }'
 
 function instructions(): readonly (readonly [instruction: string, rest: string])[] {

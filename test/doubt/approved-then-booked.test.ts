@@ -29,7 +29,7 @@ const live = ({ sandbox }: TestGateway) => [...sandbox.shipments.values()].filte
 const sent = ({ sandbox }: TestGateway) => sandbox.requests.map(({ method, path }) => `${method} ${path}`)
 const lastBody = ({ sandbox }: TestGateway) => JSON.parse(sandbox.requests.at(-1)?.body ?? '')
 
-/** The two worlds: the service makes an approved quote a shipment of the same id, or does not. */
+/** Both kinds of service: an approved quote becomes a shipment of the same id, or it does not. */
 const worlds = [
   { world: 'approving books', approvalBooks: true },
   { world: 'approving books nothing', approvalBooks: false },

@@ -98,7 +98,7 @@ describe('TLS', () => {
     put('renewed')
     await gateway.logged(/read again/)
     expect((await ask(gateway)).subject).toBe('second.example')
-    // Who was there before is not sent away.
+    // Earlier connections stay open.
     old.write(ASK)
     expect((await old.replies(1)).map(({ status }) => status)).toEqual([200])
   })
@@ -167,7 +167,7 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
 
   test('is the most that one address may make; more is 429 with Retry-After', async () => {
     const gateway = await startGateway({ env: { SOURCE_CALLS_PER_SECOND: '1' } })
-    // What is loaded for the first call of its kind takes time, in which more calls would be let in.
+    // Modules are loaded at the first call of each kind; during that time more calls would be admitted.
     await get(gateway, '/openapi.json')
     const answers = await quotes(gateway, () => ({}))
     const refused = answers.filter(({ status }) => status === 429)
@@ -179,7 +179,7 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
     }
     expect((await get(gateway, '/healthz')).status).toBe(200)
     for (const path of ['/v2/x', '/dry-run/getShipment.php']) expect((await get(gateway, path)).status).toBe(429)
-    // Nobody believes what an address says that is not trusted.
+    // The header of an untrusted address does not count.
     const claimed = await quotes(gateway, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
     expect(claimed.some(({ status }) => status === 429)).toBe(true)
   })
@@ -190,7 +190,7 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
     expect(apart.map(({ status }) => status)).toEqual(apart.map(() => 200))
     const together = await quotes(gateway, () => ({ 'x-forwarded-for': '198.51.100.7' }))
     expect(together.some(({ status }) => status === 429)).toBe(true)
-    // The nearest address that is not trusted counts, not what it says itself.
+    // The nearest untrusted address counts, not its header.
     const lying = await quotes(gateway, (i) => ({ 'x-forwarded-for': `203.0.113.${i}, 198.51.100.8` }))
     expect(lying.some(({ status }) => status === 429)).toBe(true)
   })

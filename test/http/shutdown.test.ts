@@ -34,7 +34,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const service = await openHoldingService()
     const gateway = await serve(service.url, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET })
-    // Whoever has begun to speak keeps the connection, and learns over it how things stand.
+    // A caller that has begun a request keeps the connection and gets an answer.
     const asking = await dial(gateway)
     asking.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n')
     const booking = await dial(gateway)

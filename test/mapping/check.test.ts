@@ -44,7 +44,7 @@ const valid: Action = {
 
 const withRows = (...rows: readonly Row[]): Action => ({ ...valid, request: [...valid.request, ...rows] })
 
-/** What is wrong, as an operator reads it. */
+/** The errors of declarations, as an operator reads them. */
 function mistakesOf(actions: readonly Action[], synonyms: Readonly<Record<string, string>> = {}): readonly string[] {
   try {
     compileCatalog(actions, { tables, synonyms })

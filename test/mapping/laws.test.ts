@@ -26,7 +26,7 @@ const actions = [...catalog.actions.values()]
 const byName = actions.map((compiled) => [compiled.action.name, compiled] as const)
 const settings = translationSettings(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
 
-/** What callers write in a field, right and wrong; a body holds it trimmed. */
+/** Values of a field, valid and invalid, trimmed as in a body. */
 const written = fc.oneof(
   fc.constantFrom(
     '10314',
@@ -243,7 +243,7 @@ const booking = fc
 
 const extras = fc.dictionary(fc.constantFrom('trim', 'location_type', 'broker', 'floor'), fc.oneof(text, fc.boolean()))
 
-/** A shipment as the service has it: ids wherever it likes, and places of its own. */
+/** A shipment at the service, with ids at any place, and with unknown places. */
 const shipment = fc
   .record({
     id: fc.uuid(),
@@ -461,7 +461,7 @@ describe('what a dry run shows is what the service gets', () => {
       expect(received).toEqual([])
       return false
     }
-    // What follows a refusal, such as a look at what cannot be canceled, is no part of the translation.
+    // Requests after a refusal, such as a read of the shipment, are no part of the translation.
     const [first] = received
     expect(first?.method).toBe(dry.request.method)
     expect(first?.body).toBe(dry.request.body === undefined ? '' : JSON.stringify(dry.request.body))
@@ -533,7 +533,7 @@ describe('what a dry run shows is what the service gets', () => {
     expect(sent).toBeGreaterThan(HTTP_RUNS)
   })
 
-  /** A dry run reads nothing, so that an update shows what it would lay over the shipment. */
+  /** A dry run reads nothing, so an update shows only the fields that it would merge. */
   async function agreesLaidOver(gateway: TestGateway, sent: Sent): Promise<void> {
     const { dry, received } = await told(gateway, sent)
     if (!dry.ok) return expect(received).toEqual([])

@@ -133,7 +133,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
   })
 
   test('takes linear time on long input', () => {
-    // In quadratic time, one of them would take longer than a test may.
+    // In quadratic time, one of them would exceed the time-out of the test.
     const LENGTH = 200_000
     const PIECES = [' ', '1', 'x', '#', '# ', 'x ', '~', '-', ',', '1,', '1 ', 'x1', '\u00a0', '.']
     const results: unknown[] = []

@@ -20,13 +20,13 @@ import { vehicleTypes } from '../../mappings/vehicle-types.ts'
 import { type Codec, LeftOut } from '../../src/mapping/codec.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
 
-/** The decoded value, or what the caller is told after the field's name. */
+/** The decoded value, or the problem after the field's name. */
 function decoded<T>({ schema }: Codec<T>, before: string): unknown {
   const result = z.safeDecode(schema, before)
   return result.success ? result.data : { problem: result.error.issues.map(({ message }) => message).join() }
 }
 
-/** The encoded string, or undefined where there is none; replies are of any type, whatever the service documents. */
+/** The encoded string, or undefined if there is none; replies may have any type. */
 function encoded<T>({ schema }: Codec<T>, value: unknown): string | undefined {
   return z.safeEncode(schema, value as T).data
 }

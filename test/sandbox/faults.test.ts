@@ -18,7 +18,7 @@ function rawBooking(extra = ''): string {
   return `POST /v2/shipments HTTP/1.1\r\nHost: x\r\nAuthorization: ${DEMO}\r\nContent-Length: ${body.length}\r\n${extra}\r\n${body}`
 }
 
-/** One call over a connection of its own, with the error's code if it fails. */
+/** One call over a new connection, with the error's code if it fails. */
 async function attempt(): Promise<{ status?: number; bytes?: Buffer; code?: string }> {
   const agent = new Agent()
   try {

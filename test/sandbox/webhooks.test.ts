@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { booking, call, TRIP } from './client.ts'
 
-// What the receiver answers to its next deliveries; then 204. 'never' leaves the sender waiting.
+// The receiver's answers to the next deliveries; then 204. 'never' leaves the sender waiting.
 let answers: (number | 'never')[] = []
 const received: ServiceEvent[] = []
 const receiver = createServer(async (request, response) => {

@@ -155,7 +155,7 @@ test('the day of the switch, there and back and there again, costs no call, and 
       )
     }
   }
-  // The first shipment is one tenant's alone, so that the other may not see it; neither may be told to log in.
+  // The first shipment belongs to one tenant; the other gets no 401 for it either.
   const known = (answer: { status: number; text: string }) =>
     answer.status === 404 ? { ...answer, status: 200 } : answer
 

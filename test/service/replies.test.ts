@@ -21,7 +21,7 @@ const update = (gateway: TestGateway) =>
 const cancel = (gateway: TestGateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
 const approve = (gateway: TestGateway) => post(gateway, QUOTE, { ActionName: 'Accept Rate', ShipmentNumber: NUMBER })
 
-/** A gateway whose way to the stand-in leads through a proxy. */
+/** A gateway that reaches the stand-in through a proxy. */
 async function openTroubled(env: Readonly<Record<string, string>> = {}) {
   const { sandbox } = await startGateway()
   const proxy = await openProxy(sandbox)
@@ -103,7 +103,7 @@ describe('a way to the service that breaks', () => {
     expect(first.json.TransportationBooked).toBe('Unknown')
     expect(proxy.connections()).toBe(4)
     proxy.make({ kind: 'none' })
-    // What may have been booked is not sent again, however good the way is by now.
+    // A booking that may have been made is not sent again, even if the connection works again.
     expect((await book(gateway)).json.TransportationBooked).toBe('Unknown')
     expect(proxy.connections()).toBe(4)
     expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toHaveLength(

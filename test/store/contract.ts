@@ -116,7 +116,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const two = link({ kind: 'shipment', name: 'R-1', vin: 'V2', id: 'id-1' })
       const services = link({ ...one, givenBy: 'service' })
       await store.put({ links: [one, two, services] })
-      // Read before, so that a cache has had its chance to keep what is removed.
+      // Read before, because a cache could keep the removed value.
       expect(await other.links('acme', 'R-1')).toHaveLength(3)
       expect(
         await store.unlink([

@@ -22,7 +22,7 @@ import { type Store, StoreDown } from '../../src/store/store.ts'
 import { link, newClaim, thing } from './samples.ts'
 import { listen } from './states.ts'
 
-/** The files that every test begins with: a database with commits of its own in its WAL, and an older backup. */
+/** The files at the start of every test: a database with commits in its WAL, and an older backup. */
 let template: string
 let folder: string
 let path: string
@@ -113,7 +113,7 @@ describe.each(cases)('%s', (_what, lose) => {
     const { store, states } = await storeWithBackup()
     expect(store.ready()).toBe(true)
     lose()
-    // From here on, whatever is acknowledged might be forgotten.
+    // From here on, an acknowledged write might be lost.
     await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
     expect(store.ready()).toBe(false)
     expect(states.seen.at(-1)?.error?.message).toMatch(

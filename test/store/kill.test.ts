@@ -17,7 +17,7 @@ const LANES = 2
 const MOST_WRITES = 200
 const LONG_MS = 120_000
 
-/** Lets a process write, kills it in the middle, and returns what it had been told was durable. */
+/** Lets a process write, kills it in the middle, and returns the writes that it reported as durable. */
 async function killedWriter(path: string, round: number): Promise<readonly string[]> {
   const script = join(import.meta.dirname, 'kill-child.ts')
   const child = spawn(process.execPath, [script, path, `${round}`], { stdio: ['ignore', 'pipe', 'inherit'] })

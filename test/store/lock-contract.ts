@@ -24,7 +24,7 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       await place.close()
     })
 
-    /** Holds a lock until told to let go. */
+    /** Holds a lock until released. */
     async function hold(holder: Store, key: string) {
       const held = Promise.withResolvers<() => boolean>()
       const letGo = Promise.withResolvers<void>()

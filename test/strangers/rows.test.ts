@@ -9,7 +9,7 @@ import { callFrom } from './call.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 
 /*
- * What people without a valid credential once could do, and the tests that show that they cannot any more.
+ * Attacks without a valid credential that once succeeded, and the tests that show that they fail.
  */
 
 /** For each attack, the files and titles of its tests. */
@@ -79,7 +79,7 @@ const OWNER = { authorization: basic('owner', 'owner-secret') }
 const CREDENTIALS = { owner: 'owner-secret' }
 const MOST_MEGABYTES = 256
 
-/** Opens so many connections from an address, and sends the same over each; those that the gateway closes are taken out. */
+/** Opens several connections from an address, and sends the same over each; returns those that stay open. */
 function open(url: string, from: string, count: number, bytes: Buffer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   const { hostname, port } = new URL(url)

@@ -32,7 +32,7 @@ const written: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value
 
-/** What both readers make of a text; a refusal is undefined. */
+/** Returns the results of both readers for a text; undefined for a refusal. */
 function bothRead(text: string): readonly [own: string | undefined, native: string | undefined] {
   const read = (parse: (text: string) => unknown) => {
     try {

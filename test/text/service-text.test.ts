@@ -9,7 +9,7 @@ import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)
 
-/** Strings that no service should send, and that one will. */
+/** Strings that a service should not send. */
 const strange = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
@@ -127,7 +127,7 @@ describe('an id of the service', () => {
 describe('a service of strange strings', () => {
   const REFERENCE = bookingExample.ReferenceNumber
 
-  /** No byte of an answer, of its headers or of the log that a terminal or a parser would obey. */
+  /** Checks that the answer, its headers and the log contain no control characters. */
   function expectPlain({ json, headers }: Answered, gateway: TestGateway): void {
     for (const text of Object.values<string>(json)) {
       expect(text).not.toMatch(UNSHOWN)

@@ -30,7 +30,7 @@ function expectNotNow({ status, headers, json }: Answered, body: object): void {
   expect(headers.get('x-request-id')).toBeTruthy()
 }
 
-/** How a gateway answers whose store does not. */
+/** Checks the answers of a gateway whose store is down. */
 async function expectWithoutStore(gateway: Target, requests: readonly unknown[]): Promise<void> {
   expect((await get(gateway, '/readyz')).status).toBe(503)
   expect((await get(gateway, '/healthz')).status).toBe(200)
@@ -39,7 +39,7 @@ async function expectWithoutStore(gateway: Target, requests: readonly unknown[])
   const sent = requests.length
   const booking = { ...bookingExample, ReferenceNumber: 'REF-DOWN' }
   expectNotNow(await post(gateway, '/createShipment.php', booking), { Message, TransportationBooked: 'No' })
-  // What cannot be recorded is not booked.
+  // A booking that cannot be recorded is not sent.
   expect(requests.length).toBe(sent)
   expect(
     (await post(gateway, '/v2/quote', { pickup: '10314', delivery: '33166' }, JSON_TYPE)).json.price,
@@ -50,7 +50,7 @@ async function expectWithoutStore(gateway: Target, requests: readonly unknown[])
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** How a gateway answers whose store is well. */
+/** Checks the answers of a gateway whose store works. */
 async function expectWithStore(gateway: Target, number: string): Promise<void> {
   expect((await get(gateway, '/readyz')).status).toBe(200)
   expect((await quote(gateway, number)).status).toBe(200)
@@ -68,7 +68,7 @@ describe('a gateway that starts before its store', () => {
       await server.stop()
       come = () => server.start()
     } else {
-      // A file where the folder should be: nobody can write there, not even root.
+      // A file in place of the folder: even root cannot write there.
       writeFileSync(inTheWay, '')
     }
     const sandbox = await startSandbox()
@@ -200,7 +200,7 @@ test('a disk that is full', async () => {
   db.close()
 })
 
-/** That the program does not start, says why in one line, and says no secret. */
+/** Checks that the program does not start, prints the reason in one line, and prints no secret. */
 async function expectRefused(folder: string, words: readonly string[], storeUrl: string, why: RegExp): Promise<void> {
   const env = { V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
   const { code, out, err } = await transload(folder, words, { storeUrl, env })
