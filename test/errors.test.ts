@@ -41,7 +41,7 @@ describe('an error of the table', () => {
     expect(error).toMatchObject({ code: 'login-failed', status: 504, cause, headers: { 'Retry-After': '5' } })
   })
 
-  test('fills in values as they are, whatever they look like', () => {
+  test('fills in values unchanged', () => {
     const text = messageText('booking-under-way', { key: '{bytes} $& {key}' })
     expect(text).toBe('The same booking is under way ({bytes} $& {key}). Try again in a few seconds.')
   })

@@ -72,7 +72,7 @@ describe('multipart/form-data', () => {
     expect(read(body, contentType)).toEqual([['PickupZip', '10314']])
   })
 
-  test('reads back field for field, whatever the values and the boundary are', () => {
+  test('reads back field for field, with any values and boundary', () => {
     const boundary = fc.stringMatching(/^[\w'()+,./:=?-]{1,70}$/)
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),

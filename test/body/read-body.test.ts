@@ -601,7 +601,7 @@ describe('bytes from a connection', () => {
     expect(reply).toMatch(code === 'body-too-large' ? /^HTTP\/1\.1 413 / : /^HTTP\/1\.1 400 /)
   })
 
-  test('after the limit nothing more is read, and a hang-up then harms nobody', async () => {
+  test('after the limit nothing more is read, and a hang-up is harmless', async () => {
     const slow = createServer().listen(0, '127.0.0.1')
     await once(slow, 'listening')
     // As for the server of all tests.

@@ -101,7 +101,7 @@ const inJson = (fields: readonly (readonly [string, string])[]) =>
   `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)}}`
 
 describe('the reader', { timeout: NIGHT_MS }, () => {
-  test('makes fields of any bytes whatever, or says why not, and is of the same mind the second time', () => {
+  test('makes fields of any bytes, or refuses them with a reason, with the same result the second time', () => {
     const law = fc.property(anyBytes, anyLabel, (bytes, label) => {
       const before = bytes.toString('hex')
       const first = readOr(() => readBody(bytes, label))
@@ -113,7 +113,7 @@ describe('the reader', { timeout: NIGHT_MS }, () => {
     expectLaw(law, RUNS)
   })
 
-  test('makes fields of any query whatever', () => {
+  test('makes fields of any query', () => {
     const law = fc.property(anyBytes, (bytes) => {
       const read = readOr(() => readQuery(bytes.toString('latin1')))
       return read instanceof GatewayError || read.entries.every(isField)
@@ -135,7 +135,7 @@ describe('the reader', { timeout: NIGHT_MS }, () => {
     expectLaw(law, RUNS)
   })
 
-  test('reads the same again from what it has read', () => {
+  test('reads its own result back unchanged', () => {
     const law = fc.property(anyBytes, (bytes) => {
       const read = readOr(() => readBody(bytes, undefined))
       if (read instanceof GatewayError) return

@@ -114,7 +114,7 @@ describe('a gateway that asks for no credential', () => {
     expect((await ask(gateway, ['Origin: http://localhost'], { version: '1.0' })).status).toBe(403)
   })
 
-  test('tells whether it is well under any name, but to no page of another site', async () => {
+  test('answers health checks under any name, but not to pages of other sites', async () => {
     const gateway = await startGateway({ env: FIXED })
     for (const url of [gateway.url, gateway.adminUrl]) {
       for (const target of ['/healthz', '/readyz']) {
@@ -230,7 +230,7 @@ describe('a tenant that is known by its network', () => {
     expect((await ask(edge, filled(edge, lines))).status).toBe(200)
   })
 
-  test('is another question than who nobody knows: that is asked for its credential, under any name', async () => {
+  test('does not concern unknown callers, which get 401 under any name', async () => {
     const edge = await openBoth(['192.0.2.0/24'])
     const { status, headers } = await ask(edge, ['Host: gateway.example.com'])
     expect(status).toBe(401)

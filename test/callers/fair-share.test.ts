@@ -30,7 +30,7 @@ function filled(quota: Quota, sources: number): number[] {
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
 
 describe('a share', { timeout: NIGHT_MS }, () => {
-  test('is what one source alone gets, and no more', () => {
+  test('is the most that one source alone gets', () => {
     fc.assert(
       fc.property(anyQuota, (quota) => {
         expect(filled(quota, 1)).toEqual([quota.perSource])
@@ -65,7 +65,7 @@ describe('a share', { timeout: NIGHT_MS }, () => {
     },
   )
 
-  test('leaves a source what is little, until there is nothing left', () => {
+  test('leaves every source a little, until nothing is left', () => {
     const quota = { limit: 8, perSource: 4, little: 4 }
     expect(filled(quota, 2)).toEqual([4, 4])
     expect(filled(quota, 8)).toEqual(Array(8).fill(1))

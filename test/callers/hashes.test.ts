@@ -79,7 +79,7 @@ test('fifty tenants at once, each for the first time, are each themselves', asyn
 
 const guess = (i: number | string, id = 'acme-legacy') => ({ authorization: basic(id, `guess ${i}`) })
 
-test('wrong secrets are looked at ten times a minute, and what is known to be right goes on', async () => {
+test('ten wrong secrets a minute are checked, and verified credentials work on', async () => {
   const { pass } = clocks()
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
   expect((await quote(edge, as('acme'))).status).toBe(200)
@@ -101,7 +101,7 @@ test('wrong secrets are looked at ten times a minute, and what is known to be ri
   expect((await quote(edge, guess(12))).status).toBe(401)
 })
 
-test('guesses at one address lock nobody out at another', async () => {
+test('guesses from one address lock out no other address', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')], { env: { TRUST_PROXY: '127.0.0.0/8' } })
   const from = (address: string) => ({ 'x-forwarded-for': address })
   for (let i = 0; i < 10; i += 1) await quote(edge, { ...guess(i), ...from('198.51.100.1') })
@@ -119,13 +119,13 @@ test('many guesses at once are no way around the limit', async () => {
   expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 10, 429: 30 })
 })
 
-test('who goes on sending one old secret does not use up the guesses of its neighbor', async () => {
+test('repeated use of one old secret uses no guesses of others', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
   for (let i = 0; i < 30; i += 1) expect((await quote(edge, guess('old'))).status).toBe(401)
   expect((await quote(edge, as('acme'))).status).toBe(200)
 })
 
-test('an id that nobody has is refused like one that somebody has: as slowly, in the same words, as often', async () => {
+test('an unknown id is refused like a known one: as slowly, with the same message, as often', async () => {
   const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
@@ -162,7 +162,7 @@ test('ids that are made up are no free guesses', async () => {
   expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
 })
 
-test('who is to be verified waits for no more than a turn of each other source, and who is verified for nobody', async () => {
+test('a new credential waits for at most a turn of each other source, and a verified one does not wait', async () => {
   const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge(
     (place) => [
@@ -187,7 +187,7 @@ test('who is to be verified waits for no more than a turn of each other source, 
   expect(counted(await strangers)).toEqual({ 401: 30 })
 }, 30_000)
 
-test('who hangs up while waiting costs no hash', async () => {
+test('a caller that hangs up while it waits costs no hash', async () => {
   const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
@@ -213,7 +213,7 @@ test('who hangs up while waiting costs no hash', async () => {
   expect(cost).toBeLessThan(8 * slow)
 }, 20_000)
 
-test('where ids have two secrets, an id that nobody has costs two hashes as well', async () => {
+test('if ids have two secrets, an unknown id costs two hashes, too', async () => {
   const [old, fresh] = [slowHash('old'), slowHash('new')]
   const edge = await openEdge((place) => [
     tenant(place, 'acme', {
@@ -229,7 +229,7 @@ test('where ids have two secrets, an id that nobody has costs two hashes as well
   expect((await quote(edge, { authorization: basic('nobody', 'old') })).status).toBe(401)
 }, 20_000)
 
-test('what was wrong may be right after a rotation, and what was right is wrong', async () => {
+test('after a rotation, the new secret is accepted and the old one refused', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
   const fresh = { authorization: basic('acme-legacy', 'new') }
   expect((await quote(edge, as('acme'))).status).toBe(200)

@@ -60,7 +60,7 @@ describe('a new credential', () => {
     expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
   })
 
-  test('is asked about once, however many of its calls come at once', async () => {
+  test('is proven once for any number of concurrent calls', async () => {
     const gateway = await startGateway({
       proven: false,
       env: { V2_TOKEN: 'oauth2' },
@@ -126,7 +126,7 @@ describe('a refused credential', () => {
     expect([...asked]).toEqual([`GET ${PROOF}`])
   })
 
-  test('that is forbidden is told so, and books nothing', async () => {
+  test('that is forbidden gets 403, and books nothing', async () => {
     const gateway = await openUnproven()
     gateway.sandbox.fail({ kind: 'status', status: 403, on: { path: PROOF }, body: { message: 'not yours' } })
     const answer = await book(gateway, 'R-1', OWNER)
@@ -176,7 +176,7 @@ describe('an answer that proves nothing', () => {
   })
   const later = (fault: Fault) => ('headers' in fault ? (fault.headers?.['retry-after'] ?? '5') : '5')
 
-  test('is told of by a stranger, and the owner books all the same, meanwhile and afterwards', async () => {
+  test('is used by a stranger, and the owner still books, meanwhile and afterwards', async () => {
     const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
     gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: PROOF } })
     const asked = gateway.sandbox.next(({ path }) => path === PROOF)

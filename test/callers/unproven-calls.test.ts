@@ -123,7 +123,7 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
   expect((await quote(gateway, owner)).status).toBe(200)
 })
 
-test('where no credential has been accepted, failures open the circuit, whoever calls', async () => {
+test('if no credential has been accepted, all failures open the circuit', async () => {
   const { gateway, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
   await atOnce(30, (i) => quote(gateway, stranger(i)))
   const before = service.requests.length
@@ -157,7 +157,7 @@ test('calls that wait with one wrong credential are refused together', async () 
   expect(service.requests.length).toBeLessThan(100)
 })
 
-test('a few wait, and the others are told to come back', async () => {
+test('a few wait, and the others are refused with Retry-After', async () => {
   const { treat, refuse: refuseHeld } = holding()
   // Of sixteen concurrent calls, eight may wait, four of them from one source.
   const { gateway } = await openWary(treat, {

@@ -156,7 +156,7 @@ describe('the encoding of a body', () => {
     expect(lastBody(gateway)).toEqual(TRIP)
   })
 
-  test('that is not known, or not what it says, is 400', async () => {
+  test('that is unknown or wrong is 400', async () => {
     for (const encoding of ['br', 'gzip', 'gzip, gzip']) {
       expect((await refused(BODY, { 'content-encoding': encoding }, QUOTE)).status).toBe(400)
     }

@@ -239,7 +239,7 @@ describe('transload check', () => {
     ])
   })
 
-  test('ends with 78 and says what is wrong with the file of lookups', async () => {
+  test('ends with 78 and prints the errors of the file of lookups', async () => {
     const unread = await check({ LOOKUPS_FILE: lookupsFile('{') })
     expect(unread).toMatchObject({
       code: 78,

@@ -153,7 +153,7 @@ test('a name, credential or network of two tenants is an error', () => {
   ])
 })
 
-test('every error is reported at once, whatever its kind, and none of them hides another', () => {
+test('errors of all kinds are reported at once, and none hides another', () => {
   const all = Object.assign({}, ...wrong.map(([, change]) => change))
   const tenants = wrong.map(([, change], i) => ({ ...WHOLE, name: `tenant-${i}`, ...change }))
   const errors = errorsIn({ tenants: [...tenants, all, ...TWO_SHARED.tenants], extra: true })
@@ -187,7 +187,7 @@ test.each(['serve', 'check'])('%s reports every error and ends with 78', async (
   expect(out + err).not.toContain('CANARY')
 })
 
-test('the schema file refuses what the gateway refuses', () => {
+test('the schema file refuses the same files as the gateway', () => {
   const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
   const { items } = file.properties.tenants
   expect(items.anyOf).toEqual([{ required: ['credentials'] }, { required: ['networks'] }])

@@ -29,7 +29,7 @@ const INSTALL_TWICE_MS = 300_000
 const BASE = 'node:24-slim'
 const AS_ROOT = process.getuid?.() === 0
 
-test('the stages build, and what comes out serves, is healthy and stops, all without root', {
+test('the stages build, and the result serves, is healthy and stops, all without root', {
   timeout: INSTALL_TWICE_MS,
 }, async () => {
   const folder = newFolder('image')

@@ -89,7 +89,7 @@ describe('TLS', () => {
     expect((await ask(gateway)).protocol).toBe('TLSv1.3')
   })
 
-  test('has a new certificate as soon as the files have changed, and the old one goes on until then', async () => {
+  test('has a new certificate when the files have changed, and the old one until then', async () => {
     const { gateway, put, files } = await openTls()
     const old = await openLine(gateway, await shaken(gateway))
     writeFileSync(files.TLS_CERT_FILE, 'no certificate')
@@ -103,7 +103,7 @@ describe('TLS', () => {
     expect((await old.replies(1)).map(({ status }) => status)).toEqual([200])
   })
 
-  test('is not spoken by everybody: what else comes is let go and harms nobody', async () => {
+  test('is required: other input closes its connection and harms no other caller', async () => {
     const { gateway } = await openTls()
     for (const bytes of [ASK, '\0\0\0\0', '\x16\x03\x01\xff\xff', 'x'.repeat(100_000)]) {
       const line = await openLine(gateway)
@@ -117,7 +117,7 @@ describe('TLS', () => {
 })
 
 describe('SOURCE_CONNECTIONS', () => {
-  test('is the most that one address may hold; who leaves makes room', async () => {
+  test('is the most that one address may hold; a closed connection makes room', async () => {
     const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '3' }, proven: false })
     const lines = await Promise.all([1, 2, 3].map(() => openLine(gateway)))
     for (const line of lines) {
@@ -215,7 +215,7 @@ describe('a source', () => {
     ['unknown:', 'unknown:'],
   ])('of %j is %j', (address, source) => expect(sourceOf(address)).toBe(source))
 
-  test('of IPv6 is a network, whose addresses share what one caller may do', async () => {
+  test('of IPv6 is a network, whose addresses share the limits', async () => {
     const env = { HOST: LOOPBACK, SOURCE_CALLS_PER_SECOND: '2', TRUST_PROXY: LOOPBACK }
     const gateway = await startGateway({ env })
     const from = (address: string) =>

@@ -73,7 +73,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('an idle gateway stops at once, and closes connections that nobody uses', async () => {
+test('an idle gateway stops at once, and closes idle connections', async () => {
   const service = await openHoldingService()
   const gateway = await serve(service.url)
   const idle = await dial(gateway)
@@ -106,7 +106,7 @@ test('a call that outlives SHUTDOWN_GRACE_MS is cut off', async () => {
   expect((await gateway.ended).code).toBe(0)
 })
 
-test('the log is JSON, a line a call, and says nothing that is nobody else’s business', async () => {
+test('the log is JSON, one line per call, without secrets and personal data', async () => {
   const service = await openHoldingService()
   const gateway = await serve(service.url)
   const ask = async (made: Promise<{ status: number }>, requests: number, reply: object) => {

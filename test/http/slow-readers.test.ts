@@ -41,7 +41,7 @@ async function askAndIgnore({ url }: { readonly url: string }, bytes: string): P
   throw new Error('readers keep each other out')
 }
 
-test('callers that do not read are let go, and keep nobody from being answered meanwhile', {
+test('callers that do not read are disconnected, and do not delay others', {
   timeout: 60_000,
 }, async () => {
   const open = new Set<object>()

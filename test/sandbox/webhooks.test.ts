@@ -51,7 +51,7 @@ test('a booking is announced', async () => {
   expect(sandbox.webhookDeliveries).toMatchObject([{ url: webhookUrl, attempt: 1, status: 204, delivered: true }])
 })
 
-test('a change is announced with what it changed, and a price with the difference', async () => {
+test('an event contains the changed fields, and a price the difference', async () => {
   const id = await booked()
   const before = sandbox.shipments.get(id)
   await call(sandbox, 'PUT', `/v2/shipments/${id}`, { pickup: { ...before?.pickup, zipcode: 10314 } })

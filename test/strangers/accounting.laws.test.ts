@@ -108,7 +108,7 @@ async function act(gateway: TestGateway, { request, from, part, ending }: Behavi
   return stranger
 }
 
-test('whatever callers do and whatever becomes of their calls, all that they held is returned', {
+test('all resources of calls are returned, with any behavior of callers and any outcome', {
   timeout: RUNS * RUN_MS,
 }, async () => {
   const env = {

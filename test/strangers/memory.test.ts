@@ -93,7 +93,7 @@ test('a body counts once while its call waits', async () => {
   service.release({ shipment_id: 'q', price: 1 })
 })
 
-test('long answers that nobody reads take a share of the memory, too', async () => {
+test('unread long answers take a share of the memory, too', async () => {
   const gateway = await startGateway()
   // Explained leaf by leaf, and larger than the system's buffers.
   const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`

@@ -145,7 +145,7 @@ describe('BODIES_LIMIT_BYTES', () => {
     expect(await honest(gateway)).toEqual(ALL_WELL)
   })
 
-  test('counts what a compressed body becomes', async () => {
+  test('counts the inflated size of a compressed body', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env, serviceUrl: service.url })
     const { gzipSync } = await import('node:zlib')
@@ -213,7 +213,7 @@ describe('SOURCE_IN_FLIGHT', () => {
     expect((await strangers[0]?.reply)?.status).toBe(200)
   })
 
-  test('goes on counting a call whose caller has hung up, until its work is done', async () => {
+  test('counts a call whose caller has hung up until its work is done', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env: { ...OWN, MAX_IN_FLIGHT: '4' }, serviceUrl: service.url })
     const gone = await connectFrom(gateway, '127.0.1.1')

@@ -56,7 +56,7 @@ const faultOf = (text: string): string => {
 }
 
 describe('a whole value', () => {
-  test('is what JSON.parse reads, but for the digits', () => {
+  test('is the same as with JSON.parse, except for the digits', () => {
     const law = fc.property(written, (text) => {
       const [own, native] = bothRead(text)
       expect(own).toBe(native)

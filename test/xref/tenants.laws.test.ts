@@ -43,7 +43,7 @@ async function take(gateway: TestGateway, client: Client, does: string, name: st
     .status
 }
 
-test('a name stands for what its own client made, whatever the other calls the same', async () => {
+test('a name means the thing of its own client, even if the other uses the same name', async () => {
   const credentials = Object.fromEntries(CLIENTS.map((client) => [client, 'demo-secret']))
   await fc.assert(
     fc.asyncProperty(fewNames, fc.array(step, { minLength: 6, maxLength: 16 }), async (pool, steps) => {
