@@ -75,7 +75,7 @@ describe('a gateway whose clock is an hour ahead, and one whose clock is right',
     expect(right.sandbox.requests.at(-1)?.body).toContain('"transport_type":"enclosed"')
   })
 
-  test('date what they store by the same clock', { timeout: LONG_MS }, async () => {
+  test('date stored data by the same clock', { timeout: LONG_MS }, async () => {
     const { right, ahead } = await openPair()
     expectBooked(await book(ahead, { ReferenceNumber: 'DATED' }))
     const [claim] = await right.store.listClaims({})

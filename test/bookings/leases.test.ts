@@ -142,7 +142,7 @@ describe('a gateway that was taken for gone and comes back', () => {
   })
 })
 
-test('what was claimed before a lease may have lapsed is not this gateway’s any more, whatever comes after', async () => {
+test('claims from before a possible lapse of the lease no longer belong to this gateway', async () => {
   const store = createMemoryStore()
   const instance = newInstance()
   const leases = await keepLeases(instance, { store, log: createLog('silent'), catchUp: async () => {} })
@@ -156,7 +156,7 @@ test('what was claimed before a lease may have lapsed is not this gateway’s an
   expect([isHeldAgain(), isHeld()]).toEqual([true, false])
 })
 
-test('a gateway that closes ends its lease, so that nobody waits for it to run out', async () => {
+test('a gateway that closes ends its lease at once', async () => {
   const gateway = await startGateway()
   expectBooked(await book(gateway))
   const { instance } = await claimOf(gateway)

@@ -94,7 +94,7 @@ async function settleAs(gateway: TestGateway, reference: string, settlement: Par
 }
 
 describe.each(engines)('a gateway on %s that stands still before it sends', (engine) => {
-  test('sends what it has claimed, if that was not long', { timeout: LONG_MS }, async () => {
+  test('sends its claimed booking after a short pause', { timeout: LONG_MS }, async () => {
     const { neighbor, begin, goOn } = await openPair(engine)
     const [answer] = await begin(['SHORT'])
     await pause(LESS_THAN_HALF_MS)

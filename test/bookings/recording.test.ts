@@ -134,7 +134,7 @@ describe('the emergency log', () => {
     record: { kind: 'shipment', id: ID, names: ['REF'], vin: '', own: undefined, facts: undefined },
   })
 
-  test('reads what was written, without lines that were cut short', () => {
+  test('reads all whole lines, and skips incomplete ones', () => {
     const file = join(newFolder(), 'emergency.ndjson')
     const log = openEmergencyLog(file)
     expect(log.read()).toEqual([])
@@ -158,7 +158,7 @@ describe('the emergency log', () => {
     )
   })
 
-  test('forgets only what was read, for another gateway may have added to it', () => {
+  test('removes only the read lines, because another gateway may have added some', () => {
     const file = join(newFolder(), 'emergency.ndjson')
     const [one, other] = [openEmergencyLog(file), openEmergencyLog(file)]
     one.write(entry('bk_1'))

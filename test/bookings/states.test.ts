@@ -32,7 +32,7 @@ function delayed(ms: number): Fault {
   return { kind: 'delay', ms, on: ON_CREATION }
 }
 
-describe('a key that nobody has', () => {
+describe('a free key', () => {
   test('is claimed, sent, recorded and answered, each step dated and signed', async () => {
     const gateway = await startGateway({ now: () => 1_000 })
     const id = expectBooked(await book(gateway))
@@ -396,7 +396,7 @@ describe('a replay', () => {
   })
 })
 
-describe('BOOKING_REFUSED_STATUSES says what proves that nothing was booked', () => {
+describe('BOOKING_REFUSED_STATUSES lists the statuses that prove that nothing was booked', () => {
   test.each([
     { statuses: '4xx', answered: 503, state: 'unknown' },
     { statuses: '4xx,500', answered: 500, state: 'refused' },
@@ -415,7 +415,7 @@ describe('BOOKING_REFUSED_STATUSES says what proves that nothing was booked', ()
   })
 })
 
-test('a gateway that starts again on the same file knows what was booked and what is unknown', async () => {
+test('a gateway that starts again on the same file knows the booked and the unknown bookings', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transload-states-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const url = join(folder, 'store.db')

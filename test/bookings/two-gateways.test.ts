@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-test('two gateways over one PostgreSQL book every reference once, however many want it', {
+test('two gateways on one PostgreSQL book every reference once, with many concurrent callers', {
   timeout: LONG_MS,
 }, async () => {
   const url = await server.createDatabase()

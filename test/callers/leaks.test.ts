@@ -160,7 +160,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   // A refused tenants file, with a misplaced secret.
   writeFileSync(path, `{"tenants":[{"name":"x","v2":{"client_secret":${next('misplaced')}`)
   gateway.signal('SIGHUP')
-  await gateway.says(/the old one goes on/)
+  await gateway.says(/the old one stays in use/)
   const misplaced = next('misplaced')
   const wrong = {
     name: 'x',

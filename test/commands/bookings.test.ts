@@ -71,7 +71,7 @@ describe('on the store of a running gateway', () => {
     expect(all.out + unknown.out + shown.out).not.toContain(body)
   })
 
-  test('what is settled as booked is replayed to the caller’s next retry', { timeout: LONG_MS }, async () => {
+  test('a booking that is settled as booked is replayed to the caller’s next retry', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     const key = await inDoubt(gateway, true)
     const [made] = shipments(gateway)
@@ -90,7 +90,7 @@ describe('on the store of a running gateway', () => {
     expect(Math.abs((entry?.at ?? 0) - Date.now())).toBeLessThan(LONG_MS)
   })
 
-  test('what is settled as not booked is sent again', { timeout: LONG_MS }, async () => {
+  test('a booking that is settled as not booked is sent again', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     const key = await inDoubt(gateway, false)
     expect((await bookings('settle', key, '--not-booked')).out).toBe(`${key} is settled as not booked.\n`)
@@ -99,7 +99,7 @@ describe('on the store of a running gateway', () => {
     expect(shipments(gateway)).toHaveLength(1)
   })
 
-  test('only what is unknown can be settled, and only once', { timeout: LONG_MS }, async () => {
+  test('only an unknown booking can be settled, and only once', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     expectBooked(await book(gateway))
     const { handle } = await claimOf(gateway)

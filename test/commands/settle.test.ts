@@ -194,7 +194,7 @@ describe('reopen', () => {
     ])
   })
 
-  test('takes back nothing but what an operator settled last', async () => {
+  test('reverts only the last settlement of an operator', async () => {
     const { store, bookings } = await openDesk()
     const rule = 'only bookings that an operator settled can be reopened'
     expect(await bookings(['reopen', KEY])).toEqual({

@@ -464,7 +464,7 @@ describe('export', () => {
     },
   )
 
-  test('is streamed, and one that is killed goes on with --resume', async () => {
+  test('is streamed, and continues after a kill with --resume', async () => {
     const folder = testFolder()
     const rows = Array.from({ length: size(30_000, 60_000) }, (_, index) =>
       link({ name: `N "${index}"\n`, id: `${index}`, at: index }),
@@ -492,7 +492,7 @@ describe('export', () => {
     expect(readFileSync(file, 'utf8') === out).toBe(true)
   })
 
-  test('goes on while a gateway writes to the same file', async () => {
+  test('works while a gateway writes to the same file', async () => {
     const folder = testFolder()
     const gateway = await startGateway({ store: await openSqliteStore({ path: join(folder, STORE) }) })
     await fill(

@@ -328,11 +328,11 @@ test('a running gateway takes a new file on SIGHUP and when it changes, and refu
 
   writeFileSync(path, '{ "tenants": [ { "name": "acme", "client_secret": "CANARY')
   gateway.signal('SIGHUP')
-  await gateway.says(/is not JSON.*refused; the old one goes on/)
+  await gateway.says(/is not JSON.*refused; the old one stays in use/)
   expect([await status('acme'), await status('beta')]).toEqual([200, 200])
   writeTenants(path, { ...tenant(place, 'acme'), color: 'red' }, tenant(place, 'acme'))
   gateway.signal('SIGHUP')
-  const log = await gateway.says(/color.*two tenants have this name.*refused; the old one goes on/)
+  const log = await gateway.says(/color.*two tenants have this name.*refused; the old one stays in use/)
   expect([await status('acme'), await status('beta')]).toEqual([200, 200])
   expect(log).not.toContain('CANARY')
 

@@ -329,7 +329,7 @@ describe('actions that clash are refused', () => {
     ])
   })
 
-  test('a synonym that repeats what is known is none', () => {
+  test('a synonym that repeats a known name is no error', () => {
     expect(mistakesOf([valid], { get_rate: 'rate.get' })).toEqual([])
   })
 })

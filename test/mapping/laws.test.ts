@@ -112,7 +112,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('a field that was sent blank is told to be', () => {
+  test('a field that was sent blank is reported as blank', () => {
     const law = fc.property(fc.constantFrom(...compiled.fields.names).chain(respelled), (name) => {
       const account = explainRequestTranslation(compiled, intake([[name, null]]).fields, settings, undefined)
       expect(account.unused).toEqual([{ field: expect.any(String), why: expect.stringContaining('blank') }])
@@ -166,7 +166,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('each leaf of a reply is told once: used, unused or unknown', () => {
+  test('each leaf of a reply is reported once: used, unused or unknown', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), (body) => {
       const { reply, fields, unused, unknown } = explainReplyTranslation(compiled, body, settings, undefined)
       const used = new Set(fields.flatMap(({ from }) => from))
@@ -289,7 +289,7 @@ describe('there and back', () => {
   const reading = actionNamed('shipment.get')
   const updating = actionNamed('shipment.update')
 
-  test('what a reading shows, sent back as an update, is what the service had', () => {
+  test('the answer to a read, sent back as an update, changes nothing at the service', () => {
     const law = fc.property(booking, (theirs) => {
       const { reply } = reading.reply(theirs, { settings, own: undefined })
       const entries = Object.entries(reply).map(([name, shown]): Entry => [name, shown.trim() || null])
@@ -350,7 +350,7 @@ describe('laying an update over a shipment', () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('neither the shipment nor what was sent is changed by it', () => {
+  test('it changes neither the shipment nor the sent fields', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), change, (current, { sent, entry }) => {
       const before = JSON.stringify([current, sent])
       const whole = updating.overlay(current, sent, entry)
@@ -399,7 +399,7 @@ interface Sent {
   readonly body: string
 }
 
-describe('what a dry run shows is what the service gets', () => {
+describe('the service gets the request that a dry run shows', () => {
   const quoteFields = [
     'EquipmentType',
     'PickupCommodityCode',

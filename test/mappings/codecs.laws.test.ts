@@ -107,7 +107,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
     )
   })
 
-  test('never throws on what the service sends, and writes nothing but strings', () => {
+  test('never throws on a value of the service, and writes only strings', () => {
     expectLaw(
       fc.property(anyValue, (value) => {
         const result = z.safeEncode(schema, value)
@@ -117,7 +117,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
     )
   })
 
-  test('writes what it read so that reading it again changes nothing', () => {
+  test('writes values that read back unchanged', () => {
     const isRead = (before: string) => {
       const first = z.safeDecode(schema, before)
       if (!first.success) return false

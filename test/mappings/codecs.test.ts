@@ -196,7 +196,7 @@ describe('state', () => {
     },
   )
 
-  test('passes on what the service sends', () => {
+  test('passes on unknown values of the service', () => {
     expect(encoded(state, 'TX')).toBe('TX')
     expect(encoded(state, 'Ontario')).toBe('Ontario')
   })

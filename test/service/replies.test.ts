@@ -56,7 +56,7 @@ describe('a way to the service that is merely bad', () => {
   })
 })
 
-describe('what comes before the reply', () => {
+describe('bytes before the reply', () => {
   const INTERIM = [
     'HTTP/1.1 102 Processing\r\n\r\n',
     'HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\nContent-Type: text/html\r\n\r\n',
@@ -155,7 +155,7 @@ describe('the deadline', () => {
   })
 })
 
-describe('what is tried again', () => {
+describe('retries', () => {
   const busy: Fault = { kind: 'status', status: 503, times: 'always' }
   test.each([
     ['a quote', quote, 'POST', 3],

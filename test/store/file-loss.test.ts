@@ -109,7 +109,7 @@ const cases: readonly (readonly [what: string, lose: () => void])[] = [
 ]
 
 describe.each(cases)('%s', (_what, lose) => {
-  test('nothing more is promised, and a restart has what was promised or says so', async () => {
+  test('nothing more is acknowledged, and a restart has the acknowledged writes or reports the loss', async () => {
     const { store, states } = await storeWithBackup()
     expect(store.ready()).toBe(true)
     lose()
@@ -225,7 +225,7 @@ test('content that SQLite cannot read ends readiness, whichever thread meets it'
   await again.close()
 })
 
-test('what SQLite itself does to the files, in any process, is no loss', async () => {
+test('changes of the files by SQLite itself, in any process, are no loss', async () => {
   const states = listen()
   const [one, other] = await Promise.all([
     openSqliteStore({ path, onState: states.onState }),

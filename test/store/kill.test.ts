@@ -63,7 +63,7 @@ async function checkLast(path: string, acknowledged: readonly string[]): Promise
   await store.close()
 }
 
-test('what was acknowledged is there after SIGKILL, every time', { timeout: LONG_MS }, async () => {
+test('acknowledged writes survive every SIGKILL', { timeout: LONG_MS }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transload-kill-'))
   let next = 0
   let lines = 0

@@ -54,7 +54,7 @@ describe('a cell', () => {
     )
   })
 
-  test('is no formula to a spreadsheet, whether commas or semicolons separate its cells', () => {
+  test('is no formula in a spreadsheet, with commas or semicolons between its cells', () => {
     fc.assert(
       fc.property(text, (value) => {
         const line = `acme,${toCell(value)},id-1`
