@@ -70,10 +70,10 @@ async function passOn(
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
       const patience = { deadline, readerTimeoutMs }
-      const sendOver = (pool: string | undefined) =>
-        stream(upstream.line(account.origin, pool), request, outgoing, patience)
+      const sendOver = (usesOwn: boolean) =>
+        stream(upstream.line(account.origin, account.pool, usesOwn), request, outgoing, patience)
       const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
-      return isSafe ? sendTwice(sendOver, account.pool) : sendOver(account.pool)
+      return isSafe ? sendTwice(sendOver) : sendOver(false)
     }
     const reply = await answerOf(account, body, deadline, attempt)
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
@@ -95,16 +95,13 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 /** Sends a safe request again, over a new connection, if a kept one closes before the reply. */
-async function sendTwice(
-  send: (pool: string | undefined) => Promise<StreamedReply>,
-  pool: string | undefined,
-): Promise<StreamedReply> {
+async function sendTwice(send: (usesOwn: boolean) => Promise<StreamedReply>): Promise<StreamedReply> {
   try {
-    return await send(pool)
+    return await send(false)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (!CLOSED.has(code)) throw error
-    return send(undefined)
+    return send(true)
   }
 }
 

@@ -13,10 +13,16 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   /**
-   * Separates the connections of one credential from those of another; undefined: a connection for this request alone.
-   * The service may be closing a pooled connection right now, and then it is unknown if it read the request.
+   * Separates the connections and TLS sessions of one credential from those of another; undefined: a connection for this
+   * request alone.
    */
   readonly pool: string | undefined
+  /**
+   * True for a connection for this request alone: the service may be closing a pooled one right now, and then it is unknown
+   * if it read the request.
+   * @default false
+   */
+  readonly usesOwn?: boolean
   /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**

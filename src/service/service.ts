@@ -102,7 +102,7 @@ export function createService(config: Config, upstream: Upstream): Service {
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const attempt = (authorization: string) => {
-      const pool = usesKept ? account.pool() : undefined
+      const usesOwn = !usesKept
       usesKept = false
       return upstream.call({
         method,
@@ -110,7 +110,8 @@ export function createService(config: Config, upstream: Upstream): Service {
         path: prefix + path,
         headers: { ...headers, authorization, 'x-request-id': requestId },
         body,
-        pool,
+        pool: account.pool(),
+        usesOwn,
         deadline,
         mayWrite,
       })

@@ -79,7 +79,7 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
       const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
-    write: async (tenant, record) => {
+    write: (tenant, record) => {
       if (record.isOnRecord) return addNames(tenant, record)
       const { kind, id, vin, own, facts } = record
       const links: NewLink[] = namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy }))
@@ -102,6 +102,7 @@ const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
 
 /** Drops the links of names that the service gave where the caller has given the same name to a thing of the kind. */
 function preferCallers(links: readonly Link[]): readonly Link[] {
+  if (links.length < 2) return links
   const ofCaller = new Set(links.flatMap(({ kind, givenBy }) => (givenBy === 'caller' ? [kind] : [])))
   return links.filter(({ kind, givenBy }) => givenBy === 'caller' || !ofCaller.has(kind))
 }

@@ -7,7 +7,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { get, startGateway } from '../gateway.ts'
+import { basic, get, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFERENCE, statesOf } from './desk.ts'
@@ -15,6 +15,7 @@ import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFE
 /* The service says yes, and the store cannot write it down. */
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+const LONG_MS = 60_000
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'transload-recording-'))
@@ -123,6 +124,34 @@ describe('while PostgreSQL is down', () => {
     expect(creations({ sandbox })).toBe(1)
     const read = await get(after, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
     expect(read.json).toMatchObject({ ReferenceNumber: REFERENCE })
+  })
+})
+
+describe('a cancellation under /v2/ while PostgreSQL is down', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.remove())
+
+  test('frees the key with a heartbeat once the store is back', { timeout: LONG_MS }, async () => {
+    const gateway = await startGateway({ store: await openStore(await server.createDatabase()) })
+    const id = expectBooked(await book(gateway))
+    const { handle } = await claimOf(gateway)
+    await server.stop()
+    const kept = gateway.logged(/a change of bookings could not be recorded yet/)
+    const headers = { authorization: basic() }
+    const { status } = await fetch(`${gateway.url}/v2/shipments/${id}`, { method: 'DELETE', headers })
+    expect(status).toBe(200)
+    expect(await kept).toMatchObject({ booking: `canceled ${id}` })
+    await server.start()
+    await vi.waitFor(async () => expect((await gateway.store.claimByHandle(handle))?.state).toBe('freed'), {
+      timeout: LONG_MS / 2,
+      interval: 100,
+    })
+    expect(await statesOf(gateway, handle)).toEqual(['none', 'sending', 'booked', 'freed'])
+    expect(expectBooked(await book(gateway))).not.toBe(id)
+    expect(creations(gateway)).toBe(2)
   })
 })
 

@@ -234,14 +234,38 @@ describe('where approving books', () => {
     expect(body.vehicles).toMatchObject([{ id: before?.vehicles[0]?.id, vin: VIN }])
     expect(gateway.sandbox.shipments.get(id)).toMatchObject({ number: before?.number, price: before?.price })
   })
+})
 
-  test('APPROVAL_BOOKS=no never asks', async () => {
-    const { gateway, id } = await openQuoted(true, { env: { APPROVAL_BOOKS: 'no' } })
-    await approve(gateway)
+describe.each(worlds)('with APPROVAL_BOOKS=no, where $world', ({ approvalBooks }) => {
+  const env = { APPROVAL_BOOKS: 'no' }
+  /** The service makes another shipment of the approval where the operator says wrongly that it makes none. */
+  const ofApproval = approvalBooks ? 1 : 0
+
+  test('a booking is sent without a question, with the id of the quote, and once', async () => {
+    const { gateway, id } = await openQuoted(approvalBooks, { env })
+    expectBooked(await approve(gateway))
+    expect(live(gateway)).toHaveLength(ofApproval)
     gateway.sandbox.requests.length = 0
     expectBooked(await book(gateway))
     expect(sent(gateway)).toEqual(['POST /v2/shipments'])
-    expect(lastBody(gateway)).toMatchObject({ quote_id: id })
+    expect(lastBody(gateway)).toMatchObject({ quote_id: id, external_id: NUMBER })
+    expect((await book(gateway)).headers.get('idempotent-replayed')).toBe('true')
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+    expect(live(gateway)).toHaveLength(ofApproval + 1)
+  })
+
+  test('the number and the VIN read and cancel the booking, and it can be booked again', async () => {
+    const { gateway } = await openQuoted(approvalBooks, { env })
+    await approve(gateway)
+    expectBooked(await book(gateway))
+    const name = { ReferenceNumber: NUMBER, VinNo: VIN }
+    expect((await read(gateway, name)).json).toMatchObject({ ReferenceNumber: NUMBER, VinNo: VIN })
+    expect((await cancel(gateway, name)).status).toBe(200)
+    expect(live(gateway)).toHaveLength(ofApproval)
+    gateway.sandbox.requests.length = 0
+    expectBooked(await book(gateway))
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+    expect(live(gateway)).toHaveLength(ofApproval + 1)
   })
 })
 
