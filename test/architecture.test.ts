@@ -181,7 +181,7 @@ function mutualImports(sources: readonly Source[]): readonly string[] {
 }
 
 const MAX_LINES = 250
-const MAX_ROOT_FILES = 12
+const MAX_ROOT_FILES = 13
 const MAX_FOLDERS = 3
 
 const isMapping = (path: string) => inside(path, 'src/mapping/')
