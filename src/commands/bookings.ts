@@ -148,7 +148,7 @@ async function settleOne(store: Store, handle: string, settlement: Settlement, u
 async function reopenOne(store: Store, handle: string): Promise<number> {
   const claim = await claimOf(store, handle)
   const reopened = await reopen(claim, { store, instance: operator() })
-  changed(reopened, handle, 'only bookings that an operator or an event settled can be reopened')
+  changed(reopened, handle, 'only settled bookings can be reopened')
   print(`${handle} is unknown again.`)
   return 0
 }
