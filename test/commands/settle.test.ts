@@ -274,7 +274,7 @@ describe('reopen', () => {
 
   test('reverts only the last settlement of an operator', async () => {
     const { store, bookings } = await openDesk()
-    const rule = 'only bookings that an operator settled can be reopened'
+    const rule = 'only settled bookings can be reopened'
     expect(await bookings(['reopen', KEY])).toEqual({
       code: 1,
       out: '',
