@@ -4,7 +4,7 @@ import { codec } from '../src/mapping/codec.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
 import { renamedConstructors } from '../src/mapping/renamed.ts'
 import * as codecs from './codecs.ts'
-import { actions as shipped } from './index.ts'
+import { actions as builtIn } from './index.ts'
 
 /*
  * What a mapping module of an operator is made with. The package exports the types of this file, so that such a module
@@ -22,12 +22,12 @@ export interface Toolbox {
   readonly codec: typeof codec
   /** For the version-2 side of a codec. */
   readonly z: typeof z
-  /** The shipped actions by name, to derive from. */
-  readonly actions: { readonly [Name in ShippedAction]: Action }
+  /** The built-in actions by name, to derive from. */
+  readonly actions: { readonly [Name in BuiltInAction]: Action }
 }
 
-/** The names of the shipped actions. */
-export type ShippedAction =
+/** The names of the built-in actions. */
+export type BuiltInAction =
   | 'quote.get'
   | 'quote.update'
   | 'quote.approve'
@@ -41,6 +41,6 @@ export type MappingModule = Action | readonly Action[] | ((toolbox: Toolbox) => 
 
 /** Makes the toolbox that every module receives. */
 export function createToolbox(): unknown {
-  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
+  const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
   return { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
 }

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import { type EffectiveVariable, effectiveVariables } from '../config/effective.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
@@ -17,7 +18,7 @@ export async function check(args: readonly string[]): Promise<number> {
       'V2_BASE_URL=https://service.example.com transload check --json',
     ],
   })
-  const { catalog, tenants } = await loadConfig()
+  const { config, catalog, tenants } = await loadConfig()
   const variables = effectiveVariables(process.env)
   const warnings = slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
@@ -26,6 +27,7 @@ export async function check(args: readonly string[]): Promise<number> {
   } else {
     print(
       `The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`,
+      ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
       '',
       ...linesOf(variables),
     )
@@ -34,9 +36,20 @@ export async function check(args: readonly string[]): Promise<number> {
   return 0
 }
 
+const EVENTS_ONLY =
+  'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
+
+/** In client mode, the gateway has no credential but one for events. */
+function recordsEventsOnly(config: Config): boolean {
+  const { WEBHOOK_SECRET: secrets, WEBHOOK_CLIENT_ID: own, V2_CLIENT_ID: fixed, TENANTS_FILE: tenants } = config
+  return secrets !== undefined && [own, fixed, tenants].every((set) => set === undefined)
+}
+
 /** Returns the variables that hold a tenant's secrets. */
-function variablesOf({ v2, webhook_secret }: Tenant): readonly string[] {
-  return [v2.client_secret, webhook_secret].flatMap((ref) => (ref && 'env' in ref ? [ref.env] : []))
+function variablesOf({ v2, webhook_secret, webhook_signing_secret }: Tenant): readonly string[] {
+  return [v2.client_secret, webhook_secret, webhook_signing_secret].flatMap((ref) =>
+    ref && 'env' in ref ? [ref.env] : [],
+  )
 }
 
 function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {

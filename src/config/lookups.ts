@@ -14,7 +14,7 @@ const lookups = z.strictObject({
   actions: texts,
 })
 
-/** The operator's additions to the shipped lookup tables and action names. */
+/** The operator's additions to the built-in lookup tables and action names. */
 export type Lookups = z.output<typeof lookups>
 
 /** Reads and checks the JSON file at a path. */

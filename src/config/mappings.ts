@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { actions as shipped, tables } from '../../mappings/index.ts'
+import { actions as builtIn, tables } from '../../mappings/index.ts'
 import { createToolbox } from '../../mappings/toolbox.ts'
 import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
@@ -11,11 +11,11 @@ import { compileLookup } from '../mapping/lookup.ts'
 import { codeOf } from './json-file.ts'
 import type { Lookups } from './lookups.ts'
 
-/** Loads the shipped mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
+/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
   const own = directory === undefined ? [] : await ownActions(directory)
   const replaced = new Set(own.map(({ name }) => name))
-  const actions = [...shipped.filter(({ name }) => !replaced.has(name)), ...own]
+  const actions = [...builtIn.filter(({ name }) => !replaced.has(name)), ...own]
   return compileCatalog(actions, {
     tables: new Map(
       Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
@@ -26,11 +26,11 @@ export async function loadMappings(directory?: string, lookups: Partial<Lookups>
 
 function compileTable(
   name: string,
-  shippedTable: Readonly<Record<string, string>>,
+  builtInTable: Readonly<Record<string, string>>,
   own: Readonly<Record<string, string>>,
 ) {
   try {
-    return compileLookup(shippedTable, own)
+    return compileLookup(builtInTable, own)
   } catch (error) {
     throw new MappingErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
   }

@@ -6,7 +6,7 @@ import type { LogCall } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Env } from './env.ts'
 
-/** Where calls are recorded, and the limits that they share. */
+/** The records of calls, and the limits that they share. */
 export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall

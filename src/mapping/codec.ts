@@ -31,7 +31,7 @@ export interface Codec<T = unknown> {
   readonly encode?: (value: unknown) => string | Failed
   /** The end of the sentence `<field> …` for a text that cannot be read, such as `must be a US state`. */
   readonly problem?: string
-  /** Returns what decoding this string loses or assumes; only explained runs call it. */
+  /** Returns the remarks on decoding this string: its losses and assumptions. Only explained runs call it. */
   readonly remark?: (before: string) => Remark | undefined
   /**
    * Answers a value of the service that the codec does not know as it is: the service's lists grow.

@@ -4,7 +4,7 @@ import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import { type Codec, Failed } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'
-import type { Explanation, Origin } from './request.ts'
+import type { Explanation, Origin } from './request-run.ts'
 import type { Row } from './row.ts'
 import type { Settings } from './settings.ts'
 

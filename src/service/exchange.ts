@@ -41,11 +41,11 @@ export interface UpstreamReply {
 
 /** The reason why there is no whole reply. */
 export type Silence =
-  /** The request provably never left: no connection was made. */
+  /** The request did not leave: no connection was made. */
   | 'unsent'
-  /** The request never left either, because the gateway had no free connection, socket or thread. */
+  /** The request did not leave, because the gateway had no free connection, socket or thread. */
   | 'busy'
-  /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
+  /** The request was not written, because the gateway may have lost its claim or lock meanwhile. */
   | 'withdrawn'
   /** The request left, and no whole reply came in time. */
   | 'late'
@@ -99,7 +99,7 @@ export function notConnected(cause: unknown): NoReply {
     : new NoReply('unsent', { cause, isOurs: OUR_RESOLVER.has(code) })
 }
 
-/** A deadline that is noticed this late was missed because the process itself stood still. */
+/** A deadline that is noticed this late was missed because the process itself was suspended. */
 const STANDSTILL_MS = 1_000
 
 /** The error of a call that got no connection in time. */

@@ -74,7 +74,7 @@ export function createUpstream({
   }
   const pools = new LRUCache<string, AgeingPool>({
     max: POOLS_KEPT,
-    // Calls in flight finish.
+    // Calls under way finish.
     dispose: ({ pool }) => void pool.close().catch(() => undefined),
   })
 

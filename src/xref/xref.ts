@@ -11,7 +11,7 @@ export interface Remembered {
   readonly facts: Facts | undefined
 }
 
-/** How far the approval of a quote has come: on its way, with an outcome that may never be known, or made. */
+/** The state of a quote's approval: sent, perhaps with an outcome that is never known, or approved. */
 export type Approval = 'sent' | 'approved'
 
 /** The record of an answered call in the cross-reference. */
@@ -95,7 +95,7 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
   }
 }
 
-/** An approval is a thing of its own, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
+/** An approval has its own record, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
 const approvalId = (quote: string) => `approval of ${quote}`
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }

@@ -37,7 +37,7 @@ function numberedService(number: string) {
 }
 
 describe('on a full disk', () => {
-  /** A claim fits into the pages that are there; a name of this size takes a page of its own. */
+  /** A claim fits into the existing pages; a name of this size needs a new page. */
   const LONG_NUMBER = 'N'.repeat(4_000)
 
   async function fullStore(path: string): Promise<{ store: Store; room: Int32Array<SharedArrayBuffer> }> {
@@ -163,7 +163,7 @@ describe('the emergency log', () => {
     record: { kind: 'shipment', id: ID, names: ['REF'], vin: '', own: undefined, facts: undefined },
   })
 
-  test('reads what was written, without lines that were cut short', () => {
+  test('reads all whole lines, and skips incomplete ones', () => {
     const file = join(newFolder(), 'emergency.ndjson')
     const log = openEmergencyLog(file)
     expect(log.read()).toEqual([])
@@ -187,7 +187,7 @@ describe('the emergency log', () => {
     )
   })
 
-  test('forgets only what was read, for another gateway may have added to it', () => {
+  test('removes only the read lines, because another gateway may have added some', () => {
     const file = join(newFolder(), 'emergency.ndjson')
     const [one, other] = [openEmergencyLog(file), openEmergencyLog(file)]
     one.write(entry('bk_1'))
@@ -212,7 +212,7 @@ describe('the emergency log', () => {
     const { store } = first
     const second = await startGateway({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
-    // What could not be recorded is not forgotten.
+    // The unrecorded booking is not lost.
     expect(log.read().map(({ booking }) => booking)).toContain('bk_bad')
   })
 })

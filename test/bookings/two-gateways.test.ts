@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-test('two gateways over one PostgreSQL book every reference once, however many want it', {
+test('two gateways on one PostgreSQL book every reference once, with many concurrent callers', {
   timeout: LONG_MS,
 }, async () => {
   const url = await server.createDatabase()
@@ -41,7 +41,7 @@ test('two gateways over one PostgreSQL book every reference once, however many w
   const references = shipments(one).map(({ external_id }) => external_id)
   expect(references).toHaveLength(REFERENCES)
   expect(new Set(references).size).toBe(REFERENCES)
-  // Both had their share of the winners, or they did not race.
+  // Both won some, or there was no race.
   const winners = one.sandbox.requests.filter(isCreation).map(({ headers }) => headers['x-request-id'])
   const of = (gateway: typeof one) => gateway.lines().filter(({ id }) => winners.includes(String(id))).length
   expect(Math.min(of(one), of(other))).toBeGreaterThan(REFERENCES / 20)

@@ -218,7 +218,7 @@ describe('reopen', () => {
     expect((await settle()).code).toBe(0)
     expect(await bookings(['reopen', KEY])).toEqual({ code: 0, out: `${KEY} is unknown again.\n`, err: '' })
     expect(await store.claimByHandle(KEY)).toMatchObject({ state: 'unknown', shipment: '', reply: '' })
-    // Nobody may read, change or cancel the wrong shipment by the name of this booking.
+    // The name of this booking must not lead to the wrong shipment.
     expect(await Promise.all([store.links('acme', 'REF-1'), store.links('acme', 'TL-7')])).toEqual([[], []])
     expect((await bookings(['settle', KEY, '--not-booked'])).code).toBe(0)
     expect(await state()).toBe('freed')
@@ -240,7 +240,7 @@ describe('reopen', () => {
     ])
   })
 
-  test('gives the names back to what they stood for before, with their times', async () => {
+  test('gives the names back their earlier meaning, with their times', async () => {
     const { store, settle, bookings } = await openDesk()
     const given = { kind: 'shipment', vin: VIN, id: 'S-OLD' } as const
     const older = [link({ ...given, name: 'REF-1' }), link({ ...given, name: 'TL-7', givenBy: 'service' })]
@@ -272,9 +272,9 @@ describe('reopen', () => {
     expect((await store.links('acme', 'REF-1')).map(({ id }) => id)).toEqual(['S-NEW'])
   })
 
-  test('takes back nothing but what an operator settled last', async () => {
+  test('reverts only the last settlement of an operator', async () => {
     const { store, bookings } = await openDesk()
-    const rule = 'only bookings that an operator settled can be reopened'
+    const rule = 'only settled bookings can be reopened'
     expect(await bookings(['reopen', KEY])).toEqual({
       code: 1,
       out: '',
