@@ -104,7 +104,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // The gateway's own pages.
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   app.get('/own/', (c) => reply(c, welcome))
-  app.get('/own/openapi.json', (c) => reply(c, description()))
+  app.get('/own/openapi.json', (c) => reply(c, description(c.req.header('accept-encoding'))))
   app.get('/own/healthz', (c) => reply(c, alive))
   app.get('/own/readyz', (c) => reply(c, readiness(ready())))
 

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/mapping/row-parts.ts'
+import { ROOT } from '../command.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
 interface Operation {
@@ -26,7 +29,10 @@ interface Property {
 interface Document extends Readonly<Record<string, unknown>> {
   readonly openapi: string
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, Parameters<typeof z.fromJSONSchema>[0]>> }
+  readonly components: {
+    readonly securitySchemes: object
+    readonly schemas: Readonly<Record<string, Parameters<typeof z.fromJSONSchema>[0]>>
+  }
 }
 
 async function readDocument(env: Readonly<Record<string, string>> = {}): Promise<Document> {
@@ -35,6 +41,27 @@ async function readDocument(env: Readonly<Record<string, string>> = {}): Promise
   expect(headers.get('content-type')).toContain('application/json')
   return json
 }
+
+/** Reads the document with every reference replaced by the part that it names. */
+async function readWhole(env: Readonly<Record<string, string>> = {}): Promise<Document> {
+  const document = await readDocument(env)
+  const part = (pointer: string) =>
+    pointer
+      .slice(2)
+      .split('/')
+      .reduce<unknown>((at, key) => entries(at)[key], document)
+  const whole = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(whole)
+    const { $ref: pointer } = entries(value)
+    if (typeof pointer === 'string') return whole(part(pointer))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, whole(inner)]))
+  }
+  return { ...document, ...entries(whole({ paths: document.paths })) }
+}
+
+const entries = (value: unknown): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(typeof value === 'object' && value !== null ? value : {}))
 
 /** Returns the errors of an independent validator. */
 async function validate(document: Readonly<Record<string, unknown>>) {
@@ -50,6 +77,38 @@ describe('/openapi.json', () => {
     expect(await validate({ ...document, paths: { '/x': { get: { responses: 5 } } } })).toMatchObject({ valid: false })
   })
 
+  test('has at most 120 KB and the version of the package, and is compressed for callers that accept gzip', async () => {
+    const { url } = await startGateway()
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const read = async (acceptEncoding: string) => {
+      const response = await fetch(`${url}/openapi.json`, { headers: { 'accept-encoding': acceptEncoding } })
+      const text = await response.text()
+      expect(response.headers.get('vary')).toBe('Accept-Encoding')
+      return {
+        text,
+        encoding: response.headers.get('content-encoding'),
+        bytes: Number(response.headers.get('content-length')),
+      }
+    }
+    const plain = await read('identity')
+    expect(JSON.parse(plain.text).info.version).toBe(version)
+    expect(plain.encoding).toBeNull()
+    expect(plain.bytes).toBe(Buffer.byteLength(plain.text))
+    expect(plain.bytes).toBeLessThan(120_000)
+    for (const accepted of ['gzip', 'br, gzip;q=0.5', 'deflate, GZIP ; q=1.0']) {
+      const compressed = await read(accepted)
+      expect({ accepted, ...compressed }).toEqual({
+        accepted,
+        text: plain.text,
+        encoding: 'gzip',
+        bytes: compressed.bytes,
+      })
+      expect(compressed.bytes).toBeLessThan(plain.bytes / 5)
+    }
+    for (const refused of ['gzip;q=0', 'br', 'gzip;q=0.0, br', 'gzipped'])
+      expect((await read(refused)).encoding).toBeNull()
+  })
+
   test('names each operation once', async () => {
     const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/,/quotes,/get' })
     const ids = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
@@ -59,10 +118,12 @@ describe('/openapi.json', () => {
 
   test('points at nothing that is not there', async () => {
     const document = await readDocument()
-    const references = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
-      ([, name]) => name,
+    const { securitySchemes: _, ...components } = document.components
+    const parts = Object.entries(components).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
     )
-    expect(new Set(references)).toEqual(new Set(Object.keys(document.components.schemas)))
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, pointer]) => pointer)
+    expect(new Set(references)).toEqual(new Set(parts))
   })
 
   test('has every legacy and dry-run path, with the methods that they take', async () => {
@@ -86,7 +147,7 @@ describe('/openapi.json', () => {
   })
 
   test.each(actions.map((action) => [action.name, action] as const))('has every field of %s', async (name, action) => {
-    const { paths } = await readDocument()
+    const { paths } = await readWhole()
     const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))
     for (const path of action.legacy.paths) {
       const operation = paths[path]?.[action.legacy.method.toLowerCase()]
@@ -107,7 +168,7 @@ describe('/openapi.json', () => {
   })
 
   test('says which fields a quote cannot do without', async () => {
-    const { paths } = await readDocument()
+    const { paths } = await readWhole()
     const bodies = paths['/getShippingQuote.php']?.['post']?.requestBody?.content['application/json']?.schema.anyOf
     expect(bodies?.map(({ title, required }) => [title, required])).toEqual([
       ['quote.get', ['TempShipFromPostalCode', 'TempShipToPostalCode']],
