@@ -18,6 +18,8 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const pages = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
@@ -76,7 +78,7 @@ test('every variable, command and constructor that a page names exists', () => {
 })
 
 /** Words that follow the program's name and are not commands. */
-const PROSE = new Set(['is', 'help', 'booking'])
+const PROSE = new Set(['is', 'help', 'booking', 'needs'])
 const VARIABLES_OF_NODE = new Set(['NODE_DEBUG', 'UV_THREADPOOL_SIZE'])
 
 test('the vocabulary table has every constructor, and no other', () => {

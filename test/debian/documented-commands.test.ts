@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
+import { startGateway } from '../gateway.ts'
+
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+]
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
+
+/** The lines of a page's blocks for a shell. */
+const shellLines = (page: string): readonly string[] =>
+  [...read(page).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, code = '']) => code.trim().split('\n'))
+
+/** Lines that another test runs, or that no test can. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'npm ci && npm run demo': 'test/debian/fresh-clone.test.ts',
+  'npm ci && npm test': 'test/debian/fresh-clone.test.ts',
+  'docker build -t transload .': 'test/debian/image.test.ts, without a daemon',
+  'docker run -p 8080:8080 -v transload:/app/data -e V2_BASE_URL=https://service.example.com transload':
+    'test/debian/image.test.ts, without a daemon',
+  'npm run bench': 'takes an hour',
+  'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
+}
+
+/** A folder with the files that the pages mention, and `transload` on the path. */
+function openFolder() {
+  const folder = newFolder('documented')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
+  writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
+  const env = cleanEnv({ PATH: [folder, pathWithThisNode()].join(delimiter), PORT: '0', ADMIN_PORT: '0' })
+  return { folder, env }
+}
+
+test('every line for a shell runs as printed', async () => {
+  const { url } = await startGateway()
+  const { folder, env } = openFolder()
+  const lines = pages.filter((page) => page !== 'docs/writing-a-mapping.md').flatMap(shellLines)
+  const ran = lines.filter((line) => !Object.hasOwn(ELSEWHERE, line))
+  for (const line of ran) {
+    const here = line.replace(/http:\/\/localhost:8080|https:\/\/gateway\.example\.com/, url)
+    const out = await output('bash', ['-c', here.replace(/^curl /, 'curl --fail ')], { cwd: folder, env })
+    if (line.startsWith('curl ')) expect(JSON.parse(out)).toBeTypeOf('object')
+  }
+  expect(ran.length).toBeGreaterThan(6)
+  expect(Object.keys(ELSEWHERE).filter((line) => !lines.includes(line))).toEqual([])
+})
+
+test('the lines of the page about mappings run one after the other', async () => {
+  const { folder, env } = openFolder()
+  const page = 'docs/writing-a-mapping.md'
+  const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(read(page)) ?? []
+  await output('mkdir', ['my-mappings'], { cwd: folder, env })
+  writeFileSync(join(folder, 'my-mappings/shipment-status.mjs'), code)
+  const lines = shellLines(page)
+  expect(lines.at(-1)).toBe('transload serve')
+  const served = start('bash', ['-c', lines.join('\n')], { cwd: folder, env })
+  const said = await served.says(/"msg":"listening"/)
+  expect(said).toContain('The configuration is valid: 8 actions')
+  expect(said).toContain('shipment.status: GET https://service.example.com/v2/shipments/')
+})
+
+/** What may follow a command, by the words typed so far. */
+async function completions(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const script = await output(process.execPath, [join(ROOT, 'bin/transload.js'), 'completion', 'bash'])
+  const cases = script.matchAll(/^ {4}'([^']*)'\) words='([^']*)'/gm)
+  return new Map([...cases].map(([, typed = '', words = '']) => [typed, words.split(' ')]))
+}
+
+test('every command in a text exists, with its verb and its options', async () => {
+  const known = await completions()
+  const commands = pages.flatMap((page) =>
+    [...read(page).matchAll(/`transload ([^`]+)`/g)].map(([, words = '']) => ({ page, words: words.split(/\s+/) })),
+  )
+  const wrong = commands.filter(({ words: [command = '', second = '', ...rest] }) => {
+    const name = command === 'booking' ? 'bookings' : command
+    if (name === 'needs') return false
+    const options = rest.concat(second).flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
+    if (!known.get('')?.includes(name)) return true
+    const verb = !second.startsWith('-') && known.get(name)?.includes(second) ? ` ${second}` : ''
+    const takesVerb = [...known.keys()].some((typed) => typed.startsWith(`${name} `))
+    if (takesVerb && verb === '' && second !== '') return true
+    return options.some((option) => !known.get(`${name}${verb}`)?.includes(option) && option !== '--help')
+  })
+  expect(commands.length).toBeGreaterThan(30)
+  expect(wrong.map(({ page, words }) => `${page}: ${words.join(' ')}`)).toEqual([])
+})
