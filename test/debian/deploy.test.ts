@@ -1,0 +1,252 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get as getOverTls } from 'node:https'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
+import { PersistentVolumeClaim, Service } from 'kubernetes-models/v1'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { configNames, readConfig } from '../../src/config/config.ts'
+import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
+import { basic, startGateway } from '../gateway.ts'
+
+const DEPLOY = join(ROOT, 'deploy')
+const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
+
+/** Checks settings as the gateway does at its start. Other variables would be slips. */
+function checkSettings(settings: NodeJS.ProcessEnv): void {
+  expect(Object.keys(settings).filter((name) => !configNames.includes(name))).toEqual([])
+  expect(() => readConfig(settings)).not.toThrow()
+}
+
+const settingsIn = (lines: readonly string[]): NodeJS.ProcessEnv =>
+  Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+
+describe('Kubernetes', () => {
+  const KINDS = { Deployment, StatefulSet, NetworkPolicy, PodDisruptionBudget, PersistentVolumeClaim, Service }
+  const kindOf = z.object({
+    kind: z.literal([
+      'Deployment',
+      'StatefulSet',
+      'NetworkPolicy',
+      'PodDisruptionBudget',
+      'PersistentVolumeClaim',
+      'Service',
+    ]),
+  })
+  const validate = (text: string) => {
+    const { kind } = kindOf.parse(parse(text))
+    new KINDS[kind](parse(text)).validate()
+  }
+  const kustomization = z.object({
+    resources: z.array(z.string()),
+    configMapGenerator: z.array(z.object({ name: z.string(), literals: z.array(z.string()) })).default([]),
+  })
+  const container = z.object({
+    env: z.array(z.object({ name: z.string(), value: z.string().optional() })),
+    securityContext: z.object({
+      allowPrivilegeEscalation: z.literal(false),
+      readOnlyRootFilesystem: z.literal(true),
+      capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
+    }),
+  })
+  /** A pod that runs as nobody in particular, with nothing that it does not need. */
+  const hardened = z.object({
+    spec: z.object({
+      template: z.object({
+        spec: z.object({
+          automountServiceAccountToken: z.literal(false),
+          terminationGracePeriodSeconds: z.int().min(31),
+          securityContext: z.object({
+            runAsNonRoot: z.literal(true),
+            seccompProfile: z.object({ type: z.literal('RuntimeDefault') }),
+          }),
+          initContainers: z.array(container).optional(),
+          containers: z.array(z.unknown()),
+        }),
+      }),
+    }),
+  })
+
+  test.each(['edge', 'sidecar'])('%s: every resource is valid by the schemas of Kubernetes, and is listed', (name) => {
+    const folder = `kubernetes/${name}`
+    const { resources } = kustomization.parse(parse(read(`${folder}/kustomization.yaml`)))
+    const files = readdirSync(join(DEPLOY, folder)).filter((file) => file !== 'kustomization.yaml')
+    expect([...resources].sort()).toEqual(files.sort())
+    for (const file of files) expect(() => validate(read(`${folder}/${file}`)), file).not.toThrow()
+  })
+
+  test('a slip is noticed', () => {
+    const text = read('kubernetes/edge/stateful-set.yaml')
+    expect(() => validate(text.replace('replicas: 3', 'replicas: three'))).toThrow(/replicas/)
+    expect(() => validate(text.replace('- name: gateway', '- title: gateway'))).toThrow(/name/)
+  })
+
+  test('the edge has valid settings, and its containers have no rights', () => {
+    const pod = hardened.parse(parse(read('kubernetes/edge/stateful-set.yaml')))
+    container.parse(pod.spec.template.spec.containers[0])
+    const { configMapGenerator } = kustomization.parse(parse(read('kubernetes/edge/kustomization.yaml')))
+    const settings = settingsIn(configMapGenerator.flatMap(({ literals }) => literals))
+    checkSettings({ ...settings, STORE_URL: 'postgres://transload:secret@postgres.example.com/transload' })
+  })
+
+  test('the sidecar has valid settings, and its container has no rights', () => {
+    const pod = hardened.parse(parse(read('kubernetes/sidecar/deployment.yaml')))
+    const [gateway] = pod.spec.template.spec.initContainers ?? []
+    checkSettings(Object.fromEntries((gateway?.env ?? []).map(({ name, value = 'from-a-secret' }) => [name, value])))
+  })
+})
+
+test('compose: the settings are valid, and every mounted file exists', () => {
+  const given = { V2_BASE_URL: 'https://service.example.com', POSTGRES_PASSWORD: 'secret' }
+  const text = read('compose/compose.yaml').replace(
+    /\$\{(\w+):\?[^}]+\}/g,
+    (_, name: keyof typeof given) => given[name],
+  )
+  const service = z.object({
+    environment: z.record(z.string(), z.string()).default({}),
+    volumes: z.array(z.string()).default([]),
+  })
+  const { services, volumes } = z
+    .object({ services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) })
+    .parse(parse(text))
+  checkSettings(services['gateway']?.environment ?? {})
+  const sources = Object.values(services).flatMap((one) => one.volumes.map((volume) => volume.split(':')[0] ?? ''))
+  const named = sources.filter((source) => !source.startsWith('.'))
+  expect(named.sort()).toEqual(Object.keys(volumes).sort())
+  const files = sources.filter((source) => source.startsWith('.')).map((source) => join(DEPLOY, 'compose', source))
+  expect(files.filter((file) => !existsSync(file))).toEqual([])
+})
+
+test('systemd: the unit is valid, and its exposure is low', async () => {
+  const folder = newFolder('systemd')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const unit = join(folder, 'transload.service')
+  // The program is not installed here.
+  const text = read('systemd/transload.service').replace('/usr/local/bin/transload', process.execPath)
+  writeFileSync(unit, text)
+  expect(await run('systemd-analyze', ['verify', '--man=no', unit])).toEqual({ code: 0, out: '', err: '' })
+  expect((await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit])).code).toBe(0)
+  writeFileSync(unit, text.replace('ProtectSystem', 'ProtectSystems'))
+  expect((await run('systemd-analyze', ['verify', '--man=no', unit])).err).toContain('ProtectSystems')
+  const environment = [...text.matchAll(/^Environment=(.+)$/gm)].map(([, line = '']) => line)
+  checkSettings(settingsIn([...environment, ...read('systemd/transload.env').trim().split('\n')]))
+})
+
+describe('a proxy in front', () => {
+  const CERTIFICATES = join(ROOT, 'test/http/certificates')
+
+  const freePort = () =>
+    new Promise<number>((resolve) => {
+      const server = createServer().listen(0, '127.0.0.1', () => {
+        const address = server.address()
+        server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+      })
+    })
+
+  /** Calls the proxy with a path that is sent as it is. */
+  const call = (port: number, path: string, headers: Readonly<Record<string, string>> = {}) =>
+    new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
+      const options = {
+        port,
+        host: '127.0.0.1',
+        servername: 'gateway.example.com',
+        path,
+        rejectUnauthorized: false,
+        agent: false,
+      }
+      getOverTls(
+        { ...options, headers: { host: 'gateway.example.com', authorization: basic(), ...headers } },
+        (reply) => {
+          let text = ''
+          reply.setEncoding('utf8').on('data', (chunk) => {
+            text += chunk
+          })
+          reply.on('end', () => resolve({ status: reply.statusCode, text }))
+        },
+      ).once('error', reject)
+    })
+
+  /** Resolves when the proxy accepts connections; a proxy that ends before fails the test. */
+  async function listening(port: number, ended: Promise<unknown>): Promise<void> {
+    let isOver = false
+    void ended.then(() => {
+      isOver = true
+    })
+    const attempt = (): Promise<void> =>
+      call(port, '/healthz').then(
+        () => undefined,
+        (error: unknown) => (isOver ? Promise.reject(error) : new Promise(setImmediate).then(attempt)),
+      )
+    await attempt()
+  }
+
+  async function checkCalls(
+    port: number,
+    sandbox: { readonly requests: readonly { readonly path: string }[] },
+  ): Promise<void> {
+    expect(await call(port, '/readyz')).toMatchObject({ status: 200 })
+    const quote = '/getShipment.php?ReferenceNumber=NONE'
+    expect(await call(port, quote)).toMatchObject({ status: 404, text: expect.stringContaining('NONE') })
+    const before = sandbox.requests.length
+    for (const path of ['/v2/a%2fb/../../x', '/v2/a%5cb/..%2f../x', '/v2/%2e%2e/x', '/v2/a;/../x', '/%zz']) {
+      const { status } = await call(port, path)
+      expect({ path, isRefused: status === 400 || status === 404 }).toEqual({ path, isRefused: true })
+    }
+    expect(sandbox.requests.slice(before).filter(({ path }) => !path.startsWith('/v2/'))).toEqual([])
+  }
+
+  test('nginx accepts its file, and passes calls on as they come', async () => {
+    const folder = newFolder('nginx')
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const port = await freePort()
+    const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
+    const site = read('nginx/transload.conf')
+      .replace('127.0.0.1:8080', new URL(gateway.url).host)
+      .replace('listen 443', `listen 127.0.0.1:${port}`)
+      .replace('/etc/nginx/tls/gateway.pem', join(CERTIFICATES, 'server.pem'))
+      .replace('/etc/nginx/tls/gateway.key', join(CERTIFICATES, 'server.key'))
+    mkdirSync(join(folder, 'tmp'))
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (kind) => `${kind}_temp_path ${folder}/tmp/${kind};`,
+    )
+    const conf = join(folder, 'nginx.conf')
+    const whole = `pid ${folder}/nginx.pid; error_log stderr; daemon off; events {} http { access_log off; ${paths.join(' ')}\n${site}\n}`
+    writeFileSync(conf, whole)
+    const words = ['-p', folder, '-c', conf]
+    expect(await run('nginx', ['-t', ...words])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('test is successful'),
+    })
+    writeFileSync(conf, whole.replace('proxy_pass ', 'proxy_pas '))
+    expect(await run('nginx', ['-t', ...words])).toMatchObject({ code: 1, err: expect.stringContaining('proxy_pas') })
+    writeFileSync(conf, whole)
+    const nginx = start('nginx', words)
+    await listening(port, nginx.ended)
+    await checkCalls(port, gateway.sandbox)
+  })
+
+  test('Caddy accepts its file, and passes calls on as they come', async () => {
+    const folder = newFolder('caddy')
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const port = await freePort()
+    const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
+    const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder })
+    const adapter = ['--adapter', 'caddyfile', '--config']
+    await output('caddy', ['validate', ...adapter, join(DEPLOY, 'caddy/Caddyfile')], { env })
+    const site = read('caddy/Caddyfile')
+      .replace('127.0.0.1:8080', new URL(gateway.url).host)
+      .replace(
+        'gateway.example.com {',
+        `https://gateway.example.com:${port} {\n\ttls ${CERTIFICATES}/server.pem ${CERTIFICATES}/server.key`,
+      )
+    const file = join(folder, 'Caddyfile')
+    writeFileSync(file, `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`)
+    const caddy = start('caddy', ['run', ...adapter, file], { env })
+    await listening(port, caddy.ended)
+    await checkCalls(port, gateway.sandbox)
+  })
+})
