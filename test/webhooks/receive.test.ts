@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { StoreDown } from '../../src/store/store.ts'
 import { CLIENT, get, post, startGateway } from '../gateway.ts'
@@ -234,6 +234,25 @@ test('a flood with the right secret is limited by source', async () => {
   expect(refused.length).toBeGreaterThan(20)
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await gateway.store.listEvents({})).toHaveLength(answers.length - refused.length)
+})
+
+test('more than a thousand events of a source in a second are a flood', { timeout: 60_000 }, async () => {
+  const gateway = await startReceiver()
+  // No time passes: what a source may send is not renewed.
+  const now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const statuses: number[] = []
+  let next = 0
+  const sender = async () => {
+    while (next < 1_010) {
+      next += 1
+      statuses.push((await deliver(gateway, { ...EVENT, event_date: `date ${next}` })).status)
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, sender))
+  expect(statuses.filter((status) => status === 429)).toHaveLength(10)
+  expect(await gateway.store.listEvents({ limit: 2_000 })).toHaveLength(1_000)
 })
 
 describe('with a signing secret', () => {
