@@ -240,7 +240,7 @@ describe('reopen', () => {
     ])
   })
 
-  test('gives the names back to what they stood for before, with their times', async () => {
+  test('gives the names back their earlier meaning, with their times', async () => {
     const { store, settle, bookings } = await openDesk()
     const given = { kind: 'shipment', vin: VIN, id: 'S-OLD' } as const
     const older = [link({ ...given, name: 'REF-1' }), link({ ...given, name: 'TL-7', givenBy: 'service' })]
