@@ -65,7 +65,10 @@ export interface Gateway {
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+/**
+ * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
+ * each shipment; more than this is a flood.
+ */
 const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -116,7 +119,7 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
