@@ -310,6 +310,20 @@ test('the gateway that gets the event need not be the one that booked', async ()
   expect(creations(one)).toBe(1)
 })
 
+test('a booking that became unknown in another gateway a moment ago is seen', async () => {
+  const store = createMemoryStore()
+  const one = await startReceiver({ env: quiet, store })
+  const other = await startReceiver({ env: quiet, store, serviceUrl: one.sandbox.url })
+  one.sandbox.set({ webhookUrl: undefined })
+  // The other gateway has just looked at the unknown bookings.
+  one.sandbox.fail(NOT_MADE)
+  expectUnknown(await book(one, { ReferenceNumber: 'REF-OTHER' }))
+  await deliverAndRead({ ...other, sandbox: one.sandbox }, '77777777-2222-4333-8444-555555555555')
+  const { handle, id } = await bookUnknown(one)
+  await deliver(other, { ...EVENT, shipment_id: id })
+  await untilState(store, handle, 'booked')
+})
+
 test('two gateways that get the same events heal a booking once', async () => {
   const store = createMemoryStore()
   const one = await startReceiver({ env: quiet, store })
