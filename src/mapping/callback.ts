@@ -137,7 +137,7 @@ function newValueAt(data: Json | undefined, path: string): unknown {
     if (!isChange(change)) continue
     const rest = place.slice(depth)
     const [before, after] = [change.old_value, change.new_value].map((value) => valueAt(value, rest))
-    return JSON.stringify(before) === JSON.stringify(after) ? undefined : (after ?? null)
+    return before === after ? undefined : (after ?? null)
   }
   return undefined
 }
