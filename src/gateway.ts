@@ -15,6 +15,7 @@ import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
 import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -49,6 +50,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** For tests: how callbacks are delivered. */
+  readonly callbacks?: DeliveryOptions
 }
 
 /** A gateway that is open. */
@@ -73,12 +76,23 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    callbacks,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
   const prove = createProve(service)
+  const xref = createXref(store, config.QUOTE_MEMORY)
+  const deliveries = openDeliveries({
+    catalog,
+    store,
+    xref,
+    settings,
+    log,
+    keepDays: config.WEBHOOK_DAYS,
+    ...callbacks,
+  })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
@@ -89,9 +103,9 @@ export async function openGateway(
     addressOf,
     actions: new Set(catalog.actions.keys()),
     log,
+    onTenants: deliveries.setTenants,
   })
   const merge = createMerge(service, store.exclusive)
-  const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const record = createBookingRecord({
     claims: store,
@@ -122,7 +136,12 @@ export async function openGateway(
     sourceInFlight: config.SOURCE_IN_FLIGHT,
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
-  const metrics = createMetrics({ knowsTenants: isEdge, gauges: gaugesOf(shares.total), share: shareMetrics })
+  const metrics = createMetrics({
+    knowsTenants: isEdge,
+    gauges: gaugesOf(shares.total),
+    more: deliveries.metrics,
+    share: shareMetrics,
+  })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -160,7 +179,7 @@ export async function openGateway(
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    await bookings.drain()
+    await Promise.all([bookings.drain(), deliveries.close(config.SHUTDOWN_GRACE_MS)])
     await leases.end()
     credentials.close()
     await upstream.close()

@@ -15,6 +15,7 @@ export const messages = {
   'body-unreadable/compression': 'The body does not match its Content-Encoding. Send all of it, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
   'body-unreadable/chunks': 'The chunks of the body are too small. Send larger ones.',
+  'body-unreadable/event': 'The body is not an event. Send a JSON object with shipment_id, event_date and data.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
   'caller-gone': 'The caller hung up; nothing was sent.',
   'credential-missing':
@@ -31,6 +32,7 @@ export const messages = {
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
+  'path-unknown/event': 'No callback is declared for this event.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
   'number-unknown': 'No {kind} is known by {names}. Check the number.',
   'number-unknown/dots': 'An id of dots alone is not valid. Check the number.',

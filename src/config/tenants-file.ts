@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
+import { type CallbackSettings, callbackKeys, callbackMistakes, callbackOf } from './callback.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
 import { codeOf, readJsonFile } from './json-file.ts'
 import { parseSecretHash } from './secret-hash-form.ts'
-import { serviceAddress, version2Word, webAddress } from './values.ts'
+import { serviceAddress, version2Word } from './values.ts'
 
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
   error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
@@ -45,7 +46,7 @@ const tenant = z
       })
       .describe('Its credential at the service.'),
     webhook_secret: secretRef.optional(),
-    callback_url: z.string().pipe(webAddress).optional(),
+    ...callbackKeys(secretRef),
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
       .default({})
@@ -75,6 +76,9 @@ const readable = z.object({
   networks: z.array(network.nullable().catch(null)).default([]).catch([null]),
   v2: z.object({ client_secret: secretRef.optional().catch(undefined) }).catch({ client_secret: undefined }),
   webhook_secret: secretRef.optional().catch(undefined),
+  callback_url: tenant.shape.callback_url.catch(undefined),
+  callback_allow_http: tenant.shape.callback_allow_http.catch(true),
+  callback_secrets: z.array(secretRef.nullable().catch(null)).default([]).catch([null]),
   actions: tenant.shape.actions.catch({}),
 })
 const readableTenants = z.object({ tenants: z.array(readable) })
@@ -82,7 +86,11 @@ const readableTenants = z.object({ tenants: z.array(readable) })
 type Readable = z.output<typeof readable>
 
 /** A declared tenant, with the service's secret resolved from where the file points. */
-export type Tenant = z.output<typeof tenant> & { readonly secret: string }
+export type Tenant = z.output<typeof tenant> & {
+  readonly secret: string
+  /** Undefined if events are not delivered to it. */
+  readonly callback: CallbackSettings | undefined
+}
 
 /** The names of the actions. */
 type Actions = Pick<ReadonlySet<string>, 'has'>
@@ -99,12 +107,16 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
     ...sharedValues(tenants),
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),
+    ...tenants.flatMap((declared) =>
+      callbackMistakes(declared, callbackSecrets(declared, env)).map((mistake) => `${declared.name}: ${mistake}`),
+    ),
   ]
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
   return parsed.data.tenants.map((declared) => {
     const fetched = fetchSecret(declared.v2.client_secret, env)
     // Without errors, every secret is present.
-    return { ...declared, secret: 'secret' in fetched ? fetched.secret : '' }
+    const callback = callbackOf(declared, callbackSecrets(declared, env))
+    return { ...declared, secret: 'secret' in fetched ? fetched.secret : '', callback }
   })
 }
 
@@ -114,9 +126,10 @@ function placed(keys: readonly PropertyKey[], message: string): string {
   return place === '' ? message : `${place.slice(1)}: ${message}`
 }
 
-function missingSecrets({ name, v2, webhook_secret }: Readable, env: NodeJS.ProcessEnv): string[] {
-  const places = { 'v2.client_secret': v2.client_secret, webhook_secret }
-  return Object.entries(places).flatMap(([place, ref]) => {
+function missingSecrets({ name, v2, webhook_secret, callback_secrets }: Readable, env: NodeJS.ProcessEnv): string[] {
+  const ofCallback = callback_secrets.map((ref, i) => [`callback_secrets[${i}]`, ref] as const)
+  const places = [['v2.client_secret', v2.client_secret] as const, ['webhook_secret', webhook_secret] as const]
+  return [...places, ...ofCallback].flatMap(([place, ref]) => {
     const fetched = ref && fetchSecret(ref, env)
     return fetched && 'error' in fetched ? [`${name}: ${place}: ${fetched.error}`] : []
   })
@@ -152,6 +165,14 @@ function sharedBy<T>(tenants: readonly T[], of: (tenant: T) => readonly string[]
 
 function duplicates(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
+}
+
+/** Returns the secrets of a callback that can be read. */
+function callbackSecrets({ callback_secrets }: Pick<Readable, 'callback_secrets'>, env: NodeJS.ProcessEnv): string[] {
+  return callback_secrets.flatMap((ref) => {
+    const fetched = ref && fetchSecret(ref, env)
+    return fetched && 'secret' in fetched ? [fetched.secret] : []
+  })
 }
 
 /** Reads a secret from where the file points, or returns the error. */

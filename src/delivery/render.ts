@@ -1,9 +1,11 @@
 import { eventStatuses } from '../../mappings/shipment-event.ts'
 import type { ServiceEvent, ShipmentNames } from '../mapping/callback.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import { valueAt } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { CallbackBody, CallbackFormat, StoredEvent } from '../store/events.ts'
 import type { Claims } from '../store/store.ts'
+import { parseJson } from '../text/json.ts'
 import type { Xref } from '../xref/xref.ts'
 
 /** The dependencies of a rendering. */
@@ -48,8 +50,9 @@ export function bodyOf(fields: Readonly<Record<string, string>>, format: Callbac
 
 /** Reads the event in a stored payload. */
 export function storedEvent({ payload, shipment, event, date }: StoredEvent): ServiceEvent {
-  const told: { readonly data?: ServiceEvent['data'] } = JSON.parse(payload)
-  return { shipment_id: shipment, event, event_date: date, ...(told.data !== undefined && { data: told.data }) }
+  // With all digits of numbers.
+  const data = valueAt(parseJson(payload), ['data'])
+  return { shipment_id: shipment, event, event_date: date, ...(data !== undefined && { data }) }
 }
 
 /** Returns the service's number in the stored answer of a booking. */

@@ -1,4 +1,3 @@
-import type { Json } from './action.ts'
 import { type Draft, type Place, placeOf, putAt, valueAt } from './paths.ts'
 import { compileReply, type ReplyStep } from './reply.ts'
 import type { Explanation } from './request.ts'
@@ -25,7 +24,7 @@ export interface ServiceEvent {
   readonly event: string
   readonly event_date: string
   /** The changed fields, each with `old_value` and `new_value`. */
-  readonly data?: Json
+  readonly data?: unknown
 }
 
 /** The places that the rows of a callback read. */
@@ -130,7 +129,7 @@ function noticeOf(
  * Returns the new value at a version-2 place; undefined if it has not changed. The service names a changed field by its
  * dotted path; a changed list or object counts as one field.
  */
-function newValueAt(data: Json | undefined, path: string): unknown {
+function newValueAt(data: unknown, path: string): unknown {
   const place = placeOf(path)
   for (let depth = place.length; depth > 0; depth -= 1) {
     const change = ownValue(data, dotted(place.slice(0, depth))) ?? nestedValue(data, place.slice(0, depth))
