@@ -56,6 +56,7 @@ const LAYERS: readonly string[] = [
   'src/app.ts',
   'src/admin.ts',
   'src/pages/',
+  'src/webhooks/',
   'src/calls/',
   'src/bookings/',
   'src/http/',

@@ -13,7 +13,8 @@ import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
-import { canceledBy, freeCanceled } from './canceled.ts'
+import { canceledBy, changedBy, freeCanceled } from './canceled.ts'
+import type { StatusCache } from './status-cache.ts'
 
 /** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
 const HOP_BY_HOP = new Set([
@@ -37,6 +38,7 @@ export interface PassThroughDeps {
   readonly upstream: Upstream
   readonly bookings: Bookings
   readonly xref: Xref
+  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
@@ -71,6 +73,8 @@ async function passOn(
   const passage = await credentials.passage(incoming, body instanceof Readable)
   call.tenant = passage.tenant
   const leave = passage.limits.enter()
+  const changed = deps.statusCache && changedBy(incoming)
+  let mayHaveChanged = changed !== undefined
   try {
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
@@ -90,6 +94,10 @@ async function passOn(
       return isSafe ? sendTwice(sendOver, passage.pool) : sendOver(passage.pool)
     }
     const reply = await answerOf(passage, body, deadline, attempt)
+    mayHaveChanged &&= !isRefusal(reply.status)
+    // Before the reply, like what follows: the caller may read again at once.
+    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
+    mayHaveChanged = false
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
     // Before the reply: the caller may book again at once.
     if (canceled !== undefined && passage.tenant !== undefined) await freeCanceled(canceled, passage.tenant, deps)
@@ -99,9 +107,12 @@ async function passOn(
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
+    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()
   }
 }
+
+const isRefusal = (status: number) => status >= 400 && status < 500
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 

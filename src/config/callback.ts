@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
 import { type SigningKey, signingKey } from '../webhook-signature.ts'
+import { secretRef } from './secret-ref.ts'
 import { webAddress } from './values.ts'
 
 /** How events are delivered to a tenant. */
@@ -12,7 +13,7 @@ export interface CallbackSettings {
 }
 
 /** The keys of a tenant that concern its callback. */
-export const callbackKeys = <Ref extends z.ZodType>(secretRef: Ref) => ({
+export const callbackKeys = {
   callback_url: z.string().pipe(webAddress).optional().describe('The address to which its events are delivered.'),
   callback_format: z
     .enum(['json', 'form'])
@@ -27,7 +28,7 @@ export const callbackKeys = <Ref extends z.ZodType>(secretRef: Ref) => ({
     .array(z.string().refine(isNetwork, 'must be a network such as 192.0.2.0/24'))
     .default([])
     .describe('Networks that are not public to which callback_url may lead, such as 10.0.0.0/8.'),
-})
+}
 
 interface Declared {
   readonly callback_url?: URL | undefined

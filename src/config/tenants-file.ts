@@ -1,16 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
+import type { SigningKey } from '../webhook-signature.ts'
 import { type CallbackSettings, callbackKeys, callbackMistakes, callbackOf } from './callback.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
-import { codeOf, readJsonFile } from './json-file.ts'
+import { readJsonFile } from './json-file.ts'
 import { parseSecretHash } from './secret-hash-form.ts'
+import { fetchSecret, secretOf, secretRef } from './secret-ref.ts'
 import { serviceAddress, version2Word } from './values.ts'
-
-const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
-  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
-})
+import { PATH_SECRET_ERROR, pathSecretsIn, SIGNING_SECRET_ERROR, signingKeysIn } from './webhook-values.ts'
 
 const credential = z.strictObject({
   id: z
@@ -45,8 +43,13 @@ const tenant = z
         token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
       })
       .describe('Its credential at the service.'),
-    webhook_secret: secretRef.optional(),
-    ...callbackKeys(secretRef),
+    webhook_secret: secretRef
+      .optional()
+      .describe('The last segment of the path /webhooks/… of its events, 16 characters or more.'),
+    webhook_signing_secret: secretRef
+      .optional()
+      .describe('The whsec_… secret with which the service signs its events; unsigned ones are then refused.'),
+    ...callbackKeys,
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
       .default({})
@@ -79,15 +82,21 @@ const readable = z.object({
   callback_url: tenant.shape.callback_url.catch(undefined),
   callback_allow_http: tenant.shape.callback_allow_http.catch(true),
   callback_secrets: z.array(secretRef.nullable().catch(null)).default([]).catch([null]),
+  webhook_signing_secret: secretRef.optional().catch(undefined),
   actions: tenant.shape.actions.catch({}),
 })
 const readableTenants = z.object({ tenants: z.array(readable) })
 
 type Readable = z.output<typeof readable>
 
-/** A declared tenant, with the service's secret resolved from where the file points. */
+/** A declared tenant, with its secrets resolved from where the file points. */
 export type Tenant = z.output<typeof tenant> & {
+  /** Of its credential at the service. */
   readonly secret: string
+  /** In the paths of its events; empty if it receives none. */
+  readonly webhookSecrets: readonly string[]
+  /** Of signed events; empty if events are not signed. */
+  readonly signingKeys: readonly SigningKey[]
   /** Undefined if events are not delivered to it. */
   readonly callback: CallbackSettings | undefined
 }
@@ -107,16 +116,19 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
     ...sharedValues(tenants),
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),
+    ...unusableSecrets(tenants, env),
     ...tenants.flatMap((declared) =>
       callbackMistakes(declared, callbackSecrets(declared, env)).map((mistake) => `${declared.name}: ${mistake}`),
     ),
   ]
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
   return parsed.data.tenants.map((declared) => {
-    const fetched = fetchSecret(declared.v2.client_secret, env)
     // Without errors, every secret is present.
+    const secret = secretOf(declared.v2.client_secret, env) ?? ''
+    const webhookSecrets = pathSecretsIn(secretOf(declared.webhook_secret, env) ?? '') ?? []
+    const signingKeys = signingKeysIn(secretOf(declared.webhook_signing_secret, env) ?? '') ?? []
     const callback = callbackOf(declared, callbackSecrets(declared, env))
-    return { ...declared, secret: 'secret' in fetched ? fetched.secret : '', callback }
+    return { ...declared, secret, webhookSecrets, signingKeys, callback }
   })
 }
 
@@ -126,13 +138,38 @@ function placed(keys: readonly PropertyKey[], message: string): string {
   return place === '' ? message : `${place.slice(1)}: ${message}`
 }
 
-function missingSecrets({ name, v2, webhook_secret, callback_secrets }: Readable, env: NodeJS.ProcessEnv): string[] {
+function missingSecrets(
+  { name, v2, webhook_secret, webhook_signing_secret, callback_secrets }: Readable,
+  env: NodeJS.ProcessEnv,
+): string[] {
   const ofCallback = callback_secrets.map((ref, i) => [`callback_secrets[${i}]`, ref] as const)
-  const places = [['v2.client_secret', v2.client_secret] as const, ['webhook_secret', webhook_secret] as const]
-  return [...places, ...ofCallback].flatMap(([place, ref]) => {
+  const places = { 'v2.client_secret': v2.client_secret, webhook_secret, webhook_signing_secret }
+  return [...Object.entries(places), ...ofCallback].flatMap(([place, ref]) => {
     const fetched = ref && fetchSecret(ref, env)
     return fetched && 'error' in fetched ? [`${name}: ${place}: ${fetched.error}`] : []
   })
+}
+
+/** Returns the errors of secrets that are present and do not serve their purpose. */
+function unusableSecrets(tenants: readonly Readable[], env: NodeJS.ProcessEnv): string[] {
+  const ofPaths = tenants.map(({ name, webhook_secret }) => ({ name, text: secretOf(webhook_secret, env) }))
+  return [
+    ...ofPaths.flatMap(({ name, text }) =>
+      text === undefined || pathSecretsIn(text) ? [] : [`${name}: webhook_secret ${PATH_SECRET_ERROR}`],
+    ),
+    ...tenants.flatMap(({ name, webhook_signing_secret }) => {
+      const text = secretOf(webhook_signing_secret, env)
+      return text === undefined || signingKeysIn(text)
+        ? []
+        : [`${name}: webhook_signing_secret ${SIGNING_SECRET_ERROR}`]
+    }),
+    ...tenants
+      .filter(({ webhook_secret, webhook_signing_secret }) => webhook_signing_secret && !webhook_secret)
+      .map(({ name }) => `${name}: needs a webhook_secret, because it has a webhook_signing_secret`),
+    ...duplicates(ofPaths.flatMap(({ text }) => [...new Set(pathSecretsIn(text ?? ''))])).map(
+      () => 'two tenants have the same webhook_secret',
+    ),
+  ]
 }
 
 const isUnreachable = ({ credentials, networks }: Readable) => credentials.length === 0 && networks.length === 0
@@ -169,25 +206,5 @@ function duplicates(names: readonly string[]): string[] {
 
 /** Returns the secrets of a callback that can be read. */
 function callbackSecrets({ callback_secrets }: Pick<Readable, 'callback_secrets'>, env: NodeJS.ProcessEnv): string[] {
-  return callback_secrets.flatMap((ref) => {
-    const fetched = ref && fetchSecret(ref, env)
-    return fetched && 'secret' in fetched ? [fetched.secret] : []
-  })
-}
-
-/** Reads a secret from where the file points, or returns the error. */
-function fetchSecret(
-  ref: z.output<typeof secretRef>,
-  env: NodeJS.ProcessEnv,
-): { readonly secret: string } | { readonly error: string } {
-  if ('env' in ref) {
-    const secret = env[ref.env]
-    return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
-  }
-  try {
-    const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
-    return secret ? { secret } : { error: `the file ${ref.file} is empty` }
-  } catch (error) {
-    return { error: `the file ${ref.file} cannot be read (${codeOf(error)})` }
-  }
+  return callback_secrets.flatMap((ref) => secretOf(ref ?? undefined, env) ?? [])
 }

@@ -14,8 +14,8 @@ import { createResolve, type Resolve } from './resolve.ts'
 export interface OpenDeliveries {
   /** To be called with the tenants of the file whenever they are read. */
   setTenants(tenants: readonly Tenant[]): void
-  /** To be called when an event of a tenant was stored: it is delivered at once. */
-  wake(tenant: string): void
+  /** Stores an event as the store does, and delivers it at once. */
+  readonly takeEvent: Store['takeEvent']
   readonly metrics: readonly DeliveryMetric[]
   close(graceMs: number): Promise<void>
 }
@@ -73,7 +73,11 @@ export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
         if (keys.length === 0) log.warn({ tenant }, 'deliveries are not signed: the tenant has no callback_secrets')
       deliveries.setEndpoints(endpoints)
     },
-    wake: deliveries.wake,
+    async takeEvent(event) {
+      const taken = await store.takeEvent(event)
+      if (taken.taken && event.deliver) deliveries.wake(event.tenant)
+      return taken
+    },
     metrics,
     async close(graceMs) {
       clearInterval(pruning)

@@ -1,6 +1,6 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
 import type { Call } from './call.ts'
-import { type Counters, createCounters } from './counters.ts'
+import { type CountedMetric, type Counters, createCounters } from './counters.ts'
 import type { Gauge } from './gauge.ts'
 
 /** The metrics of one process. */
@@ -34,7 +34,7 @@ export interface MetricsOptions {
    */
   readonly knowsTenants: boolean
   /** @default none */
-  readonly gauges?: readonly Gauge[]
+  readonly gauges?: readonly (Gauge | CountedMetric)[]
   /** More metrics, in the form that `prom-client` reports. @default none */
   readonly more?: readonly ReportedMetric[]
   /**
