@@ -1,4 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net'
+import type { Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
 import type { CallbackBody } from '../store/events.ts'
 import { type SignatureHeaders, signatureHeaders } from '../webhook-signature.ts'
@@ -82,33 +83,40 @@ async function send(
     bodyTimeout: 0,
     allowH2: false,
   })
+  const headers = {
+    'content-type': CONTENT_TYPES[body.format],
+    'user-agent': 'transload',
+    ...authorizationOf(url),
+    ...signature(keys, id, at, body),
+  }
+  const request = { method: 'POST', path: url.pathname + url.search, headers, body: body.text } as const
   try {
-    const {
-      statusCode,
-      headers,
-      body: reply,
-    } = await client.request({
-      method: 'POST',
-      path: url.pathname + url.search,
-      headers: {
-        'content-type': CONTENT_TYPES[body.format],
-        'user-agent': 'transload',
-        ...authorizationOf(url),
-        ...signature(keys, id, at, body),
-      },
-      body: body.text,
-      signal,
-    })
-    let received = 0
-    for await (const chunk of reply) {
-      received += chunk.length
-      if (received > REPLY_LIMIT_BYTES) break
-    }
-    return { kind: 'answered', status: statusCode, retryAfter: headers['retry-after'] }
+    return await untilAborted(replyOf(client, request), signal)
   } finally {
     // Not awaited: a connection that does not end would hold up the result.
     void client.destroy().catch(() => undefined)
   }
+}
+
+/** Sends a request and reads its reply, up to a limit. */
+function replyOf(client: Client, request: Dispatcher.DispatchOptions): Promise<Reply> {
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+  let reply: Reply | undefined
+  let received = 0
+  const finish = () => (reply ? resolve(reply) : reject(new Error('no reply')))
+  client.dispatch(request, {
+    onRequestStart: () => undefined,
+    onResponseStart(_controller, status, headers) {
+      reply = { kind: 'answered', status, retryAfter: headers['retry-after'] }
+    },
+    onResponseData(_controller, chunk) {
+      received += chunk.length
+      if (received > REPLY_LIMIT_BYTES) finish()
+    },
+    onResponseEnd: finish,
+    onResponseError: (_controller, error) => reject(error),
+  })
+  return promise
 }
 
 /** Answers with the checked addresses, whatever the name is by now. */
@@ -145,7 +153,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 /** Returns why a try failed: the code of the error, because messages may quote an address with secrets. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'failed'
-  const code = 'code' in error ? String(error.code) : error.name
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   return REASONS.get(code) ?? `failed (${code})`
 }
 
@@ -156,4 +164,5 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['UND_ERR_SOCKET', 'connection lost'],
   ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
   ['AbortError', 'interrupted'],
+  ['HTTPParserError', 'the reply is not HTTP'],
 ])
