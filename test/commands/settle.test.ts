@@ -196,7 +196,7 @@ describe('reopen', () => {
 
   test('takes back nothing but what an operator settled last', async () => {
     const { store, bookings } = await openDesk()
-    const rule = 'only bookings that an operator settled can be reopened'
+    const rule = 'only settled bookings can be reopened'
     expect(await bookings(['reopen', KEY])).toEqual({
       code: 1,
       out: '',
