@@ -11,8 +11,8 @@ import { asksToSlowDown, verdictOf } from './verdict.ts'
 
 /** How long a lease lasts. */
 export const LEASE_MS = 60_000
-/** A try does not start later after its lease: with its time limit, it would end after the lease. */
-const START_WITHIN_MS = 30_000
+/** The share of a lease after which a try does not start any more: with its time limit, it could end after the lease. */
+const START_WITHIN = 0.5
 
 /** An event may arrive before the reply of the call that made its shipment. */
 const WAIT_FOR_NAMES_MS = 10_000
@@ -26,6 +26,8 @@ export interface DeliverDeps extends RenderDeps {
   readonly counters: DeliveryCounters
   /** The time of signatures, in milliseconds since 1970; receivers compare it with their clocks. */
   readonly wallClock: () => number
+  /** How long a lease lasts. @default LEASE_MS */
+  readonly leaseMs?: number
 }
 
 /** One leased event. */
@@ -42,7 +44,7 @@ export type Deliver = (delivery: Delivery) => Promise<boolean>
 
 /** Makes the function that delivers. */
 export function createDeliver(deps: DeliverDeps): Deliver {
-  const { events, now, post, log, counters } = deps
+  const { events, now, post, log, counters, leaseMs = LEASE_MS } = deps
   /** How many replies in a row have asked for fewer deliveries, by tenant. */
   const slowReplies = new Map<string, number>()
 
@@ -82,7 +84,7 @@ export function createDeliver(deps: DeliverDeps): Deliver {
 
   return async ({ event, endpoint, leasedAt, signal }) => {
     const found = await bodyOf(event, endpoint)
-    if (!found || elapsedSince(leasedAt) > START_WITHIN_MS || signal.aborted) return false
+    if (!found || elapsedSince(leasedAt) > leaseMs * START_WITHIN || signal.aborted) return false
     if ('state' in found) {
       await events.finishTry(event, found)
       return false

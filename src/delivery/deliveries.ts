@@ -34,7 +34,7 @@ const POLL_EVERY_MS = 1_000
 
 /** Starts delivering. */
 export function startDeliveries(deps: DeliveriesDeps): Deliveries {
-  const { events, log, pollEveryMs = POLL_EVERY_MS } = deps
+  const { events, log, leaseMs = LEASE_MS, pollEveryMs = POLL_EVERY_MS } = deps
   const deliver = createDeliver(deps)
   const slots = createSlots(deps.slots)
   const closing = new AbortController()
@@ -79,7 +79,7 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
     const free = slots.free(tenant)
     if (closed || !endpoint || free === 0 || (await events.tenantsWithDue([tenant])).length === 0) return
     const leasedAt = currentMoment()
-    for (const event of await events.leaseEvents(tenant, free, LEASE_MS)) {
+    for (const event of await events.leaseEvents(tenant, free, leaseMs)) {
       slots.take(tenant)
       void track(makeTry({ event, endpoint, leasedAt, signal: closing.signal }))
     }

@@ -28,6 +28,8 @@ export interface DeliveryOptions {
   readonly timeoutMs?: number
   /** @default 1000 */
   readonly pollEveryMs?: number
+  /** @default 60000 */
+  readonly leaseMs?: number
 }
 
 export interface OpenDeliveriesDeps extends DeliveryOptions {
@@ -48,7 +50,7 @@ const LONGEST_GRACE_MS = 5_000
 
 /** Opens the deliveries of a gateway, and deletes old events. */
 export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
-  const { catalog, store, xref, settings, log, keepDays, resolve = createResolve(), timeoutMs, pollEveryMs } = deps
+  const { catalog, store, xref, settings, log, keepDays, resolve = createResolve(), timeoutMs } = deps
   const { counters, metrics } = createDeliveryMetrics(store, store.now)
   const deliveries = startDeliveries({
     events: store,
@@ -60,7 +62,8 @@ export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
     post: createPost({ resolve, ...(timeoutMs !== undefined && { timeoutMs }) }),
     log,
     counters,
-    ...(pollEveryMs !== undefined && { pollEveryMs }),
+    ...(deps.pollEveryMs !== undefined && { pollEveryMs: deps.pollEveryMs }),
+    ...(deps.leaseMs !== undefined && { leaseMs: deps.leaseMs }),
   })
   const pruning = setInterval(() => {
     store.pruneEvents(keepDays * DAY_MS).catch((err: unknown) => log.warn({ err }, 'old events could not be deleted'))
