@@ -4,6 +4,7 @@ import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Row } from '../mapping/row.ts'
 import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
+import { eventDryRun, eventPath } from './open-api-events.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -33,6 +34,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
     }
   }
   paths['/dry-run/reply/{action}'] = replyPath([...catalog.actions.values()])
+  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explained('The event, explained.', 'EventDryRun'))
   return {
     openapi: '3.1.0',
     info: {
@@ -48,6 +50,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
         ShipmentError: SHIPMENT_ERROR,
         DryRun: DRY_RUN,
         ReplyDryRun: REPLY_DRY_RUN,
+        EventDryRun: jsonSchema(eventDryRun(EXPLANATION)),
         ProblemDetails: PROBLEM_DETAILS,
       },
     },
