@@ -9,7 +9,7 @@ import { shipmentGet } from './shipment-get.ts'
 import { shipmentUpdate } from './shipment-update.ts'
 import { vehicleTypes } from './vehicle-types.ts'
 
-/** The shipped actions. */
+/** The built-in actions. */
 export const actions: readonly Action[] = [
   quoteGet,
   quoteUpdate,
@@ -20,8 +20,8 @@ export const actions: readonly Action[] = [
   shipmentCancel,
 ]
 
-/** The shipped forms in which callers hear of events. */
+/** The built-in forms in which callers hear of events. */
 export const callbacks: readonly Callback[] = [shipmentEvent]
 
-/** The shipped lookup tables by name; an operator's file extends them. */
+/** The built-in lookup tables by name; an operator's file extends them. */
 export const tables = { vehicle_types: vehicleTypes }

@@ -52,17 +52,18 @@ export function createApp(deps: AppDeps): Hono<Env> {
   if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
 
   // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
-  const admit = admission(limitSource)
+  const admitted = admission(limitSource)
 
   // Version-1 calls.
   const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
   const deprecation = legacyHeaders(config)
   for (const [path, endpoint] of legacyRoutes) {
-    app.on(endpoint.method, path, admit, async (c) => {
+    const answerLegacyCall = admitted(async (c) => {
       const answer = await legacyCall(c.env.incoming, endpoint, c.get('call'), deps)
       await endOfTurn()
       return reply(c, answer, deprecation)
     })
+    app.on(endpoint.method, path, answerLegacyCall)
     app.all(path, methodNotAllowed(endpoint.method))
   }
 
@@ -70,39 +71,41 @@ export function createApp(deps: AppDeps): Hono<Env> {
   for (const endpoint of catalog.endpoints.values()) {
     const path = `/dry-run${endpoint.path}`
     const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    app.on(methods, path, admit, async (c) =>
-      replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)),
-    )
+    const explain = admitted(async (c) => replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)))
+    app.on(methods, path, explain)
     app.all(path, methodNotAllowed(methods.join(', ')))
   }
-  app.post('/own/dry-run/reply/:action', admit, async (c) => {
-    const compiled = catalog.actions.get(c.req.param('action'))
+  const explainReply = admitted(async (c) => {
+    const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.get('call').action = compiled.action.name
     return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
   })
+  app.post('/own/dry-run/reply/:action', explainReply)
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
-  app.on(['GET', 'POST'], '/own/dry-run/webhook/:event', admit, async (c) =>
-    replyReadably(c, await dryRunEvent(c.env.incoming, c.req.param('event'), c.get('call'), deps)),
+  const explainEvent = admitted(async (c) =>
+    replyReadably(c, await dryRunEvent(c.env.incoming, c.req.param('event') ?? '', c.get('call'), deps)),
   )
+  app.on(['GET', 'POST'], '/own/dry-run/webhook/:event', explainEvent)
   app.all('/own/dry-run/webhook/:event', methodNotAllowed('GET, POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn = async (c: Context<Env>) => {
+  const passOn = admitted(async (c) => {
     await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
     return RESPONSE_ALREADY_SENT
-  }
-  app.all('/service', admit, passOn)
-  app.post('/token', admit, passOn)
+  })
+  app.all('/service', passOn)
+  app.post('/token', passOn)
   app.all('/token', methodNotAllowed('POST'))
 
   // Events of the service. A wrong secret is answered like any other unknown path.
-  app.post(WEBHOOK_ROUTE, admit, async (c) => {
+  const receive = admitted(async (c) => {
     const answer = await deps.receiveEvent(c.env.incoming, c.get('call'))
     return answer ? reply(c, answer) : c.notFound()
   })
+  app.post(WEBHOOK_ROUTE, receive)
 
   // The gateway's own pages.
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)

@@ -61,7 +61,7 @@ export interface Gateway {
   readonly url: string
   /** Undefined if the admin listener is turned off. */
   readonly adminUrl: string | undefined
-  /** Takes no more calls, finishes those in flight, and closes. The store stays open: the caller opened it. */
+  /** Takes no more calls, finishes those under way, and closes. The store stays open: the caller opened it. */
   readonly close: () => Promise<void>
 }
 

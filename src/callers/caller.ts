@@ -30,7 +30,7 @@ export interface Profile {
 }
 
 /** The address and credential of a passed-through call. */
-export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
+export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   /** Undefined: a connection for this call alone. */
   readonly pool: string | undefined
   /** Undefined where the call names no client. */
@@ -43,7 +43,7 @@ export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
   readonly limits: Limits
 }
 
-/** How callers are told apart, and whose credential goes to the service. */
+/** Identifies callers, and chooses the credential for the service. */
 export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /**
@@ -54,7 +54,7 @@ export interface Credentials {
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
-  readonly passage: (incoming: IncomingMessage, streams: boolean) => Promise<Passage>
+  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => Promise<PassThrough>
   /** Returns a tenant whose credential the operator gave to the gateway; undefined for any other. */
   readonly ownCaller: (tenant: string) => OwnCaller | undefined
   /** Returns the tenants that receive the service's events. */
@@ -69,11 +69,11 @@ export interface CredentialsDeps {
   readonly settings: Settings
   readonly upstream: Upstream
   readonly prove: Prove
-  /** Where a call comes from, as far as proxies may be believed. */
+  /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
   readonly addressOf: (incoming: IncomingMessage) => string
 }
 
-/** The profile of callers that have none of their own. */
+/** The profile of callers without their own. */
 export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
   return { settings, errorStatus: config.ERROR_STATUS, synonyms: {}, limits: unlimited }
 }
@@ -82,7 +82,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
 export function accountAt(
   { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
   address: Config['V2_BASE_URL'],
-  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'standing'>,
+  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'acceptance'>,
 ): Account {
   return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }
@@ -92,8 +92,8 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
   if (asksForToken(url)) throw gatewayError('token-not-given', {})
 }
 
-/** The passage of a call on an account that the operator gave to the gateway. */
-export function passageOf({ tenant, account, profile }: Caller): Passage {
+/** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
+export function passThroughOf({ tenant, account, profile }: Caller): PassThrough {
   return { tenant, ...account, pool: account.pool(), limits: profile.limits }
 }
 

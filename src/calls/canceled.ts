@@ -28,7 +28,7 @@ export async function freeCanceled(
   tenant: string,
   { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'numbered'> },
 ): Promise<void> {
-  // A store that cannot be read now cannot tell the id of a number; it is the callers' version-1 calls that need it.
+  // If the store fails, the id of a number stays unknown. That must not fail the call, because the cancellation succeeded.
   const ids = await xref.numbered(tenant, name).catch(() => [])
   for (const id of new Set([name, name.toLowerCase(), ...ids])) await bookings.freeLater(tenant, id)
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import * as codecs from '../../mappings/codecs.ts'
-import { actions as shipped, callbacks as shippedCallbacks, tables } from '../../mappings/index.ts'
+import { actions as builtIn, callbacks as builtInCallbacks, tables } from '../../mappings/index.ts'
 import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Callback } from '../mapping/callback.ts'
@@ -23,9 +23,9 @@ export interface Toolbox {
   readonly codec: typeof codec
   /** For the version-2 side of a codec. */
   readonly z: typeof z
-  /** The shipped actions by name, to derive from. */
+  /** The built-in actions by name, to derive from. */
   readonly actions: Readonly<Record<string, Action>>
-  /** The shipped callbacks by name, to derive from. */
+  /** The built-in callbacks by name, to derive from. */
   readonly callbacks: Readonly<Record<string, Callback>>
 }
 
@@ -37,11 +37,11 @@ interface OwnDeclarations {
 
 const NO_DECLARATIONS: OwnDeclarations = { actions: [], callbacks: [] }
 
-/** Loads the shipped mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
+/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
   const own = directory === undefined ? NO_DECLARATIONS : await ownDeclarations(directory)
-  return compileCatalog(replaced(shipped, own.actions), {
-    callbacks: replaced(shippedCallbacks, own.callbacks),
+  return compileCatalog(replaced(builtIn, own.actions), {
+    callbacks: replaced(builtInCallbacks, own.callbacks),
     tables: new Map(
       Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
     ),
@@ -49,19 +49,19 @@ export async function loadMappings(directory?: string, lookups: Partial<Lookups>
   })
 }
 
-/** Returns the shipped declarations that have no namesake, and the operator's own. */
-function replaced<T extends { readonly name: string }>(shippedOnes: readonly T[], own: readonly T[]): readonly T[] {
+/** Returns the built-in declarations that have no namesake, and the operator's own. */
+function replaced<T extends { readonly name: string }>(builtInOnes: readonly T[], own: readonly T[]): readonly T[] {
   const names = new Set(own.map(({ name }) => name))
-  return [...shippedOnes.filter(({ name }) => !names.has(name)), ...own]
+  return [...builtInOnes.filter(({ name }) => !names.has(name)), ...own]
 }
 
 function compileTable(
   name: string,
-  shippedTable: Readonly<Record<string, string>>,
+  builtInTable: Readonly<Record<string, string>>,
   own: Readonly<Record<string, string>>,
 ) {
   try {
-    return compileLookup(shippedTable, own)
+    return compileLookup(builtInTable, own)
   } catch (error) {
     throw new MappingErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
   }
@@ -69,8 +69,8 @@ function compileTable(
 
 /** Loads the operator's modules. The default export is a declaration, a list of them, or a function of the toolbox. */
 async function ownDeclarations(directory: string): Promise<OwnDeclarations> {
-  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
-  const callbacks = Object.fromEntries(shippedCallbacks.map((callback) => [callback.name, callback]))
+  const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
+  const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
   const toolbox: Toolbox = {
     vocabulary: { ...renamedConstructors, ...vocabulary },
     codecs,

@@ -1,6 +1,6 @@
 import { type Draft, type Place, placeOf, putAt, valueAt } from './paths.ts'
 import { compileReply, type ReplyStep } from './reply.ts'
-import type { Explanation } from './request.ts'
+import type { Explanation } from './request-run.ts'
 import type { Row } from './row.ts'
 import { placesOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'

@@ -1,6 +1,6 @@
 import { type CallbackContext, type CompiledCallback, changedPlaces, type ServiceEvent } from './callback.ts'
 import { covers } from './paths.ts'
-import type { Explanation } from './request.ts'
+import type { Explanation } from './request-run.ts'
 
 /** A translated event. */
 export interface ExplainedCallback {

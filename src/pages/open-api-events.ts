@@ -1,7 +1,5 @@
-import { z } from 'zod'
 import type { CompiledCallback } from '../mapping/callback.ts'
-
-type Schema = Readonly<Record<string, unknown>>
+import type { Schema } from './open-api-schemas.ts'
 
 const TEXT = { type: 'string' } as const
 const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
@@ -35,18 +33,3 @@ export function eventPath(callbacks: readonly CompiledCallback[], responses: Sch
     },
   }
 }
-
-/** The result of such a dry run. */
-export const eventDryRun = (explanation: z.ZodType) =>
-  z.object({
-    callback: z.string(),
-    event: z.object({
-      shipment_id: z.string(),
-      event: z.string(),
-      event_date: z.string(),
-      data: z.unknown().optional(),
-    }),
-    bodies: z.object({ json: z.record(z.string(), z.string()), form: z.string() }),
-    fields: z.array(explanation),
-    unknown: z.array(z.string()),
-  })

@@ -39,7 +39,6 @@ export interface HealingDeps {
 /** The identity of a shipment that no unknown booking made. */
 const NO_BOOKING = ''
 const SHIPMENTS_KEPT = 50_000
-const LOCK_WAIT_MS = 10_000
 /** Statuses of a read that may have no other outcome later. */
 const NOT_THERE = new Set([400, 404, 405, 410, 422])
 
@@ -80,10 +79,7 @@ export function createHealing(deps: HealingDeps): Healing {
     if (!claim) return
     if (others.length > 0)
       return log.warn({ tenant, shipment: shipment.id }, 'a shipment may belong to several bookings')
-    // Names are written before the claim changes: two gateways must not do that for two shipments.
-    await store.exclusive(`heal ${claim.handle}`, LOCK_WAIT_MS, (isHeldLock) =>
-      isHeldLock() ? settleOne(claim, shipment, own, how) : Promise.resolve(),
-    )
+    await settleOne(claim, shipment, own, how)
   }
 
   async function settleOne(
@@ -92,6 +88,7 @@ export function createHealing(deps: HealingDeps): Healing {
     { profile }: OwnCaller,
     how: HealedBy,
   ): Promise<void> {
+    // As it is before the checks: a booking that changes after them is not settled.
     const claim = await store.claimByHandle(handle)
     if (claim?.state !== 'unknown' || isReopened(await store.audit(handle))) return
     if ((await isOlder(shipment.id, claim)) || (await isSending(claim))) return

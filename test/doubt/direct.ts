@@ -91,7 +91,7 @@ export function openDirect(
       mode: 'fixed',
       identify: () => caller,
       verified: async () => caller,
-      passage: async () => {
+      passThrough: async () => {
         throw new Error('Nothing is passed through here.')
       },
       ownCaller: () => caller,
