@@ -47,6 +47,9 @@ export function callbackMistakes(
       ? ['callback_url must be an https address, or callback_allow_http must be true']
       : []),
     ...(url !== undefined && url.hash !== '' ? ['callback_url must have no fragment'] : []),
+    ...(url !== undefined && ![url.username, url.password].every(isEncoded)
+      ? ['callback_url must have a percent-encoded user name and password']
+      : []),
     ...(secrets.some((secret) => signingKey(secret) === undefined)
       ? ['callback_secrets must be whsec_ and the Base64 of 24 to 64 bytes each']
       : []),
@@ -54,6 +57,14 @@ export function callbackMistakes(
       ? ['callback_secrets sign nothing, because there is no callback_url']
       : []),
   ]
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Returns the callback of a tenant without mistakes; undefined if it has none. */

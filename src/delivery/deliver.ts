@@ -7,6 +7,7 @@ import type { DeliveryCounters } from './metrics.ts'
 import type { Post, Reply } from './post.ts'
 import { NO_NAMES, namesOf, type RenderDeps, renderEvent, storedEvent } from './render.ts'
 import { TRIES, warningAt } from './schedule.ts'
+import type { TryResult } from './slots.ts'
 import { asksToSlowDown, verdictOf } from './verdict.ts'
 
 /** How long a lease lasts. */
@@ -39,8 +40,8 @@ export interface Delivery {
   readonly signal: AbortSignal
 }
 
-/** Makes one try of a leased event and stores its end; returns true if it was delivered. */
-export type Deliver = (delivery: Delivery) => Promise<boolean>
+/** Makes one try of a leased event, and stores its end. */
+export type Deliver = (delivery: Delivery) => Promise<TryResult>
 
 /** Makes the function that delivers. */
 export function createDeliver(deps: DeliverDeps): Deliver {
@@ -84,16 +85,17 @@ export function createDeliver(deps: DeliverDeps): Deliver {
 
   return async ({ event, endpoint, leasedAt, signal }) => {
     const found = await bodyOf(event, endpoint)
-    if (!found || elapsedSince(leasedAt) > leaseMs * START_WITHIN || signal.aborted) return false
+    if (!found || elapsedSince(leasedAt) > leaseMs * START_WITHIN || signal.aborted) return 'none'
     if ('state' in found) {
       await events.finishTry(event, found)
-      return false
+      return 'none'
     }
     const reply = await post(endpoint, { id: event.id, body: found, at: deps.wallClock(), signal })
     const end = outcomeOf(event, reply, signal)
     const isCurrent = await events.finishTry(event, end)
     counters.tried(event.tenant, end, isCurrent && end.state === 'delivered' ? now() - event.receivedAt : undefined)
     if (isCurrent) tell(event, end, endpoint)
-    return end.state === 'delivered'
+    if (end.isFailure === false) return 'none'
+    return end.state === 'delivered' ? 'delivered' : 'failed'
   }
 }

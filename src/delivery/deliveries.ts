@@ -3,7 +3,7 @@ import { currentMoment } from '../store/elapsed.ts'
 import type { Events } from '../store/events.ts'
 import { createDeliver, type DeliverDeps, type Delivery, LEASE_MS } from './deliver.ts'
 import type { Endpoint } from './endpoint.ts'
-import { createSlots, type SlotOptions } from './slots.ts'
+import { createSlots, type SlotOptions, type TryResult } from './slots.ts'
 
 /** Delivers the events of the store to the tenants' endpoints. */
 export interface Deliveries {
@@ -87,13 +87,13 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
 
   async function makeTry(delivery: Delivery): Promise<void> {
     const { tenant } = delivery.endpoint
-    let succeeded = false
+    let result: TryResult = 'none'
     try {
-      succeeded = await deliver(delivery)
+      result = await deliver(delivery)
     } catch (error) {
       noteFailure(error)
     }
-    slots.release(tenant, succeeded)
+    slots.release(tenant, result)
     void start(tenant)
   }
 

@@ -1,4 +1,4 @@
-import type { Events, TryOutcome } from '../store/events.ts'
+import type { Events, OpenEvents, TryOutcome } from '../store/events.ts'
 
 /** Counts deliveries. */
 export interface DeliveryCounters {
@@ -57,8 +57,17 @@ export function createDeliveryMetrics(
     },
     warned: (tenant, percent) => add(warnings, { tenant, percent: String(percent) }),
   }
-  // Every process of a gateway reads the same store.
-  const open = async () => (await events.openEvents().catch(() => [])).filter(({ count }) => count > 0)
+  let counting: Promise<readonly OpenEvents[]> | undefined
+  /** Two metrics of one scrape share the count. */
+  const open = (): Promise<readonly OpenEvents[]> => {
+    counting ??= events
+      .openEvents()
+      .catch(() => [])
+      .finally(() => {
+        counting = undefined
+      })
+    return counting
+  }
   const metrics: readonly DeliveryMetric[] = [
     metric(
       'counter',

@@ -1,10 +1,13 @@
+/** What a try shows of its endpoint; `none`: nothing was sent, or the gateway interrupted it. */
+export type TryResult = 'delivered' | 'failed' | 'none'
+
 /** Bounds the tries that are under way. */
 export interface Slots {
   /** Returns how many more tries of a tenant may start now. */
   free(tenant: string): number
   take(tenant: string): void
-  /** Frees a slot. Failures in a row leave an endpoint fewer slots, down to one; each success gives one back. */
-  release(tenant: string, succeeded: boolean): void
+  /** Frees a slot. Failed tries leave an endpoint fewer slots, down to one; each delivered event gives one back. */
+  release(tenant: string, result: TryResult): void
   readonly underWay: () => number
 }
 
@@ -35,11 +38,12 @@ export function createSlots({ perTenant = PER_TENANT, shared = SHARED }: SlotOpt
     take(tenant) {
       taken.set(tenant, takenBy(tenant) + 1)
     },
-    release(tenant, succeeded) {
+    release(tenant, result) {
       if (takenBy(tenant) <= 1) taken.delete(tenant)
       else taken.set(tenant, takenBy(tenant) - 1)
+      if (result === 'none') return
       const bound = bounds.get(tenant) ?? perTenant
-      const next = succeeded ? bound + 1 : Math.ceil(bound / 2)
+      const next = result === 'delivered' ? bound + 1 : Math.ceil(bound / 2)
       if (next >= perTenant) bounds.delete(tenant)
       else bounds.set(tenant, next)
     },

@@ -48,6 +48,7 @@ test('every key is read, and secrets from where the file points', () => {
 test.each<[string, object, NodeJS.ProcessEnv, RegExp]>([
   ['plain HTTP', { callback_url: 'http://hook.example.com/' }, {}, /acme: callback_url must be an https address/],
   ['another scheme', { callback_url: 'ftp://hook.example.com/' }, {}, /must be an http or https address/],
+  ['a user name with a bare %', { callback_url: 'https://a%zz@hook.example.com/' }, {}, /percent-encoded user name/],
   ['a fragment', { callback_url: 'https://hook.example.com/#x' }, {}, /callback_url must have no fragment/],
   ['another format', { callback_format: 'xml' }, {}, /callback_format: must be json or form/],
   [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSlots } from '../../src/delivery/slots.ts'
+import { createSlots, type TryResult } from '../../src/delivery/slots.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { endpoint, openOffice } from './office.ts'
 import { startReceiver } from './receiver.ts'
@@ -51,13 +51,13 @@ test('one slot is left for every tenant, however many are stuck', () => {
 
 test('failures leave an endpoint fewer slots, and successes give them back', () => {
   const slots = createSlots({ perTenant: 8 })
-  const free = (succeeded: boolean) => {
+  const free = (result: TryResult) => {
     slots.take('a')
-    slots.release('a', succeeded)
+    slots.release('a', result)
     return slots.free('a')
   }
-  expect([free(false), free(false), free(false), free(false)]).toEqual([4, 2, 1, 1])
-  expect([free(true), free(true), free(false)]).toEqual([2, 3, 2])
-  for (let i = 0; i < 10; i += 1) free(true)
+  expect([free('failed'), free('failed'), free('failed'), free('failed')]).toEqual([4, 2, 1, 1])
+  expect([free('none'), free('delivered'), free('delivered'), free('failed')]).toEqual([1, 2, 3, 2])
+  for (let i = 0; i < 10; i += 1) free('delivered')
   expect(slots.free('a')).toBe(8)
 })

@@ -54,6 +54,7 @@ export interface OfficeOptions {
   readonly timeoutMs?: number
   readonly post?: Post
   readonly slots?: SlotOptions
+  readonly leaseMs?: number
   readonly store?: Store
 }
 
@@ -82,6 +83,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     counters,
     pollEveryMs: NEVER_MS,
     ...(options.slots && { slots: options.slots }),
+    ...(options.leaseMs && { leaseMs: options.leaseMs }),
   })
   deliveries.setEndpoints(endpoints)
   onTestFinished(async () => {
