@@ -8,7 +8,8 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createShares, type Shares } from './callers/shares.ts'
+import { shareGauges } from './callers/share-gauges.ts'
+import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
@@ -16,6 +17,7 @@ import { createSendPlan } from './calls/send.ts'
 import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
 import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -23,7 +25,6 @@ import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
-import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { basicPair } from './service/basic.ts'
@@ -51,6 +52,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** For tests: how callbacks are delivered. */
+  readonly callbacks?: DeliveryOptions
 }
 
 /** A gateway that is open. */
@@ -81,12 +84,23 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    callbacks,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
   const prove = createProve(service)
+  const xref = createXref(store, config.QUOTE_MEMORY)
+  const deliveries = openDeliveries({
+    catalog,
+    store,
+    xref,
+    settings,
+    log,
+    keepDays: config.WEBHOOK_DAYS,
+    ...callbacks,
+  })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
@@ -97,9 +111,9 @@ export async function openGateway(
     addressOf,
     actions: new Set(catalog.actions.keys()),
     log,
+    onTenants: deliveries.setTenants,
   })
   const merge = createMerge(service, store.exclusive)
-  const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
@@ -110,7 +124,7 @@ export async function openGateway(
   })
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const webhooks = createWebhooks({
-    store,
+    store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
@@ -147,7 +161,8 @@ export async function openGateway(
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const metrics = createMetrics({
     knowsTenants: isEdge,
-    gauges: [...gaugesOf(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    gauges: [...shareGauges(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: deliveries.metrics,
     share: shareMetrics,
   })
   let draining = false
@@ -189,8 +204,7 @@ export async function openGateway(
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    await bookings.drain()
-    await webhooks.close()
+    await Promise.all([bookings.drain(), webhooks.close(), deliveries.close(config.SHUTDOWN_GRACE_MS)])
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -222,15 +236,6 @@ export async function openGateway(
     await close()
     throw error
   }
-}
-
-/** The current usage of all callers, as gauges. */
-function gaugesOf(total: Shares['total']): readonly Gauge[] {
-  return [
-    gauge('transload_connections', 'Connections of callers.', () => total.connections),
-    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
-    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
-  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
