@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
+import { request as requestOverUndici } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { StoreDown } from '../../src/store/store.ts'
@@ -162,6 +165,17 @@ test('a wrong secret is answered like any other unknown path, and its body is no
   expect(await gateway.store.listEvents({})).toEqual([])
 })
 
+test('a wrong secret is refused before its body arrives', async () => {
+  const { url } = await startReceiver()
+  const headers = { 'content-length': '60000' }
+  const wrong = request(`${url}/webhooks/${SECRET}x`, { method: 'POST', headers })
+  const answered = once(wrong, 'response')
+  wrong.flushHeaders()
+  const [answer] = await answered
+  expect(answer.statusCode).toBe(404)
+  wrong.destroy()
+})
+
 test('a gateway without a secret serves no webhooks', async () => {
   const gateway = await startGateway()
   const unknown = await post(gateway, '/no/such/path', EVENT)
@@ -179,9 +193,8 @@ test('the secret may end in a slash or be percent-encoded, and may be one of sev
 
 test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {
   const gateway = await startReceiver()
-  const { request } = await import('undici')
   const headers = { host: 'gateway.example.com', origin: 'https://service.example.com' }
-  const { statusCode, body } = await request(gateway.url + HOOK, {
+  const { statusCode, body } = await requestOverUndici(gateway.url + HOOK, {
     method: 'POST',
     headers,
     body: JSON.stringify(EVENT),
