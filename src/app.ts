@@ -87,7 +87,10 @@ export function createApp(deps: AppDeps): Hono<Env> {
     await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
     return RESPONSE_ALREADY_SENT
   }
-  app.all('/service', admit, passOn)
+  app.all('/service', admit, (c) => {
+    c.get('call').use = 'version-2'
+    return passOn(c)
+  })
   app.post('/token', admit, passOn)
   app.all('/token', methodNotAllowed('POST'))
 

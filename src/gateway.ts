@@ -21,7 +21,9 @@ import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
+import { startRecorder } from './migration/recorder.ts'
 import { compileNetworks } from './networks.ts'
+import { createCountUse } from './observe/count-use.ts'
 import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
@@ -49,6 +51,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** How often the counts of calls are stored. @default 10000 */
+  readonly countsEveryMs?: number
 }
 
 /** A gateway that is open. */
@@ -73,6 +77,7 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
@@ -112,6 +117,13 @@ export async function openGateway(
   const forgetting = setInterval(() => {
     store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
+  const recorder = startRecorder({
+    store,
+    instance,
+    keptDays: config.SCOREBOARD_DAYS,
+    ...(countsEveryMs !== undefined && { everyMs: countsEveryMs }),
+    onError: (err) => log.warn({ err }, 'the counts of calls could not be stored; they are stored later'),
+  })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const isEdge = credentials.mode === 'tenants'
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
@@ -149,11 +161,14 @@ export async function openGateway(
       client: basicPair(incoming.headers.authorization)?.id,
     })),
     metrics,
+    countUse: createCountUse(recorder.count, (incoming) => sources.ofRequest(incoming).name),
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
+  const { tenants } = credentials
+  const adminDeps = { browserChecks, ready, store, metrics, catalog, quietDays: config.QUIET_DAYS, tenants }
   const open: Listener[] = []
   const close = async () => {
     draining = true
@@ -161,6 +176,7 @@ export async function openGateway(
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
+    await recorder.close()
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -179,7 +195,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin(adminDeps)), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,

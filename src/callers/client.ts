@@ -41,6 +41,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
 
   return {
     mode: 'client',
+    tenants: () => [],
     identify: (incoming) => {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)

@@ -17,6 +17,7 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
   const caller: Caller = { tenant: id, credential: undefined, account, profile: commonProfile(deps) }
   return {
     mode: 'fixed',
+    tenants: () => [id],
     identify: () => caller,
     verified: async () => caller,
     passage: async (incoming) => {

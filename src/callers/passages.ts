@@ -64,6 +64,7 @@ function passage(
   return {
     origin,
     prefix,
+    standing,
     pool: account.pool(),
     tenant,
     authorization: async () => header,

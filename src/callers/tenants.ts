@@ -78,6 +78,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
 
   return {
     mode: 'tenants',
+    tenants: () => [...callers.keys()],
     identify,
     verified: async (incoming) => recognize(incoming),
     passage: async (incoming) => {

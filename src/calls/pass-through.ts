@@ -70,6 +70,7 @@ async function passOn(
   const { config, credentials, upstream, readerTimeoutMs } = deps
   const passage = await credentials.passage(incoming, body instanceof Readable)
   call.tenant = passage.tenant
+  call.standing = passage.standing
   const leave = passage.limits.enter()
   try {
     const headers = requestLines(incoming.rawHeaders, call.id)

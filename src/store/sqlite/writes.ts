@@ -15,6 +15,7 @@ import type {
   Xref,
 } from '../store.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
+import { createCountWrites } from './scoreboard.ts'
 
 /** How many things one `forget` call handles at most, to leave room for other writes in between. */
 export const FORGET_BATCH = 1_000
@@ -97,6 +98,7 @@ export function createWrites(db: DatabaseSync) {
   }
 
   return {
+    ...createCountWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {
         const { tenant, name, vin, id, at = now } = link

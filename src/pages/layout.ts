@@ -1,0 +1,78 @@
+import { html } from 'hono/html'
+import type { Answer } from '../answer.ts'
+import { escapeControls } from '../text/plain-text.ts'
+import { STYLE_PATH } from './style.ts'
+
+/** HTML whose texts are escaped. */
+export type Html = ReturnType<typeof html>
+
+/** No scripts, frames, forms or foreign addresses; one style sheet. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  Vary: 'Accept',
+}
+
+/** Makes the answer of a page. */
+export async function page(title: string, content: Html): Promise<Answer> {
+  const body = await html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${shown(title)} – Transload</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${STYLE_PATH}">
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<nav aria-label="Pages"><ul><li><a href="/migration">Migration</a></li><li><a href="/bookings">Bookings</a></li></ul></nav>
+<main id="content">
+${content}
+</main>
+</body>
+</html>
+`
+  return { status: 200, headers: HEADERS, body: String(body) }
+}
+
+/** Returns text that a caller or the service chose without characters that a browser obeys. */
+export const shown = (text: string): string => escapeControls(text)
+
+/** Shows a name that a caller chose, in its own direction of writing. */
+export const named = (text: string): Html => html`<bdi>${shown(text)}</bdi>`
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => Html | string | number
+  /** Counts stand to the right. */
+  readonly isNumber?: boolean
+}
+
+/** Shows rows as a table that scrolls by itself on a narrow screen. */
+export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
+  const classOf = ({ isNumber = false }: Column<Row>) => (isNumber ? 'number' : 'text')
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>
+<caption>${caption}</caption>
+<thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.title}</th>`)}</tr></thead>
+<tbody>${rows.map((row) => html`<tr>${columns.map((column) => html`<td class="${classOf(column)}">${column.cell(row)}</td>`)}</tr>\n`)}</tbody>
+</table></div>`
+}
+
+/** Tells if a request asks for a page rather than for JSON. */
+export function asksForHtml(accept: string | undefined): boolean {
+  return /\btext\/html\b/i.test(accept ?? '')
+}
