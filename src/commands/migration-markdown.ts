@@ -112,6 +112,8 @@ function table(head: readonly string[], rows: readonly (readonly (string | numbe
 
 /** Characters that Markdown, or the HTML in it, would obey. */
 const MARKUP = /[\\`*_{}[\]<>()#|~&!]/g
+const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
 
 /** Returns text as Markdown shows it. */
-const text = (value: string): string => escapeControls(value).replace(MARKUP, (found) => `\\${found}`)
+const text = (value: string): string =>
+  escapeControls(value).replace(MARKUP, (found) => ENTITIES[found] ?? `\\${found}`)

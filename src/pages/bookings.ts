@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts'
 import { publicView } from '../bookings/bookings.ts'
 import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Claims } from '../store/store.ts'
-import { type Column, type Html, named, page, table } from './layout.ts'
+import { type Column, type Html, moment, named, page, table } from './layout.ts'
 
 /** A booking as the page shows it. */
 export type ShownBooking = ReturnType<typeof publicView> & {
@@ -48,7 +48,7 @@ export function bookingsPage({ unknown, sending, settled }: BookingLists): Promi
   return page(
     'Bookings',
     html`<h1>Bookings</h1>
-<p class="soft">Also as <a href="/bookings.json">JSON</a>.</p>
+<p class="soft">Times are UTC. Also as <a href="/bookings.json">JSON</a>.</p>
 <h2>Outcome not known</h2>
 ${list(unknown, 'Bookings that were sent and have no known outcome, the oldest first', UNKNOWN, 'None.')}
 ${unknown.length === LIST_LIMIT ? html`<p>These are the oldest ${LIST_LIMIT}; there may be more.</p>` : ''}
@@ -76,8 +76,8 @@ const COLUMNS: readonly Column<ShownBooking>[] = [
   { title: 'Reference', cell: ({ reference }) => named(reference) },
   { title: 'VIN', cell: ({ vin }) => named(vin) },
   { title: 'Shipment', cell: ({ shipment }) => named(shipment) },
-  { title: 'Created', cell: ({ created }) => created },
-  { title: 'Changed', cell: ({ changed }) => changed },
+  { title: 'Created', cell: ({ created }) => moment(created) },
+  { title: 'Changed', cell: ({ changed }) => moment(changed) },
 ]
 
 const WITH_OUTCOME = new Set(['State', 'Shipment', 'Changed'])

@@ -30,7 +30,7 @@ export function chart(days: readonly Bar[], about: string, size: 'small' | 'larg
     const top = height - 1 - (below / most) * (height - 1) - tall
     return html`<rect class="${kind}" x="${at(index * step)}" y="${at(top)}" width="${at(step * (1 - GAP))}" height="${at(tall)}"/>`
   }
-  return html`<svg role="img" aria-label="${about}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+  return html`<svg class="${size}" role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
 ${days.map((day, i) => [bar('version1', i, day.version1, 0), bar('version2', i, day.version2, day.version1)])}<line class="axis" x1="0" x2="${width}" y1="${height - 0.5}" y2="${height - 0.5}"/></svg>`
 }
 

@@ -62,15 +62,25 @@ export interface Column<Row> {
   readonly isNumber?: boolean
 }
 
-/** Shows rows as a table that scrolls by itself on a narrow screen. */
+/** Shows rows as a table. Its roles are explicit because browsers forget them where the style shows no table. */
 export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
   const classOf = ({ isNumber = false }: Column<Row>) => (isNumber ? 'number' : 'text')
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table">
 <caption>${caption}</caption>
-<thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.title}</th>`)}</tr></thead>
-<tbody>${rows.map((row) => html`<tr>${columns.map((column) => html`<td class="${classOf(column)}">${column.cell(row)}</td>`)}</tr>\n`)}</tbody>
+<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class="${classOf(column)}">${column.title}</th>`)}</tr></thead>
+<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row, classOf(column)))}</tr>\n`)}</tbody>
 </table></div>`
 }
+
+/** Narrow screens show a row as a card: each cell with its title, and nothing of empty cells. */
+const cellOf = <Row>({ title, cell }: Column<Row>, row: Row, kind: string): Html =>
+  html`<td role="cell" class="${kind}" data-title="${title}">${cell(row)}</td>`
+
+const MINUTE_CHARACTERS = 16
+
+/** Shows a time (ISO 8601, UTC) to the minute. */
+export const moment = (time: string): Html =>
+  html`<time datetime="${time}">${time.slice(0, MINUTE_CHARACTERS).replace('T', ' ')}</time>`
 
 /** Tells if a request asks for a page rather than for JSON. */
 export function asksForHtml(accept: string | undefined): boolean {

@@ -5,7 +5,7 @@ import type { ActionUse, Counted, CountedError, FieldUse, TenantReport } from '.
 import { percent } from '../migration/wording.ts'
 import type { WorkItem } from '../migration/work.ts'
 import { chart, chartKey } from './chart.ts'
-import { type Column, type Html, named, page, table } from './layout.ts'
+import { type Column, type Html, moment, named, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantName, verdictBox } from './migration-parts.ts'
 
 /** Shows the use that one tenant makes of the gateway, and the work that is left. */
@@ -14,11 +14,11 @@ export function tenantPage(tenant: TenantReport, { generatedAt }: MigrationRepor
   const seen =
     tenant.firstSeen === undefined
       ? 'This tenant has never called.'
-      : `First seen ${tenant.firstSeen}, last seen ${tenant.lastSeen}; last version-1 call: ${tenant.lastVersion1 ?? 'none'}.`
+      : html`First seen ${moment(tenant.firstSeen)}, last seen ${moment(tenant.lastSeen ?? '')}; last version-1 call: ${tenant.lastVersion1 === undefined ? 'none' : moment(tenant.lastVersion1)}.`
   return page(
     tenant.tenant || 'Callers without a name',
     html`<h1>${tenantName(tenant.tenant)}</h1>
-<p class="soft">${seen} As of ${generatedAt}.</p>
+<p class="soft">${seen} As of ${moment(generatedAt)}; times are UTC.</p>
 ${verdictBox(tenant.verdict)}
 <h2>Work that is left</h2>
 ${section(tenant.work, 'Version-1 use within the quiet days, what blocks first', WORK, 'None: there was no version-1 call within the quiet days.')}
@@ -82,19 +82,19 @@ const FIELDS: readonly Column<FieldUse>[] = [
   { title: 'Unused', cell: ({ unused }) => unused, isNumber: true },
   { title: 'Lossy', cell: ({ lossy }) => lossy, isNumber: true },
   { title: 'Assumed', cell: ({ assumed }) => assumed, isNumber: true },
-  { title: 'Last seen', cell: ({ last }) => last },
+  { title: 'Last seen', cell: ({ last }) => moment(last) },
 ]
 
 const ERRORS: readonly Column<CountedError>[] = [
   { title: 'Error', cell: ({ name }) => html`<code>${name}</code>` },
   { title: 'Count', cell: ({ count }) => count, isNumber: true },
-  { title: 'Last seen', cell: ({ last }) => last },
+  { title: 'Last seen', cell: ({ last }) => moment(last) },
   { title: 'Request id of the last one', cell: ({ requestId }) => html`<code>${named(requestId)}</code>` },
 ]
 
 const counted = (title: string): readonly Column<Counted>[] => [
   { title, cell: ({ name }) => nameOrRest(name) },
   { title: 'Count', cell: ({ count }) => count, isNumber: true },
-  { title: 'First seen', cell: ({ first }) => first },
-  { title: 'Last seen', cell: ({ last }) => last },
+  { title: 'First seen', cell: ({ first }) => moment(first) },
+  { title: 'Last seen', cell: ({ last }) => moment(last) },
 ]

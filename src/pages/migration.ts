@@ -5,7 +5,7 @@ import type { ShownDay, TenantReport } from '../migration/tenant-report.ts'
 import { verdictStates } from '../migration/verdict.ts'
 import { percent, plural } from '../migration/wording.ts'
 import { chart, chartKey } from './chart.ts'
-import { page, table } from './layout.ts'
+import { moment, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantAddress, tenantName, verdictBox } from './migration-parts.ts'
 
 /** Shows who still uses version 1. */
@@ -19,7 +19,8 @@ export function migrationPage(report: MigrationReport): Promise<Answer> {
   return page(
     'Migration',
     html`<h1>Can version 1 be switched off?</h1>
-<p class="soft">${watched} As of ${generatedAt}. Also as <a href="/migration.json">JSON</a>.</p>
+<p class="soft">${watched} As of ${moment(generatedAt)}; times are UTC. Also as <a href="/migration.json">JSON</a>.</p>
+<p>All tenants together:</p>
 ${verdictBox(verdict)}
 <h2>All calls by day</h2>
 ${chartKey()}
@@ -42,7 +43,7 @@ function tenantTable(tenants: readonly TenantReport[], generatedAt: string) {
       },
       { title: 'Last version-1 call', cell: ({ lastVersion1 }) => lastVersion1?.slice(0, DATE_CHARACTERS) ?? 'none' },
       { title: 'Version 1, 90 days', cell: ({ use }) => total(use, 'version1'), isNumber: true },
-      { title: 'Version 2', cell: ({ use }) => total(use, 'version2'), isNumber: true },
+      { title: 'Version 2, 90 days', cell: ({ use }) => total(use, 'version2'), isNumber: true },
       { title: 'Share of version 2', cell: ({ use }) => shareOf(use), isNumber: true },
       { title: 'Blocking', cell: ({ work }) => work.filter(({ blocks }) => blocks).length, isNumber: true },
       { title: 'Calls by day', cell: ({ use }) => chart(everyDay(use, generatedAt), summary(use), 'small') },

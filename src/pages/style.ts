@@ -14,8 +14,9 @@ const STYLE = `:root {
 * { box-sizing: border-box; }
 body {
   margin: 0 auto; padding: 0 1rem 3rem; max-width: 76rem; background: var(--paper); color: var(--text);
-  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere;
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word;
 }
+bdi { overflow-wrap: anywhere; }
 a { color: var(--link); }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 .skip { position: absolute; left: -100rem; }
@@ -40,12 +41,21 @@ th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.8rem 0.35rem 
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 code { font: 0.9em ui-monospace, monospace; }
 svg { display: block; max-width: 100%; height: auto; }
+svg.large { width: 100%; height: 10rem; }
 svg .version1 { fill: var(--version1); }
 svg .version2 { fill: var(--version2); }
-svg .axis { stroke: var(--line); }
+svg .axis { stroke: var(--line); vector-effect: non-scaling-stroke; }
 .key span { white-space: nowrap; margin-right: 1.2rem; }
 .key svg { display: inline; vertical-align: baseline; }
 summary { cursor: pointer; padding: 0.3rem 0; }
+@media (max-width: 48rem) {
+  table, caption, tbody, tr, td { display: block; width: 100%; }
+  thead { position: absolute; left: -100rem; }
+  tr { border: 1px solid var(--line); border-radius: 0.4rem; margin: 0 0 0.8rem; padding: 0.3rem 0.8rem; }
+  td, td.number { position: relative; border: 0; min-height: 1.5rem; padding: 0.2rem 0 0.2rem 8.5rem; text-align: left; }
+  td::before { content: attr(data-title); position: absolute; left: 0; width: 8rem; color: var(--soft); }
+  td:empty { display: none; }
+}
 @media print { nav, .skip { display: none; } details > * { display: block; } }
 `
 
