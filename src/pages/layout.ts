@@ -74,7 +74,7 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
 
 /** Narrow screens show a row as a card: each cell with its title, and nothing of empty cells. */
 const cellOf = <Row>({ title, cell }: Column<Row>, row: Row, kind: string): Html =>
-  html`<td role="cell" class="${kind}" data-title="${title}">${cell(row)}</td>`
+  html`<td role="cell" class="${kind}" data-title="${title}"><div>${cell(row)}</div></td>`
 
 const MINUTE_CHARACTERS = 16
 

@@ -52,9 +52,9 @@ summary { cursor: pointer; padding: 0.3rem 0; }
   table, caption, tbody, tr, td { display: block; width: 100%; }
   thead { position: absolute; left: -100rem; }
   tr { border: 1px solid var(--line); border-radius: 0.4rem; margin: 0 0 0.8rem; padding: 0.3rem 0.8rem; }
-  td, td.number { position: relative; border: 0; min-height: 1.5rem; padding: 0.2rem 0 0.2rem 8.5rem; text-align: left; }
-  td::before { content: attr(data-title); position: absolute; left: 0; width: 8rem; color: var(--soft); }
-  td:empty { display: none; }
+  td, td.number { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.2rem 0; text-align: left; }
+  td::before { content: attr(data-title); color: var(--soft); }
+  td:has(> div:empty) { display: none; }
 }
 @media print { nav, .skip { display: none; } details > * { display: block; } }
 `
