@@ -24,6 +24,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [...(WHOLE ? [] : ['test/debian/**']), ...(process.env['TRANSLOAD_TESTS'] === 'pauses' ? [] : [PAUSES])],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
+    // Files share processes, and thereby what they import.
+    isolate: false,
     ...(NODE_FLAGS && { execArgv: NODE_FLAGS.split(' '), env: { NODE_OPTIONS: NODE_FLAGS } }),
     expect: { requireAssertions: true },
     testTimeout: 30_000,

@@ -18,7 +18,7 @@ import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
 import type { Router } from './http/routing.ts'
-import { recordError } from './observe/call.ts'
+import { type Call, recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 import { welcome } from './pages/welcome.ts'
@@ -49,17 +49,18 @@ export function createApp(deps: AppDeps): Hono<Env> {
   if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
 
   // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
-  const admit = admission(limitSource)
+  const admitted = admission(limitSource)
 
   // Version-1 calls.
   const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
   const deprecation = legacyHeaders(config)
   for (const [path, endpoint] of legacyRoutes) {
-    app.on(endpoint.method, path, admit, async (c) => {
+    const answerLegacyCall = admitted(async (c) => {
       const answer = await legacyCall(c.env.incoming, endpoint, c.get('call'), deps)
       await endOfTurn()
       return reply(c, answer, deprecation)
     })
+    app.on(endpoint.method, path, answerLegacyCall)
     app.all(path, methodNotAllowed(endpoint.method))
   }
 
@@ -67,31 +68,31 @@ export function createApp(deps: AppDeps): Hono<Env> {
   for (const endpoint of catalog.endpoints.values()) {
     const path = `/dry-run${endpoint.path}`
     const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    app.on(methods, path, admit, async (c) =>
-      replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)),
-    )
+    const explain = admitted(async (c) => replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)))
+    app.on(methods, path, explain)
     app.all(path, methodNotAllowed(methods.join(', ')))
   }
-  app.post('/own/dry-run/reply/:action', admit, async (c) => {
-    const compiled = catalog.actions.get(c.req.param('action'))
+  const explainReply = admitted(async (c) => {
+    const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.get('call').action = compiled.action.name
     return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
   })
+  app.post('/own/dry-run/reply/:action', explainReply)
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn = async (c: Context<Env>) => {
-    await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
-    return RESPONSE_ALREADY_SENT
-  }
-  app.all('/service', admit, (c) => {
-    c.get('call').use = 'version-2'
-    return passOn(c)
-  })
-  app.post('/token', admit, passOn)
+  const passOn = (use: Call['use']) =>
+    admitted(async (c) => {
+      const call = c.get('call')
+      call.use = use
+      await passThrough(c.env.incoming, c.env.outgoing, call, deps)
+      return RESPONSE_ALREADY_SENT
+    })
+  app.all('/service', passOn('version-2'))
+  app.post('/token', passOn(undefined))
   app.all('/token', methodNotAllowed('POST'))
 
   // The gateway's own pages.

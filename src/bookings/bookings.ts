@@ -45,7 +45,7 @@ const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
 export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
-  /** Every call that books or waits, whether or not its caller is still there. */
+  /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
   const senders = new Map<string, Promise<void>>()
@@ -116,7 +116,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     }
   }
 
-  /** Sends a claimed booking, and records in its claim what became of it. */
+  /** Sends a claimed booking, and records its outcome in the claim. */
   async function sendClaimed(claim: Claim, send: () => Promise<Made>): Promise<Booked> {
     let made: Made
     try {

@@ -141,7 +141,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         late.delete(booking)
         unrecorded.delete(booking)
       } catch (err) {
-        log.warn({ booking, err }, 'what became of a booking could not be recorded yet')
+        log.warn({ booking, err }, 'a change of a booking could still not be recorded')
         // If the store is down, the others would fail too; any other error concerns this change alone.
         if (err instanceof StoreDown) return
       }

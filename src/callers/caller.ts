@@ -29,9 +29,9 @@ export interface Profile {
 }
 
 /** The address and credential of a passed-through call. */
-export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
+export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   /** Undefined where the call has no credential. */
-  readonly standing?: Account['standing']
+  readonly acceptance?: Account['acceptance']
   /** Undefined: a connection for this call alone. */
   readonly pool: string | undefined
   /** Undefined where the call names no client. */
@@ -44,7 +44,7 @@ export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
   readonly limits: Limits
 }
 
-/** How callers are told apart, and whose credential goes to the service. */
+/** Identifies callers, and chooses the credential for the service. */
 export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /** Returns the names of the tenants that the operator declared. */
@@ -57,7 +57,7 @@ export interface Credentials {
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
-  readonly passage: (incoming: IncomingMessage, streams: boolean) => Promise<Passage>
+  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => Promise<PassThrough>
 }
 
 export interface CredentialsDeps {
@@ -65,11 +65,11 @@ export interface CredentialsDeps {
   readonly settings: Settings
   readonly upstream: Upstream
   readonly prove: Prove
-  /** Where a call comes from, as far as proxies may be believed. */
+  /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
   readonly addressOf: (incoming: IncomingMessage) => string
 }
 
-/** The profile of callers that have none of their own. */
+/** The profile of callers without their own. */
 export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
   return { settings, errorStatus: config.ERROR_STATUS, synonyms: {}, limits: unlimited }
 }
@@ -78,7 +78,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
 export function accountAt(
   { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
   address: Config['V2_BASE_URL'],
-  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'standing'>,
+  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'acceptance'>,
 ): Account {
   return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }
@@ -88,8 +88,8 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
   if (asksForToken(url)) throw gatewayError('token-not-given', {})
 }
 
-/** The passage of a call on an account that the operator gave to the gateway. */
-export function passageOf({ tenant, account, profile }: Caller): Passage {
+/** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
+export function passThroughOf({ tenant, account, profile }: Caller): PassThrough {
   return { tenant, ...account, pool: account.pool(), limits: profile.limits }
 }
 

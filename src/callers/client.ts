@@ -10,7 +10,7 @@ import {
   commonProfile,
   missingCredential,
 } from './caller.ts'
-import { createPassages } from './passages.ts'
+import { createPassThrough } from './pass-through.ts'
 import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
 /** Sends the caller's own credential to the service, which verifies it (docs/decisions/0016). */
@@ -23,10 +23,15 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     unproven.decide(header, isAccepted ? undefined : credentialRefused())
 
   function open(header: string, { id, secret }: BasicPair): Caller {
-    const make = (standing: Caller['account']['standing']): Caller => ({
+    const make = (acceptance: Caller['account']['acceptance']): Caller => ({
       tenant: id,
       credential: basicOf(id, secret),
-      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: config.V2_TOKEN, standing }),
+      account: accountAt(deps, config.V2_BASE_URL, {
+        basic: header,
+        pool: header,
+        scheme: config.V2_TOKEN,
+        acceptance,
+      }),
       profile,
     })
     return callers.open(header, make, decided).value
@@ -46,9 +51,9 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)
       const known = callers.find(authorization)
-      return known?.standing.isProven() ? known.value : arrive(incoming, authorization, known?.value)
+      return known?.acceptance.isProven() ? known.value : arrive(incoming, authorization, known?.value)
     },
     verified: async () => undefined,
-    passage: createPassages(deps),
+    passThrough: createPassThrough(deps),
   }
 }

@@ -5,11 +5,11 @@ import {
   type Credentials,
   type CredentialsDeps,
   commonProfile,
-  passageOf,
+  passThroughOf,
   refuseTokens,
 } from './caller.ts'
 
-/** Sends one credential to the service, whatever the caller sent: the gateway is the sidecar of one application. */
+/** Sends one credential to the service instead of the caller's: the gateway is the sidecar of one application. */
 export function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
   const basic = basicOf(id, secret)
   const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
@@ -20,9 +20,9 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
     tenants: () => [id],
     identify: () => caller,
     verified: async () => caller,
-    passage: async (incoming) => {
+    passThrough: async (incoming) => {
       refuseTokens(incoming)
-      return passageOf(caller)
+      return passThroughOf(caller)
     },
   }
 }

@@ -11,7 +11,7 @@ import {
   commonProfile,
   isBearer,
   missingCredential,
-  passageOf,
+  passThroughOf,
   refuseTokens,
   wrongCredential,
 } from './caller.ts'
@@ -81,9 +81,9 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     tenants: () => [...callers.keys()],
     identify,
     verified: async (incoming) => recognize(incoming),
-    passage: async (incoming) => {
+    passThrough: async (incoming) => {
       refuseTokens(incoming)
-      return passageOf(await identify(incoming))
+      return passThroughOf(await identify(incoming))
     },
     replace: (list) => {
       register = registerOf(list)

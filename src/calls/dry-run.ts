@@ -16,9 +16,9 @@ import { withPlaceholder } from './service-request.ts'
 /** The dependencies of dry runs. */
 export interface DryRunDeps
   extends Pick<LegacyCallDeps, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'xref'> {
-  /** The service's address for callers that have none of their own. */
+  /** The service's address for callers without their own. */
   readonly address: Address
-  /** The settings of callers that have none of their own. */
+  /** The settings of callers without their own. */
   readonly settings: Settings
 }
 
@@ -34,7 +34,7 @@ export async function dryRun(
   const caller = await deps.credentials.verified(incoming)
   call.use = 'dry-run'
   call.tenant = caller?.tenant
-  call.standing = caller?.account.standing
+  call.acceptance = caller?.account.acceptance
   const request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
   const to = { service: deps.service, address: caller?.account ?? deps.address }
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)

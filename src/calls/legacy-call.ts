@@ -74,7 +74,7 @@ function isOverload(error: unknown): boolean {
 function noteCaller(call: Call, caller: Caller | undefined): void {
   call.use = 'version-1'
   call.tenant = caller?.tenant
-  call.standing = caller?.account.standing
+  call.acceptance = caller?.account.acceptance
   call.errorStatus = caller?.profile.errorStatus
 }
 

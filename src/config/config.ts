@@ -102,7 +102,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The names of all variables; the documentation is generated from them. */
 export const configNames = Object.keys(schema.shape)
 
-/** How the configuration is read. */
+/** Options of reading the configuration. */
 export interface ConfigOptions {
   /**
    * Checks certificates and keys. A command beside a gateway that still uses its old ones turns this off.

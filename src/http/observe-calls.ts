@@ -7,7 +7,7 @@ import type { LogCall } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Env } from './env.ts'
 
-/** Where calls are recorded, and the limits that they share. */
+/** The records of calls, and the limits that they share. */
 export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
@@ -19,8 +19,10 @@ export interface Observers {
 export function observeCalls({ openShare, logCall, metrics, countUse }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
-    // The pattern of the last matching route, because a path may contain anything.
-    const call = beginCall(incoming, routePath(c, -1), openShare(incoming, outgoing))
+    const { path } = c.req
+    // The gateway's own pages are known by their pattern, because such a path may contain anything.
+    const route = path.startsWith('/own') ? routePath(c, -1) : path
+    const call = beginCall(incoming, route, openShare(incoming, outgoing))
     c.set('call', call)
     try {
       await next()

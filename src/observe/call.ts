@@ -12,7 +12,7 @@ export interface Share extends BodyMemory {
   readonly admit: () => void
   /** Reserves memory for a body that is passed on while it arrives. */
   readonly streamBody: (lengthBytes: number) => void
-  /** Counts the call as in flight from now on; throws if there are too many. */
+  /** Counts the call as under way from now on; throws if there are too many. */
   readonly enter: () => void
   /** Reserves memory for a long answer until its reader has it or disconnects. */
   readonly holdAnswer: (bytes: number) => void
@@ -45,7 +45,7 @@ export interface Call {
   /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
   use: 'version-1' | 'version-2' | 'dry-run' | undefined
   /** The service's verdict on the caller's credential; undefined until the caller is known. */
-  standing: { readonly isProven: () => boolean } | undefined
+  acceptance: { readonly isProven: () => boolean } | undefined
   /** The sorted fields of a version-1 call, once its action is known. */
   request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
   /** The notes on the translation. */
@@ -61,7 +61,7 @@ export interface Call {
   unknownFields: number
   /** The code of the error that the call ended with. */
   error: string | undefined
-  /** True if the credential was missing or refused, whatever status the answer has. */
+  /** True if the credential was missing or refused, even if the answer has another status. */
   unauthorized: boolean
   /** The thrown value, if the gateway itself failed. */
   cause: unknown
@@ -80,7 +80,7 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     share,
     own: '',
     use: undefined,
-    standing: undefined,
+    acceptance: undefined,
     request: undefined,
     notes: NO_NOTES,
     replayed: false,

@@ -17,8 +17,8 @@ export function createCountUse(
   sourceOf: (incoming: IncomingMessage) => string,
 ): CountUse {
   return (call, incoming, status) => {
-    const { use, standing } = call
-    if (use === undefined || standing === undefined || !standing.isProven()) return
+    const { use, acceptance } = call
+    if (use === undefined || acceptance === undefined || !acceptance.isProven()) return
     count(call.tenant ?? '', {
       use,
       action: call.action ?? (use === 'version-1' && call.error === undefined ? VERSION_2_BODY : ''),

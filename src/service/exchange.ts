@@ -13,10 +13,16 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   /**
-   * Separates the connections of one credential from those of another; undefined: a connection for this request alone.
-   * The service may be closing a pooled connection right now, and then it is unknown if it read the request.
+   * Separates the connections and TLS sessions of one credential from those of another; undefined: a connection for this
+   * request alone.
    */
   readonly pool: string | undefined
+  /**
+   * True for a connection for this request alone: the service may be closing a pooled one right now, and then it is unknown
+   * if it read the request.
+   * @default false
+   */
+  readonly usesOwn?: boolean
   /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
@@ -35,11 +41,11 @@ export interface UpstreamReply {
 
 /** The reason why there is no whole reply. */
 export type Silence =
-  /** The request provably never left: no connection was made. */
+  /** The request did not leave: no connection was made. */
   | 'unsent'
-  /** The request never left either, because the gateway had no free connection, socket or thread. */
+  /** The request did not leave, because the gateway had no free connection, socket or thread. */
   | 'busy'
-  /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
+  /** The request was not written, because the gateway may have lost its claim or lock meanwhile. */
   | 'withdrawn'
   /** The request left, and no whole reply came in time. */
   | 'late'
@@ -93,7 +99,7 @@ export function notConnected(cause: unknown): NoReply {
     : new NoReply('unsent', { cause, isOurs: OUR_RESOLVER.has(code) })
 }
 
-/** A deadline that is noticed this late was missed because the process itself stood still. */
+/** A deadline that is noticed this late was missed because the process itself was suspended. */
 const STANDSTILL_MS = 1_000
 
 /** The error of a call that got no connection in time. */

@@ -17,7 +17,7 @@ import {
   type Thing,
 } from './store.ts'
 
-/** How many links a page of a scan has. */
+/** The number of links in a page of a scan. */
 const SCAN_PAGE = 1_000
 
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */

@@ -65,7 +65,7 @@ export type Facts = Readonly<Record<string, string | number>>
 export interface Xref {
   /**
    * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
-   * whatever its `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
+   * regardless of `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
    */
   put(write: { readonly links: readonly NewLink[]; readonly thing?: NewThing }): Promise<void>
   /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
@@ -129,7 +129,7 @@ export type NewClaim = Omit<
   'state' | 'version' | 'createdAt' | 'changedAt' | 'shipment' | 'reply' | 'expires'
 > & {
   /**
-   * How long after the claim a `booked` key is free again.
+   * The time after the claim when a `booked` key is free again.
    * @default never
    */
   readonly expiresInMs?: number | undefined

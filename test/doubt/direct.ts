@@ -92,7 +92,7 @@ export function openDirect(
       tenants: () => [],
       identify: () => caller,
       verified: async () => caller,
-      passage: async () => {
+      passThrough: async () => {
         throw new Error('Nothing is passed through here.')
       },
     },

@@ -39,5 +39,5 @@ export function openStandIn(settings: Partial<SandboxSettings> = {}): StandIn {
 
 const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
 
-/** The declarations that the gateway ships with. */
+/** The built-in declarations. */
 export const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)

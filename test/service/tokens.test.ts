@@ -115,7 +115,7 @@ describe('a token', () => {
     },
   )
 
-  test('goes on being used while the token endpoint is down, and until it has expired', async () => {
+  test('is used until it expires, even while the token endpoint is down', async () => {
     const { pass, clock } = clocks()
     const gateway = await openWithTokens({ sandbox: { tokenExpiresIn: 3600, clock } })
     await quote(gateway, CALLER)
@@ -165,7 +165,7 @@ describe('a token', () => {
     expect(exchanges(gateway)).toHaveLength(2)
   })
 
-  test('without a life of its own lives five minutes', async () => {
+  test('without expires_in lives five minutes', async () => {
     const { pass } = clocks()
     const gateway = await openWithTokens({ sandbox: { tokenExpiresIn: null } })
     await quote(gateway, CALLER)

@@ -16,12 +16,12 @@ import { createScoreboard } from './scoreboard.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
 
-/** How many connections a gateway opens at most, besides its session. */
+/** The most connections of a gateway, besides its session. */
 const CONNECTIONS = 10
-/** How long a call waits for a connection; an outage of the server is known sooner. */
+/** The longest wait of a call for a connection; an outage of the server is known sooner. */
 const POOL_WAIT_MS = 10_000
 
-/** How a store on PostgreSQL is opened. */
+/** Options of a store on PostgreSQL. */
 export interface PostgresOptions extends StoreOptions {
   readonly url: string
 }
@@ -96,7 +96,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
       client.release()
       return result
     } catch (error) {
-      // The connection ends with the transaction, whatever its state.
+      // The connection ends with the transaction, in any state.
       client.release(true)
       throw error
     }

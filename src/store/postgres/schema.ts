@@ -7,9 +7,9 @@ const MIGRATION_LOCK = 8_246_710_552
 /**
  * The migrations; a store's version is the number of those applied. A released migration never changes.
  *
- * All tables are in a schema of their own, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
+ * All tables are in a separate schema, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
  * the embedded store. `kind` is `quote` or `shipment`, with `v2-` before it if the service gave the name: both are part of
- * the key, and a column of its own would make a migration rebuild the index. `turn` orders links of one name and the same
+ * the key, and a separate column would make a migration rebuild the index. `turn` orders links of one name and the same
  * age. `now_ms` is the clock that all gateways share.
  */
 const STEPS: readonly string[] = [

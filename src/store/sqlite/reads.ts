@@ -8,7 +8,7 @@ import { createCountReads } from './scoreboard.ts'
 const CACHE_KIB = 2_048
 /** A reader waits only during recovery after a crash, and blocks the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 250
-/** How many links a page of a scan has: about a millisecond of the event loop. */
+/** The number of links in a page of a scan: about a millisecond of the event loop. */
 export const SCAN_PAGE = 1_000
 
 const NEWEST_FIRST = 'ORDER BY c.created_at DESC, c.handle DESC'

@@ -13,7 +13,7 @@ import { SCAN_PAGE } from './reads.ts'
 import { startWriter } from './writer.ts'
 import { FORGET_BATCH } from './writes.ts'
 
-/** How the embedded store is opened. */
+/** Options of the embedded store. */
 export interface SqliteOptions extends StoreOptions {
   readonly path: string
   /** For tests: the number of pages that fit on the disk. */

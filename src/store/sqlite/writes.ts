@@ -17,10 +17,10 @@ import type {
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 import { createCountWrites } from './scoreboard.ts'
 
-/** How many things one `forget` call handles at most, to leave room for other writes in between. */
+/** The most things that one `forget` call handles, to leave room for other writes in between. */
 export const FORGET_BATCH = 1_000
 
-/** How many tenants' numbers are kept in memory. */
+/** The most tenants whose numbers are kept in memory. */
 const MAX_TENANT_NUMBERS = 10_000
 
 /** The writes of a connection, by the time of the store; the caller begins and ends the transaction. */
