@@ -15,6 +15,7 @@ export interface MigrationReport {
   readonly watchedSince: string | undefined
   readonly watchedDays: number
   readonly quietDays: number
+  /** On the tenant that the report is about, else on all together. */
   readonly verdict: Verdict
   readonly tenants: readonly TenantReport[]
   /** The number of tenants that are left out because there are too many. */
@@ -63,7 +64,8 @@ export async function readReport(
     watchedSince: first === undefined ? undefined : dayText(first),
     watchedDays: watched.length,
     quietDays,
-    verdict: verdictOnAll([...uses.values()].flat(), tenants, { today, watched, quietDays }),
+    verdict:
+      (only !== undefined && tenants[0]?.verdict) || verdictOnAll(wanted, uses, tenants, { today, watched, quietDays }),
     tenants,
     leftOut: Math.max(0, wanted.length - tenants.length),
   }
@@ -75,15 +77,19 @@ function byLastCall(tenants: readonly string[], uses: ReadonlyMap<string, readon
   return tenants.toSorted((one, other) => (last.get(other) ?? 0) - (last.get(one) ?? 0))
 }
 
+/** How many tenants a reason lists. */
+const MOST_UNSEEN = 10
+
 /** Decides on all tenants together. Silence of the others proves nothing about a tenant that never called. */
 function verdictOnAll(
-  uses: readonly NameCount[],
+  names: readonly string[],
+  uses: ReadonlyMap<string, readonly NameCount[]>,
   tenants: readonly TenantReport[],
   basis: Pick<Parameters<typeof verdictOf>[0], 'today' | 'watched' | 'quietDays'>,
 ): Verdict {
   const lastDay = (use: string) => {
-    const ends = uses.filter(({ name }) => name === use).map(({ lastAt }) => Math.floor(lastAt / DAY_MS))
-    return ends.length === 0 ? undefined : Math.max(...ends)
+    const ends = [...uses.values()].flat().filter(({ name }) => name === use)
+    return ends.length === 0 ? undefined : Math.floor(Math.max(...ends.map(({ lastAt }) => lastAt)) / DAY_MS)
   }
   const verdict = verdictOf({
     ...basis,
@@ -91,9 +97,11 @@ function verdictOnAll(
     lastVersion2: lastDay('version-2'),
     days: addDays(tenants),
   })
-  const unseen = tenants.filter((tenant) => tenant.verdict.state === 'never-seen').map(({ tenant }) => tenant)
+  const unseen = names.filter((tenant) => !uses.get(tenant)?.some(({ name }) => name !== 'dry-run'))
   if (unseen.length === 0) return verdict
-  const reason = `${plural(unseen.length, 'tenant')} never called, which proves nothing: ${unseen.join(', ')}.`
+  const listed = unseen.slice(0, MOST_UNSEEN).join(', ')
+  const more = unseen.length > MOST_UNSEEN ? ', …' : ''
+  const reason = `${plural(unseen.length, 'tenant')} never called, which proves nothing: ${listed}${more}.`
   const state = verdict.state === 'safe' ? 'quiet' : verdict.state
   return { ...verdict, state, reasons: [...verdict.reasons, reason] }
 }

@@ -53,7 +53,7 @@ export async function bookingsAnswer(incoming: IncomingMessage, { store }: Admin
 async function ofTenant(report: MigrationReport, asHtml: boolean): Promise<Answer> {
   const [tenant] = report.tenants
   if (!tenant) throw gatewayError('path-unknown/tenant', {})
-  return asHtml ? tenantPage(tenant, report) : json({ ...report, verdict: tenant.verdict })
+  return asHtml ? tenantPage(tenant, report) : json(report)
 }
 
 function wantsHtml({ url = '', headers }: IncomingMessage): boolean {
