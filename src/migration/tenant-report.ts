@@ -114,7 +114,10 @@ export function tenantReport(tenant: string, counts: TenantCounts): TenantReport
 const dayOf = (at: number | undefined) => (at === undefined ? undefined : Math.floor(at / DAY_MS))
 const timeText = (at: number) => new Date(at).toISOString()
 const byCount = (one: NameCount, other: NameCount) => other.count - one.count
-const isRefused = ({ outcome }: CallCount) => outcome !== DONE && outcome !== REPLAYED
+
+/** Outcomes that are no failure of the caller: a brownout is the operator's decision. */
+const NO_FAILURE: ReadonlySet<string> = new Set([DONE, REPLAYED, 'brownout'])
+const isRefused = ({ outcome }: CallCount) => !NO_FAILURE.has(outcome)
 
 const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
   name,
