@@ -47,17 +47,17 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
   let store: Store
   let other: Store
 
-  beforeEach(async () => {
-    place = await newPlace()
-    store = await place.open()
-    other = await place.open()
-  })
-  afterEach(async () => {
-    await Promise.all([store.close(), other.close()])
-    await place.close()
-  })
-
   describe('counts', () => {
+    beforeEach(async () => {
+      place = await newPlace()
+      store = await place.open()
+      other = await place.open()
+    })
+    afterEach(async () => {
+      await Promise.all([store.close(), other.close()])
+      await place.close()
+    })
+
     test('add up over gateways, each batch once', async () => {
       await store.addCounts(batch(1, { calls: [calls({ calls: 3 })], names: [named({ count: 3 })] }))
       await other.addCounts(batch(1, { instance: 'g2', calls: [calls({ calls: 4 })], names: [named({ count: 4 })] }))
