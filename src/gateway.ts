@@ -8,11 +8,13 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createShares, type Shares } from './callers/shares.ts'
+import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
+import { usageGauges } from './callers/usage-gauges.ts'
 import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
+import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { createRequestHandler } from './http/adapter.ts'
@@ -21,17 +23,16 @@ import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
-import { startRecorder } from './migration/recorder.ts'
 import { compileNetworks } from './networks.ts'
-import { createCountUse } from './observe/count-use.ts'
-import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { openUseCounts } from './observe/use-counts.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
+import { createWebhooks } from './webhooks/webhooks.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -52,7 +53,7 @@ export interface GatewayParts {
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
   /** How often the counts of calls are stored. @default 10000 */
-  readonly countsEveryMs?: number
+  readonly countsEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -60,12 +61,15 @@ export interface Gateway {
   readonly url: string
   /** Undefined if the admin listener is turned off. */
   readonly adminUrl: string | undefined
-  /** Takes no more calls, finishes those in flight, and closes. The store stays open: the caller opened it. */
+  /** Takes no more calls, finishes those under way, and closes. The store stays open: the caller opened it. */
   readonly close: () => Promise<void>
 }
 
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
+
+/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
@@ -98,6 +102,36 @@ export async function openGateway(
   const merge = createMerge(service, store.exclusive)
   const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
+  const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
+  const uses = openUseCounts({
+    store,
+    instance,
+    keptDays: config.SCOREBOARD_DAYS,
+    log,
+    sourceOf,
+    everyMs: countsEveryMs,
+  })
+  const shares = createShares({
+    maxConnections: config.MAX_CONNECTIONS,
+    sourceConnections: config.SOURCE_CONNECTIONS,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    sourceInFlight: config.SOURCE_IN_FLIGHT,
+    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  })
+  const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
+  const webhooks = createWebhooks({
+    store,
+    credentials,
+    service,
+    catalog,
+    statusCache,
+    instance,
+    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    intervalMs: config.SWEEP_INTERVAL,
+    bodyLimitBytes: shares.largestBodyBytes,
+    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    log,
+  })
   const record = createBookingRecord({
     claims: store,
     xref,
@@ -105,6 +139,7 @@ export async function openGateway(
     log,
     emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
+    onUnknown: webhooks.onUnknown,
   })
   const bookings = createBookings({
     claims: store,
@@ -113,28 +148,18 @@ export async function openGateway(
     holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
   })
-  const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
+  const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
   const forgetting = setInterval(() => {
     store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
-  const recorder = startRecorder({
-    store,
-    instance,
-    keptDays: config.SCOREBOARD_DAYS,
-    ...(countsEveryMs !== undefined && { everyMs: countsEveryMs }),
-    onError: (err) => log.warn({ err }, 'the counts of calls could not be stored; they are stored later'),
-  })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const isEdge = credentials.mode === 'tenants'
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
-  const shares = createShares({
-    maxConnections: config.MAX_CONNECTIONS,
-    sourceConnections: config.SOURCE_CONNECTIONS,
-    maxInFlight: config.MAX_IN_FLIGHT,
-    sourceInFlight: config.SOURCE_IN_FLIGHT,
-    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  const metrics = createMetrics({
+    knowsTenants: isEdge,
+    gauges: [...usageGauges(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    share: shareMetrics,
   })
-  const metrics = createMetrics({ knowsTenants: isEdge, gauges: gaugesOf(shares.total), share: shareMetrics })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -147,7 +172,9 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, merge),
+    send: createSendPlan(service, merge, statusCache),
+    statusCache,
+    receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
@@ -161,7 +188,7 @@ export async function openGateway(
       client: basicPair(incoming.headers.authorization)?.id,
     })),
     metrics,
-    countUse: createCountUse(recorder.count, (incoming) => sources.ofRequest(incoming).name),
+    countUse: uses.count,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
@@ -176,7 +203,8 @@ export async function openGateway(
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
-    await recorder.close()
+    await uses.close()
+    await webhooks.close()
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -202,20 +230,12 @@ export async function openGateway(
             log,
           })
     if (admin) open.push(admin)
+    webhooks.start()
     return { url: listener.url, adminUrl: admin?.url, close }
   } catch (error) {
     await close()
     throw error
   }
-}
-
-/** The current usage of all callers, as gauges. */
-function gaugesOf(total: Shares['total']): readonly Gauge[] {
-  return [
-    gauge('transload_connections', 'Connections of callers.', () => total.connections),
-    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
-    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
-  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {

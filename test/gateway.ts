@@ -85,7 +85,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
   const { countsEveryMs } = options
-  const parts = { catalog, store, log, adminPort: 0, timeouts, ...(countsEveryMs !== undefined && { countsEveryMs }) }
+  const parts = { catalog, store, log, adminPort: 0, timeouts, countsEveryMs }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'

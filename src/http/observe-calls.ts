@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
 import { beginCall, type Share } from '../observe/call.ts'
-import type { CountUse } from '../observe/count-use.ts'
 import type { LogCall } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { CountUse } from '../observe/use-counts.ts'
 import type { Env } from './env.ts'
 
 /** The records of calls, and the limits that they share. */

@@ -24,7 +24,7 @@ export interface RecorderDeps {
   /** Called when counts cannot be stored; they are kept and stored later. */
   readonly onError: (error: unknown) => void
   /** @default 10000 */
-  readonly everyMs?: number
+  readonly everyMs?: number | undefined
 }
 
 type Batch = Parameters<Scoreboard['addCounts']>[0]

@@ -66,6 +66,9 @@ const WRONG: Record<string, string> = {
   BOOKING_REFUSED_STATUSES: '4xx,never',
   SCOREBOARD_DAYS: '400',
   QUIET_DAYS: '12h',
+  WEBHOOK_SECRET: 'too-short',
+  SWEEP_INTERVAL: '999ms',
+  STATUS_CACHE: '30',
 }
 
 describe('errors', () => {
@@ -87,6 +90,7 @@ describe('errors', () => {
     ['V2_BASE_URL', 'https://service.example/#pass-word'],
     ['STORE_URL', 'mysql://user:pass-word@db/x'],
     ['STORE_URL', 'postgres://user:pass-word@:x'],
+    ['WEBHOOK_SECRET', 'a secret/with pass-word'],
   ])('%s never repeats a secret', (name, value) => {
     const errors = errorsIn({ ...URL_ALONE, [name]: value })
     expect(errors).toHaveLength(1)

@@ -10,6 +10,7 @@ import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { asStoreError } from './errors.ts'
+import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
 import { createScoreboard } from './scoreboard.ts'
@@ -180,5 +181,6 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
     watchedDays: () => ask(() => counts.watchedDays()),
     exclusive: locks.exclusive,
+    ...createEvents(pool, inTransaction, ask),
   })
 }

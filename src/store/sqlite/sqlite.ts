@@ -9,6 +9,7 @@ import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
 import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
+import { createEvents } from './events.ts'
 import { SCAN_PAGE } from './reads.ts'
 import { startWriter } from './writer.ts'
 import { FORGET_BATCH } from './writes.ts'
@@ -114,6 +115,7 @@ export async function openSqliteStore({
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
     watchedDays: async () => reader.read((reads) => reads.watchedDays()),
     exclusive: locks.exclusive,
+    ...createEvents(reader, writer, now),
   })
 }
 

@@ -14,6 +14,7 @@ import type {
   NewLink,
   Xref,
 } from '../store.ts'
+import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 import { createCountWrites } from './scoreboard.ts'
 
@@ -99,6 +100,7 @@ export function createWrites(db: DatabaseSync) {
 
   return {
     ...createCountWrites(db, tenantNumber),
+    ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {
         const { tenant, name, vin, id, at = now } = link
