@@ -9,7 +9,7 @@ import { start } from '../command.ts'
 import { basic } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
 import { type Answer, callFrom } from './call.ts'
-import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
+import { type GatewayProcess, type Measured, startGatewayProcess } from './gateway-process.ts'
 
 /*
  * All attacks at once, from 50 addresses, while ten honest callers quote and book. Linux answers on all of 127.0.0.0/8.
@@ -24,9 +24,12 @@ const HONEST = 10
 /** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
 const NEW = 5
 const PAUSE_MS = 10
-/** The bound of the built gateway. Run from TypeScript, as here, it takes 23 MB more: 122 instead of 99 when idle. */
-const MOST_MEGABYTES = 256 + 23
-/** The most that the attack may add to the 99th percentile of honest calls beside a program that is as busy as the attackers. */
+/** Run from TypeScript, as here, the gateway takes 23 MB more than when it is built. */
+const MOST_MEGABYTES = 270
+/**
+ * The most that the attack may add to the 99th percentile of honest calls, beside a program that is as busy as the attackers.
+ * It grows where other programs keep the gateway from running, by as much as that makes all that it does slower.
+ */
 const MOST_ADDED_MS = 100
 const FEW_DESCRIPTORS = 40
 /**
@@ -74,6 +77,12 @@ const afterOne = () => {
     rounds += 1
     return rounds > 1
   }
+}
+
+/** Tells how many times longer all work of the gateway took than on a processor of its own. */
+function slowness(before: Measured, after: Measured): number {
+  const ranNs = after.ranNs - before.ranNs
+  return (ranNs + after.waitedNs - before.waitedNs) / ranNs
 }
 
 const p99 = (answers: readonly Answer[]) =>
@@ -152,6 +161,7 @@ test.each(Object.keys(MODES) as (keyof typeof MODES)[])(
     busy.signal('SIGKILL')
     report({
       mode,
+      slowness: slowness(before, after),
       quietP99: p99(quiet),
       besideP99: p99(beside),
       cpuShare,
@@ -164,7 +174,10 @@ test.each(Object.keys(MODES) as (keyof typeof MODES)[])(
 
     expect(failures(answers)).toEqual([])
     expect(answers.length).toBeGreaterThan(2 * honest.length)
-    if (WHOLE) expect(p99(answers) - Math.max(p99(quiet), p99(beside))).toBeLessThan(MOST_ADDED_MS)
+    if (WHOLE) {
+      const addedMs = p99(answers) - Math.max(p99(quiet), p99(beside))
+      expect(addedMs).toBeLessThan(MOST_ADDED_MS * slowness(before, after))
+    }
     // Every attacker was refused, with a status that says why.
     const refused = Object.keys(statuses).filter((status) => !/^(\w+ closed|\w+ (401|429|503|0))$/.test(status))
     expect(refused).toEqual([])
