@@ -166,4 +166,27 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
         'A file for bookings that were made while the store could not record them; the gateway reads it back by itself.',
     },
   },
+  'Events of the service': {
+    WEBHOOK_SECRET: {
+      about:
+        'Opens `POST /webhooks/<secret>` for the events of the service, in client and fixed mode: 16 to 256 letters, digits, dots, dashes, underscores or tildes. Several, separated by commas, allow a change-over. With `TENANTS_FILE`, each tenant has its own.',
+    },
+    WEBHOOK_SIGNING_SECRET: {
+      about:
+        'The `whsec_…` secret with which the service signs its events (Standard Webhooks); events without a valid signature are then refused. Several, separated by commas, allow a change-over.',
+    },
+    WEBHOOK_CLIENT_ID: {
+      about:
+        'With `WEBHOOK_CLIENT_SECRET`, in client mode: the credential with which the gateway reads the shipments of events and of unknown bookings. Without it, events are recorded only.',
+    },
+    WEBHOOK_CLIENT_SECRET: { about: 'The secret of `WEBHOOK_CLIENT_ID`.' },
+    SWEEP_INTERVAL: {
+      default: '10m',
+      about: 'The pause between two searches for the shipments of unknown bookings; at least `1s`.',
+    },
+    STATUS_CACHE: {
+      about:
+        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and the embedded store.',
+    },
+  },
 }

@@ -7,7 +7,7 @@ import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
-import { gatewayError } from './errors.ts'
+import { type GatewayError, gatewayError } from './errors.ts'
 import { admission } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
@@ -17,11 +17,12 @@ import { legacyError, legacyHeaders } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
-import type { Router } from './http/routing.ts'
+import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 import { welcome } from './pages/welcome.ts'
+import type { ReceiveEvent } from './webhooks/receive.ts'
 
 /** The dependencies of the public app. */
 export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Observers {
@@ -32,6 +33,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
   /** Throws if a source address makes too many calls. */
   readonly limitSource: (incoming: IncomingMessage) => void
   readonly ready: () => boolean
+  readonly receiveEvent: ReceiveEvent
 }
 
 /**
@@ -92,6 +94,13 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.post('/token', passOn)
   app.all('/token', methodNotAllowed('POST'))
 
+  // Events of the service. A wrong secret is answered like any other unknown path.
+  const receive = admitted(async (c) => {
+    const answer = await deps.receiveEvent(c.env.incoming, c.get('call'))
+    return answer ? reply(c, answer) : c.notFound()
+  })
+  app.post(WEBHOOK_ROUTE, receive)
+
   // The gateway's own pages.
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   app.get('/own/', (c) => reply(c, welcome))
@@ -120,13 +129,19 @@ export function createApp(deps: AppDeps): Hono<Env> {
       const hidesStatus = (call.errorStatus ?? config.ERROR_STATUS) === 'ok'
       return reply(c, hidesStatus ? { ...answer, status: 200 } : answer, deprecation)
     }
-    return reply(c, DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', ''))
+    return reply(c, isOwn(c, error) ? problemDetails(error) : legacyError(error, 'shipment', ''))
   }
 }
 
 /**
- * Dry runs answer problem details, as the gateway's own pages do. Any other path may be a version-1 caller's mistake.
+ * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
+ * caller's mistake.
  */
+function isOwn(c: Context<Env>, { code }: GatewayError): boolean {
+  if (c.req.path === WEBHOOK_ROUTE) return code !== 'path-unknown'
+  return DRY_RUN.test(c.env.incoming.url ?? '')
+}
+
 const DRY_RUN = /^\/dry-run(\/|$)/
 
 function methodNotAllowed(allowed: string): Handler<Env> {

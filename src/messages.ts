@@ -16,6 +16,7 @@ export const messages = {
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
   'body-unreadable/chunks': 'The chunks of the body are too small. Send larger ones.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
+  'event-unreadable': 'The event {fault}. Send a JSON object with shipment_id, event and event_date.',
   'caller-gone': 'The caller hung up; nothing was sent.',
   'credential-missing':
     'No credential was sent. Send the Client ID and the Client Secret as HTTP Basic authentication.',
@@ -24,6 +25,7 @@ export const messages = {
   'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
   'login-refused':
     'The service gives no token for this credential. Check the Client ID and the Client Secret.{serviceSays}',
+  'signature-wrong': 'The signature of the event is {fault}. Sign it as Standard Webhooks does.',
   'token-not-given':
     'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
   'origin-foreign':

@@ -1,7 +1,8 @@
 import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
-import type { Claim, ClaimState, Store } from '../store/store.ts'
+import type { AuditEntry, Claim, ClaimState, Store } from '../store/store.ts'
 import { headerText } from '../text/service-text.ts'
 import { giveNames, takeBackNames } from './settled-names.ts'
 
@@ -9,6 +10,11 @@ import { giveNames, takeBackNames } from './settled-names.ts'
 export interface BookedShipment {
   readonly shipment: string
   readonly number: string | undefined
+  /**
+   * The shipment as the service shows it, for an answer with more than its numbers.
+   * @default the numbers alone
+   */
+  readonly body?: Readonly<Draft>
 }
 
 /** The operator's decision on a booking with an unknown outcome. */
@@ -26,16 +32,33 @@ export interface SettlementDeps {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
-  /** The person who settles, for the audit trail. */
+  /** The person or the gateway that settles, for the audit trail. */
   readonly instance: string
+  /**
+   * How the gateway itself found the shipment.
+   * @default an operator settles
+   */
+  readonly healedBy?: HealedBy
 }
 
-/**
- * The audit trail's reasons for the two settlements. A booking can be reopened only if one of them is its last entry.
- */
+/** How a gateway finds the shipment of a booking with an unknown outcome: by an event of the service, or by a sweep. */
+export const HEALED_BY = ['webhook', 'sweep'] as const
+export type HealedBy = (typeof HEALED_BY)[number]
+
+/** The audit trail's reasons for settlements. A booking can be reopened only if one of them is its last entry. */
 const SETTLED_AS_BOOKED = 'settled: booked'
 const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
+const HEALED = 'healed: '
 const REOPENED = 'reopened'
+
+/** Returns how a gateway found the shipment of a booking, from its audit trail; undefined if none did. */
+export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
+  const last = audit.findLast(({ to }) => to === 'booked')
+  return HEALED_BY.find((how) => last?.why === HEALED + how)
+}
+
+/** Tells if an operator took back the last settlement; then only an operator settles the booking again. */
+export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
 /** An id or a number of the service that may stand in a path and in a header. */
 const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
@@ -45,7 +68,7 @@ export const isPlainId = (text: string): boolean => PLAIN.test(text)
 
 /** Settles an unknown booking: the caller's next retry is answered from the settlement. */
 export function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
-  const { store, instance } = deps
+  const { store, instance, healedBy: how } = deps
   return alone(claim, store, async () => {
     if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
     // Of a settlement that was interrupted.
@@ -60,7 +83,7 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
     // The names come first: once the claim says booked, a caller may ask for them.
     await giveNames(claim, settlement, store)
     const reply = JSON.stringify(answerOf(settlement, deps))
-    const change = { state: 'booked', instance, shipment, reply, why: SETTLED_AS_BOOKED } as const
+    const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
     const settled = await store.change(claim, change)
     if (!settled) await takeBackNames(claim, store)
     return resultOf(settled, claim, store)
@@ -76,8 +99,8 @@ export function reopen(
   { store, instance }: Pick<SettlementDeps, 'store' | 'instance'>,
 ): Promise<SettlementResult> {
   return alone(claim, store, async () => {
-    const last = (await store.audit(claim.handle)).at(-1)
-    if (last?.why !== SETTLED_AS_BOOKED && last?.why !== SETTLED_AS_NOT_BOOKED) {
+    const why = (await store.audit(claim.handle)).at(-1)?.why ?? ''
+    if (why !== SETTLED_AS_BOOKED && why !== SETTLED_AS_NOT_BOOKED && !why.startsWith(HEALED)) {
       return { outcome: 'wrong-state', state: claim.state }
     }
     // The names come first: an interrupted attempt can be repeated.
@@ -111,8 +134,10 @@ async function holderOf(claim: Claim, shipment: string, store: Store): Promise<s
 }
 
 /** Returns the answer that the booking would have had. */
-function answerOf({ shipment, number }: BookedShipment, { catalog, settings }: SettlementDeps): Answer {
-  const body = { id: shipment, ...(number && { number }) }
+function answerOf(
+  { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
+  { catalog, settings }: SettlementDeps,
+): Answer {
   const compiled = [...catalog.actions.values()].find(({ action }) => action.service.notIdempotent)
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
   return {

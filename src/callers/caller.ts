@@ -4,6 +4,7 @@ import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { type Account, type AccountOptions, openAccount } from '../service/account.ts'
 import type { Upstream } from '../service/upstream.ts'
+import type { EventRecipient } from './events.ts'
 import { type Limits, unlimited } from './limits.ts'
 import type { Prove } from './prove.ts'
 
@@ -54,7 +55,14 @@ export interface Credentials {
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
   readonly passThrough: (incoming: IncomingMessage, streams: boolean) => Promise<PassThrough>
+  /** Returns a tenant whose credential the operator gave to the gateway; undefined for any other. */
+  readonly ownCaller: (tenant: string) => OwnCaller | undefined
+  /** Returns the tenants that receive the service's events. */
+  readonly eventRecipients: () => readonly EventRecipient[]
 }
+
+/** A tenant for which the gateway can ask the service by itself. */
+export type OwnCaller = Pick<Caller, 'account' | 'profile'>
 
 export interface CredentialsDeps {
   readonly config: Config

@@ -9,7 +9,9 @@ import {
   type CredentialsDeps,
   commonProfile,
   missingCredential,
+  type OwnCaller,
 } from './caller.ts'
+import { recipientsOf } from './events.ts'
 import { createPassThrough } from './pass-through.ts'
 import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
@@ -44,6 +46,10 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     return { ...shared, profile: { ...profile, limits: enteredLimits(leave) } }
   }
 
+  const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
+  const own = ownCallerOf(deps)
+  const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
+
   return {
     mode: 'client',
     identify: (incoming) => {
@@ -54,5 +60,18 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     },
     verified: async () => undefined,
     passThrough: createPassThrough(deps),
+    ownCaller: (tenant) => (tenant === ownId ? own : undefined),
+    eventRecipients: () => recipients,
   }
+}
+
+/** The tenant of events that no credential can read; no Client ID is empty. */
+const NO_CLIENT = ''
+
+/** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
+function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
+  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+  if (id === undefined || secret === undefined) return undefined
+  const basic = basicOf(id, secret)
+  return { account: accountAt(deps, address, { basic, pool: `events ${basic}`, scheme }), profile: commonProfile(deps) }
 }

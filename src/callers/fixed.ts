@@ -8,6 +8,7 @@ import {
   passThroughOf,
   refuseTokens,
 } from './caller.ts'
+import { recipientsOf } from './events.ts'
 
 /** Sends one credential to the service instead of the caller's: the gateway is the sidecar of one application. */
 export function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
@@ -15,6 +16,8 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
   const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
   const account = accountAt(deps, address, { basic, pool: basic, scheme })
   const caller: Caller = { tenant: id, credential: undefined, account, profile: commonProfile(deps) }
+  const { WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = deps.config
+  const recipients = recipientsOf(id, { secrets, signingKeys })
   return {
     mode: 'fixed',
     identify: () => caller,
@@ -23,5 +26,7 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
       refuseTokens(incoming)
       return passThroughOf(caller)
     },
+    ownCaller: (tenant) => (tenant === id ? caller : undefined),
+    eventRecipients: () => recipients,
   }
 }

@@ -15,6 +15,7 @@ import {
   refuseTokens,
   wrongCredential,
 } from './caller.ts'
+import { type EventRecipient, recipientsOf } from './events.ts'
 import { createLimits } from './limits.ts'
 import { type Candidate, type Candidates, createVerification } from './verification.ts'
 
@@ -36,6 +37,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
   const decoyOf = createDecoys()
   let callers = new Map<string, { readonly declared: string; readonly caller: Caller }>()
   let register = registerOf(tenants)
+  let recipients = recipientsIn(tenants)
   const { verify, renew } = createVerification(deps, () => register)
 
   function registerOf(list: readonly Tenant[]): Register {
@@ -84,8 +86,11 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
       refuseTokens(incoming)
       return passThroughOf(await identify(incoming))
     },
+    ownCaller: (tenant) => callers.get(tenant)?.caller,
+    eventRecipients: () => recipients,
     replace: (list) => {
       register = registerOf(list)
+      recipients = recipientsIn(list)
       renew((caller) => callers.get(caller.tenant)?.caller === caller)
     },
   }
@@ -106,6 +111,12 @@ function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) =>
     const candidates = all[pick % all.length] ?? [{ hash: NO_HASH }]
     return candidates.map(({ hash }) => ({ hash, caller: undefined }))
   }
+}
+
+function recipientsIn(tenants: readonly Tenant[]): readonly EventRecipient[] {
+  return tenants.flatMap(({ name, webhookSecrets: secrets, signingKeys, callback_url }) =>
+    recipientsOf(name, { secrets, signingKeys, hasCallback: callback_url !== undefined }),
+  )
 }
 
 function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {

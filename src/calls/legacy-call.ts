@@ -14,10 +14,11 @@ import { type BookDeps, book } from './book.ts'
 import { freeCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
-import { planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
+import type { StatusCache } from './status-cache.ts'
 import { deniesCancellation, idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
@@ -31,6 +32,7 @@ export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   readonly xref: Xref
   readonly bookings: Bookings
   readonly timeoutMs: number
+  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
 }
 
 /** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
@@ -75,7 +77,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.errorStatus = caller?.profile.errorStatus
 }
 
-/** Finds what the call names, plans, sends, records, and answers. */
+/** Finds what the call names, plans it, and carries the plan out. */
 async function answerVersion1(
   request: Version1,
   headers: IncomingHttpHeaders,
@@ -92,6 +94,28 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
+  const act = () => actOn(plan, headers, caller, sending, deps)
+  const { statusCache } = deps
+  if (!statusCache || plan.toService.method === 'GET') return act()
+  try {
+    return await act()
+  } finally {
+    // Even if it failed: the service may have carried it out.
+    const { id, quote, approved } = found
+    for (const changed of new Set([id, quote?.id, approved?.id])) if (changed !== undefined) statusCache.drop(changed)
+  }
+}
+
+/** Sends a planned call, records it, and answers. */
+async function actOn(
+  plan: Plan,
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  sending: Sending,
+  deps: LegacyCallDeps,
+): Promise<Answer> {
+  const { request, found } = plan
+  const { tenant } = caller
   const { notIdempotent, doneWhenStatus } = request.compiled.action.service
   if (notIdempotent) return book(plan, headers, caller, sending, deps)
   if (isApproval(request.compiled.action)) return approve(plan, tenant, sending, deps)
@@ -124,10 +148,12 @@ async function answerVersion2(
   { action, toService, id }: Version2Plan,
   tenant: string,
   sending: Sending,
-  { service, bookings, xref }: LegacyCallDeps,
+  { service, bookings, xref, statusCache }: LegacyCallDeps,
 ): Promise<Answer> {
   const { doneWhenStatus } = action.service
-  const reply = await service.send(toService, sending)
+  const reply = await service.send(toService, sending).finally(() => {
+    if (id !== undefined && toService.method !== 'GET') statusCache?.drop(id)
+  })
   if (isSuccess(reply.status) && doneWhenStatus && id !== undefined && !deniesCancellation(reply, id, doneWhenStatus)) {
     await freeCanceled(id, tenant, { bookings, xref })
   }

@@ -13,8 +13,9 @@ import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
-import { canceledBy, freeCanceled } from './canceled.ts'
+import { canceledBy, changedBy, freeCanceled } from './canceled.ts'
 import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
+import type { StatusCache } from './status-cache.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -23,6 +24,7 @@ export interface PassThroughDeps {
   readonly upstream: Upstream
   readonly bookings: Bookings
   readonly xref: Xref
+  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
@@ -57,6 +59,8 @@ async function passOn(
   const account = await credentials.passThrough(incoming, body instanceof Readable)
   call.tenant = account.tenant
   const leave = account.limits.enter()
+  const changed = deps.statusCache && changedBy(incoming)
+  let mayHaveChanged = changed !== undefined
   try {
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
@@ -76,6 +80,10 @@ async function passOn(
       return isSafe ? sendTwice(sendOver) : sendOver(false)
     }
     const reply = await answerOf(account, body, deadline, attempt)
+    mayHaveChanged &&= !isRefusal(reply.status)
+    // Before the reply, like what follows: the caller may read again at once.
+    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
+    mayHaveChanged = false
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
     // Before the reply: the caller may book again at once.
     if (canceled !== undefined && account.tenant !== undefined) await freeCanceled(canceled, account.tenant, deps)
@@ -85,9 +93,12 @@ async function passOn(
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
+    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()
   }
 }
+
+const isRefusal = (status: number) => status >= 400 && status < 500
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 

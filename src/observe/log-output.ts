@@ -56,8 +56,12 @@ export function createLogOutput({ printableTail, onDropped }: LogOutputOptions):
     if (backlogBytes <= 0) onEmpty?.()
   })
   process.once('exit', () => {
-    writeLines()
     out.flushSync()
+    if (lines.length === 0) return
+    // A write of `out` that began now would be in the background, and never end.
+    const last = pino.destination({ sync: true })
+    last.write(lines.join(''))
+    last.flushSync()
   })
 
   return {

@@ -1,6 +1,6 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
 import type { Call } from './call.ts'
-import { type Counters, createCounters } from './counters.ts'
+import { type CountedMetric, type Counters, createCounters } from './counters.ts'
 import type { Gauge } from './gauge.ts'
 
 /** The metrics of one process. */
@@ -28,7 +28,7 @@ export interface MetricsOptions {
    */
   readonly knowsTenants: boolean
   /** @default none */
-  readonly gauges?: readonly Gauge[]
+  readonly gauges?: readonly (Gauge | CountedMetric)[]
   /**
    * Collects the metrics of all processes of this gateway.
    * @default this is the only process
@@ -53,7 +53,7 @@ export function createMetrics({ knowsTenants, gauges = [], share }: MetricsOptio
 }
 
 /** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
-async function openRegistry({ calls, seconds, unknownFields }: Counters, gauges: readonly Gauge[]) {
+async function openRegistry({ calls, seconds, unknownFields }: Counters, gauges: readonly (Gauge | CountedMetric)[]) {
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
   const own = new Registry()
   // Its own counters would hash the labels of every call. It uses only these members of a metric.

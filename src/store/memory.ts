@@ -1,6 +1,7 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
+import { createMemoryEvents } from './memory-events.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
@@ -209,6 +210,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       checkOpen()
       return locks.exclusive(key, waitMs, work)
     },
+    ...createMemoryEvents(now, checkOpen),
   })
 }
 

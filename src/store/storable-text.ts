@@ -82,5 +82,31 @@ export function withTextChecks(store: Store): Store {
       checkText({ key })
       return store.exclusive(key, waitMs, work)
     },
+    async takeEvent(event) {
+      checkText(event)
+      return store.takeEvent(event)
+    },
+    async findEvent(id) {
+      return isStorableText(id) ? store.findEvent(id) : undefined
+    },
+    async eventsOfShipment(tenant, shipment) {
+      return areStorable(tenant, shipment) ? store.eventsOfShipment(tenant, shipment) : []
+    },
+    async shipmentsWithEvents(tenant, since, limit) {
+      return isStorableText(tenant) ? store.shipmentsWithEvents(tenant, since, limit) : []
+    },
+    async listEvents(filter) {
+      return isStorableText(filter.tenant ?? '') ? store.listEvents(filter) : []
+    },
+    async keepBody(event, body) {
+      checkText(body)
+      return store.keepBody(event, body)
+    },
+    async finishTry(event, outcome) {
+      checkText(outcome)
+      return store.finishTry(event, outcome)
+    },
+    replayEvents: async (ids) => store.replayEvents(ids.filter(isStorableText)),
+    skipEvents: async (ids) => store.skipEvents(ids.filter(isStorableText)),
   }
 }

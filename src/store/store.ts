@@ -1,3 +1,5 @@
+import type { Events } from './events.ts'
+
 /**
  * The gateway's durable state, and the contract that every engine keeps.
  *
@@ -5,7 +7,7 @@
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks {
+export interface Store extends Xref, Claims, Locks, Events {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean

@@ -60,12 +60,12 @@ const ends = fc.constantFrom<End[]>(
   ...(['reset-before', 'reset-after', 'unavailable', 'no-id', 'half-json', 'invalid'] as const),
   ...(['no-id', 'half-json', 'invalid'] as const),
 )
-/** What a call is told where the circuit is open, or where the gateway has lost its lease. */
+/** The message if the circuit is open, or if the gateway has lost its lease. */
 const NOT_SENT = /nothing was sent/
 
 /**
  * Calls until something is sent. The circuit may be open, and a gateway whose lease was ended sends nothing until it has taken
- * a new one: its heartbeat may notice that in the middle of any call.
+ * a new one, which its heartbeat may notice during any call.
  */
 async function untilSent(call: () => Promise<Answered>): Promise<Answered> {
   for (;;) {

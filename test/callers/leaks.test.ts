@@ -130,7 +130,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
       token: ['basic', 'oauth2', 'auto'][i % 3],
     }
     const credentials = [{ id: `legacy-${i}`, secret_hash: cheapHash(legacy, `salt of tenant ${i}`) }]
-    return { env, legacy, tenant: { name: `t${i}`, credentials, v2, webhook_secret: { env: `HOOK_${i}` } } }
+    return { env, legacy, hook, tenant: { name: `t${i}`, credentials, v2, webhook_secret: { env: `HOOK_${i}` } } }
   })
   const path = join(place, 'tenants.json')
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
@@ -141,7 +141,6 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
     TENANTS_FILE: path,
     LOG_LEVEL: 'trace',
     ADMIN_PORT: String(adminPort),
-    WEBHOOK_SECRET: next('webhook'),
     UPSTREAM_TIMEOUT_MS: '2000',
     STORE_URL: 'sqlite:./data/store.db',
   }
@@ -157,6 +156,17 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
       told.push(await everyPath(gateway.url, authorization, next, i))
     }),
   )
+  // Events, of which the gateway reads the shipments.
+  const event = { shipment_id: 'x', event: 'shipment.created', event_date: '2024-08-10T08:00:00+0000' }
+  const statuses = new Set<number>()
+  for (const { hook } of declared) {
+    for (const body of [JSON.stringify(event), 'nonsense', JSON.stringify({ ...event, data: 1 })]) {
+      const answer = await fetch(`${gateway.url}/webhooks/${hook}`, { method: 'POST', body })
+      statuses.add(answer.status)
+      told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+    }
+  }
+  expect(statuses).toEqual(new Set([200, 400]))
   // A refused tenants file, with a misplaced secret.
   writeFileSync(path, `{"tenants":[{"name":"x","v2":{"client_secret":${next('misplaced')}`)
   gateway.signal('SIGHUP')

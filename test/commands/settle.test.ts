@@ -240,7 +240,7 @@ describe('reopen', () => {
     ])
   })
 
-  test('gives the names back to what they stood for before, with their times', async () => {
+  test('gives the names back their earlier meaning, with their times', async () => {
     const { store, settle, bookings } = await openDesk()
     const given = { kind: 'shipment', vin: VIN, id: 'S-OLD' } as const
     const older = [link({ ...given, name: 'REF-1' }), link({ ...given, name: 'TL-7', givenBy: 'service' })]
@@ -274,7 +274,7 @@ describe('reopen', () => {
 
   test('reverts only the last settlement of an operator', async () => {
     const { store, bookings } = await openDesk()
-    const rule = 'only bookings that an operator settled can be reopened'
+    const rule = 'only settled bookings can be reopened'
     expect(await bookings(['reopen', KEY])).toEqual({
       code: 1,
       out: '',

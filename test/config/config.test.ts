@@ -64,6 +64,9 @@ const WRONG: Record<string, string> = {
   QUOTE_MEMORY: '90',
   DEDUPE_WINDOW: '10 m',
   BOOKING_REFUSED_STATUSES: '4xx,never',
+  WEBHOOK_SECRET: 'too-short',
+  SWEEP_INTERVAL: '999ms',
+  STATUS_CACHE: '30',
 }
 
 describe('errors', () => {
@@ -85,6 +88,7 @@ describe('errors', () => {
     ['V2_BASE_URL', 'https://service.example/#pass-word'],
     ['STORE_URL', 'mysql://user:pass-word@db/x'],
     ['STORE_URL', 'postgres://user:pass-word@:x'],
+    ['WEBHOOK_SECRET', 'a secret/with pass-word'],
   ])('%s never repeats a secret', (name, value) => {
     const errors = errorsIn({ ...URL_ALONE, [name]: value })
     expect(errors).toHaveLength(1)

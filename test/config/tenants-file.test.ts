@@ -28,7 +28,13 @@ const WHOLE = {
   actions: { 'Refresh Rate': 'quote.update' },
   limits: { per_second: 50, concurrent: 20 },
 }
-const ENV = { ACME_V2_SECRET: 's3cret', ACME_HOOK: 'hook' }
+const ENV = {
+  ACME_V2_SECRET: 's3cret',
+  ACME_HOOK: 'hook-of-acme-0123456789',
+  SHORT: 'hook',
+  NO_SEGMENT: 'hook/of?acme#0123456789',
+  SIGNING: `whsec_${'A'.repeat(32)}`,
+}
 const LEAST = {
   name: 'least',
   networks: ['10.0.0.1'],
@@ -101,6 +107,31 @@ const wrong: [name: string, change: object, said: RegExp][] = [
     /acme: webhook_secret: the environment variable MISSING is not set$/,
   ],
   [
+    'a webhook secret that is short',
+    { webhook_secret: { env: 'SHORT' } },
+    /acme: webhook_secret must be 16 to 256 letters/,
+  ],
+  [
+    'a webhook secret that a path would change',
+    { webhook_secret: { env: 'NO_SEGMENT' } },
+    /acme: webhook_secret must be 16 to 256 letters/,
+  ],
+  [
+    'a signing secret that is none',
+    { webhook_signing_secret: { env: 'SHORT' } },
+    /acme: webhook_signing_secret must be whsec_ and the Base64 of 24 to 64 bytes/,
+  ],
+  [
+    'a signing secret that is not set',
+    { webhook_signing_secret: { env: 'MISSING' } },
+    /acme: webhook_signing_secret: the environment variable MISSING is not set$/,
+  ],
+  [
+    'a signing secret alone',
+    { webhook_secret: undefined, webhook_signing_secret: { env: 'SIGNING' } },
+    /acme: needs a webhook_secret, because it has a webhook_signing_secret$/,
+  ],
+  [
     'an address with a password',
     { v2: { ...WHOLE.v2, base_url: 'https://a:b@example.com' } },
     /v2\.base_url: must have no user name/,
@@ -150,6 +181,7 @@ test('a name, credential or network of two tenants is an error', () => {
     'two credentials have the same hash; hash each secret by itself',
     'two tenants accept the credential acme-legacy',
     'two tenants have the network 192.0.2.0/24',
+    'two tenants have the same webhook_secret',
   ])
 })
 
@@ -196,7 +228,7 @@ test('the schema file refuses the same files as the gateway', () => {
   const schema = z.fromJSONSchema(file)
   expect(schema.safeParse({ tenants: [WHOLE, LEAST] }).success).toBe(true)
   // Only the gateway can check these: other tenants, the environment, hashes, networks and addresses.
-  const beyond = /hash|network|nobody|line break|not set|not there|address|does not exist/
+  const beyond = /hash|network|nobody|line break|not set|not there|address|does not exist|webhook secret|signing secret/
   for (const [name, change] of wrong.filter(([name]) => !beyond.test(name))) {
     const changed = JSON.parse(JSON.stringify({ tenants: [{ ...WHOLE, ...change }] }))
     expect(schema.safeParse(changed).success, name).toBe(false)

@@ -94,6 +94,8 @@ export function openDirect(
       passThrough: async () => {
         throw new Error('Nothing is passed through here.')
       },
+      ownCaller: () => caller,
+      eventRecipients: () => [],
     },
     prove: () => undefined,
     service,
@@ -104,6 +106,7 @@ export function openDirect(
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    statusCache: undefined,
   }
   const socket = new Socket()
 

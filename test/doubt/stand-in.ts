@@ -14,6 +14,7 @@ const SETTINGS: SandboxSettings = {
   etag: false,
   repeatedCancel: 409,
   approvalBooks: true,
+  findsByReference: false,
   webhookUrl: undefined,
   webhookRetry: { attempts: 1, delayMs: 1 },
   clock: () => new Date(),

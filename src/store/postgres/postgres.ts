@@ -10,6 +10,7 @@ import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { asStoreError } from './errors.ts'
+import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
@@ -172,5 +173,6 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     endLease: (instance) => ask(() => claims.endLease(instance)),
     orphanClaims: (silentForMs, by) => ask(() => claims.orphanClaims(silentForMs, by)),
     exclusive: locks.exclusive,
+    ...createEvents(pool, inTransaction, ask),
   })
 }

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { LIST_LIMIT } from '../claim.ts'
 import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
+import { openEventReads } from './event-reads.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 
 const CACHE_KIB = 2_048
@@ -39,6 +40,7 @@ export function openReads(path: string) {
   const audit = db.prepare('SELECT at, was, became, instance, why FROM claim_audit WHERE handle = ? ORDER BY no')
 
   return {
+    ...openEventReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],
     /** Returns how many commits have changed links or things. */

@@ -9,6 +9,7 @@ import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
 import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
+import { createEvents } from './events.ts'
 import { SCAN_PAGE } from './reads.ts'
 import { startWriter } from './writer.ts'
 import { FORGET_BATCH } from './writes.ts'
@@ -108,6 +109,7 @@ export async function openSqliteStore({
     endLease: (instance) => writer.call('endLease', instance),
     orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
     exclusive: locks.exclusive,
+    ...createEvents(reader, writer, now),
   })
 }
 

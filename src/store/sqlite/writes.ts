@@ -14,6 +14,7 @@ import type {
   NewLink,
   Xref,
 } from '../store.ts'
+import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 
 /** The most things that one `forget` call handles, to leave room for other writes in between. */
@@ -97,6 +98,7 @@ export function createWrites(db: DatabaseSync) {
   }
 
   return {
+    ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {
         const { tenant, name, vin, id, at = now } = link
