@@ -169,7 +169,7 @@ function expectWholeRead(reply: Reply, put: UpstreamRequest): void {
   expect(idsOf(written['vehicles'])).toEqual(expect.arrayContaining(ids))
 }
 
-/** Each run is a sequence of replies. By hand with `TRANSLOAD_RUNS=100000`. */
+/** Replies tried; `TRANSLOAD_RUNS=100000` tries more by hand. */
 const RUNS = runs(1_000, 20_000)
 
 test('no reply of the service makes the gateway fail, lie or destroy', async () => {
