@@ -15,7 +15,7 @@ import { quoteExample } from '../mappings/quote-rows.ts'
 /*
  * Measures events beside quotes: node bench/webhooks.ts [--seconds 8] [--callers 16] [--rates 50,200]
  * One gateway with the embedded store, a service that answers at once, and a receiver of callbacks. First quotes alone, then
- * quotes beside events at each rate, then events alone, as many as 16 senders can.
+ * quotes beside events at each rate, then events alone, as many as 4 senders can.
  */
 
 const { values } = parseArgs({
@@ -28,7 +28,7 @@ const { values } = parseArgs({
 const SECONDS = Number(values.seconds)
 const CALLERS = Number(values.callers)
 const RATES = values.rates.split(',').map(Number)
-const SENDERS = 16
+const SENDERS = 4
 const WARM_UP_SECONDS = 4
 /** The longest wait for the last deliveries. */
 const PATIENCE_MS = 60_000
