@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import { type Endpoint, shownUrl } from './endpoint.ts'
 import type { DeliveryCounters } from './metrics.ts'
 import type { Post, Reply } from './post.ts'
-import { NO_NAMES, namesOf, type RenderDeps, renderEvent, storedEvent } from './render.ts'
+import { hasOpenBooking, NO_NAMES, namesOf, type RenderDeps, renderEvent, storedEvent } from './render.ts'
 import { TRIES, warningAt } from './schedule.ts'
 import type { TryResult } from './slots.ts'
 import { asksToSlowDown, verdictOf } from './verdict.ts'
@@ -15,7 +15,7 @@ export const LEASE_MS = 60_000
 /** The share of a lease after which a try does not start any more: with its time limit, it could end after the lease. */
 const START_WITHIN = 0.5
 
-/** An event may arrive before the reply of the call that made its shipment. */
+/** An event may arrive before the reply of the booking that made its shipment. */
 const WAIT_FOR_NAMES_MS = 10_000
 const LOOK_FOR_NAMES_EVERY_MS = 1_000
 
@@ -52,9 +52,14 @@ export function createDeliver(deps: DeliverDeps): Deliver {
   /** Returns the body of every try; or the end of this one, where there is none. */
   async function bodyOf(event: StoredEvent, endpoint: Endpoint): Promise<CallbackBody | TryOutcome | undefined> {
     if (event.body) return event.body
-    const names = await namesOf(event, deps)
-    if (!names && now() - event.receivedAt < WAIT_FOR_NAMES_MS) {
-      return { state: 'due', outcome: event.outcome, isFailure: false, retryInMs: LOOK_FOR_NAMES_EVERY_MS }
+    const isYoung = now() - event.receivedAt < WAIT_FOR_NAMES_MS
+    let names = await namesOf(event, deps)
+    if (!names && isYoung) {
+      const isBooking = await hasOpenBooking(event.tenant, deps)
+      // Again: the booking may have been recorded since.
+      names = await namesOf(event, deps)
+      if (!names && isBooking)
+        return { state: 'due', outcome: event.outcome, isFailure: false, retryInMs: LOOK_FOR_NAMES_EVERY_MS }
     }
     const body = renderEvent(storedEvent(event), names ?? NO_NAMES, endpoint, deps.catalog)
     if (!body) return { state: 'skipped', outcome: 'no callback is declared for this event', isFailure: false }

@@ -11,7 +11,7 @@ import type { Xref } from '../xref/xref.ts'
 /** The dependencies of a rendering. */
 export interface RenderDeps {
   readonly catalog: Pick<Catalog, 'callbackOf'>
-  readonly claims: Pick<Claims, 'claimsOfShipment'>
+  readonly claims: Pick<Claims, 'claimsOfShipment' | 'listClaims'>
   readonly xref: Pick<Xref, 'remembered'>
 }
 
@@ -27,6 +27,13 @@ export async function namesOf(
   const claim = booked.at(-1)
   if (!claim && own === undefined) return undefined
   return { own, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
+}
+
+/** Tells if a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
+export async function hasOpenBooking(tenant: string, { claims }: Pick<RenderDeps, 'claims'>): Promise<boolean> {
+  const states = ['sending', 'unknown'] as const
+  const open = await Promise.all(states.map((state) => claims.listClaims({ tenant, state, limit: 1 })))
+  return open.some(({ length }) => length > 0)
 }
 
 /** The names of a shipment that the store does not know. */

@@ -54,46 +54,61 @@ test('one event of a shipment is under way at a time, over two processes', async
   expect(most).toBe(1)
 })
 
-test('an event whose shipment has no name yet waits for the booking to be recorded', async () => {
-  const receiver = await startReceiver()
-  const { store, pass, found } = await openOffice({ endpoints: [endpoint(receiver.url)] })
-  const event = {
-    tenant: 'acme',
-    shipment: 's-1',
-    event: 'shipment.created',
-    date: 'now',
-    digest: '',
-    payload: '{}',
-    deliver: true,
-  }
-  const { id } = await store.takeEvent(event)
-  await pass(0)
-  expect(await found(id)).toMatchObject({ state: 'due', failures: 0, outcome: '' })
-  expect(receiver.received.length).toBe(0)
-  await store.put({ links: [], thing: { tenant: 'acme', id: 's-1', own: 'MY-1', facts: null } })
-  await pass(1_000)
-  expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ ShipmentNumber: 'MY-1' })
-})
+const created = {
+  tenant: 'acme',
+  shipment: 's-9',
+  event: 'shipment.created',
+  date: 'now',
+  digest: '',
+  payload: '{}',
+  deliver: true,
+}
 
-test('an event of a shipment that the gateway never booked is delivered with the id of the service', async () => {
+const claim = { tenant: 'acme', key: 'k', handle: 'bk_1', body: '', instance: 'i', reference: 'REF-9', vin: '' }
+
+test.each(['sending', 'unknown'] as const)(
+  'while a booking is %s, an event of an unnamed shipment waits for it',
+  async (state) => {
+    const receiver = await startReceiver()
+    const { store, pass, found } = await openOffice({ endpoints: [endpoint(receiver.url)] })
+    await store.claim(claim)
+    if (state === 'unknown') await store.change({ ...claim, version: 1 }, { state, instance: 'i', why: 'late' })
+    const { id } = await store.takeEvent(created)
+    await pass(0)
+    await pass(1_000)
+    expect(await found(id)).toMatchObject({ state: 'due', failures: 0, outcome: '' })
+    expect(receiver.received.length).toBe(0)
+    const version = state === 'unknown' ? 2 : 1
+    const made = { state: 'booked', instance: 'i', shipment: 's-9', reply: '', why: 'made' } as const
+    await store.change({ ...claim, version }, made)
+    await pass(1_000)
+    expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ ReferenceNumber: 'REF-9' })
+  },
+)
+
+const NAMELESS = {
+  Event: 'shipment.created',
+  EventDate: 'now',
+  ShipmentNumber: 's-9',
+  ReferenceNumber: '',
+  Status: 'new',
+  Message: 'Shipment s-9 is new.',
+}
+
+test('it waits ten seconds at most', async () => {
   const receiver = await startReceiver()
   const { store, pass } = await openOffice({ endpoints: [endpoint(receiver.url)] })
-  await store.takeEvent({
-    tenant: 'acme',
-    shipment: 's-9',
-    event: 'shipment.created',
-    date: 'now',
-    digest: '',
-    payload: '{}',
-    deliver: true,
-  })
-  for (let i = 0; i < 11; i += 1) await pass(1_000)
-  expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual({
-    Event: 'shipment.created',
-    EventDate: 'now',
-    ShipmentNumber: 's-9',
-    ReferenceNumber: '',
-    Status: 'new',
-    Message: 'Shipment s-9 is new.',
-  })
+  await store.claim(claim)
+  await store.takeEvent(created)
+  for (let i = 0; i < 10; i += 1) await pass(1_000)
+  expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual(NAMELESS)
+})
+
+test('an event of a shipment that no booking can have made is delivered at once, with the id of the service', async () => {
+  const receiver = await startReceiver()
+  const { store, pass } = await openOffice({ endpoints: [endpoint(receiver.url)] })
+  await store.claim({ ...claim, tenant: 'other' })
+  await store.takeEvent(created)
+  await pass(0)
+  expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual(NAMELESS)
 })
