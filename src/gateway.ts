@@ -27,6 +27,7 @@ import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { openUseCounts } from './observe/use-counts.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
@@ -54,6 +55,8 @@ export interface GatewayParts {
   readonly timeouts?: ListenerTimeouts
   /** For tests: how callbacks are delivered. */
   readonly callbacks?: DeliveryOptions
+  /** How often the counts of calls are stored. @default 10000 */
+  readonly countsEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -68,7 +71,10 @@ export interface Gateway {
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+/**
+ * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
+ * each shipment; more than this is a flood.
+ */
 const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -82,6 +88,7 @@ export async function openGateway(
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
     callbacks,
+    countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
@@ -112,6 +119,15 @@ export async function openGateway(
   })
   const merge = createMerge(service, store.exclusive)
   const instance = newInstance()
+  const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
+  const uses = openUseCounts({
+    store,
+    instance,
+    keptDays: config.SCOREBOARD_DAYS,
+    log,
+    sourceOf,
+    everyMs: countsEveryMs,
+  })
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
     sourceConnections: config.SOURCE_CONNECTIONS,
@@ -130,7 +146,7 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
@@ -190,11 +206,14 @@ export async function openGateway(
       client: basicPair(incoming.headers.authorization)?.id,
     })),
     metrics,
+    countUse: uses.count,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
+  const { tenants } = credentials
+  const adminDeps = { browserChecks, ready, store, metrics, catalog, quietDays: config.QUIET_DAYS, tenants }
   const open: Listener[] = []
   const close = async () => {
     draining = true
@@ -202,6 +221,7 @@ export async function openGateway(
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await Promise.all([bookings.drain(), webhooks.close(), deliveries.close(config.SHUTDOWN_GRACE_MS)])
+    await uses.close()
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -220,7 +240,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin(adminDeps)), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,
