@@ -168,6 +168,11 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       default: '4xx,503',
       about: 'Statuses of the service that prove that nothing was booked: the booking may be sent again.',
     },
+    WEBHOOK_DAYS: {
+      default: '30',
+      about:
+        'How many days events are kept once they are delivered, skipped or recorded only. Others are kept until then.',
+    },
     EMERGENCY_LOG_FILE: {
       default: './data/emergency.ndjson',
       about:

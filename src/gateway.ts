@@ -8,15 +8,16 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
+import { shareGauges } from './callers/share-gauges.ts'
 import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
-import { usageGauges } from './callers/usage-gauges.ts'
 import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
 import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
 import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -52,6 +53,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** For tests: how callbacks are delivered. */
+  readonly callbacks?: DeliveryOptions
   /** How often the counts of calls are stored. @default 10000 */
   readonly countsEveryMs?: number | undefined
 }
@@ -68,7 +71,10 @@ export interface Gateway {
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+/**
+ * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
+ * each shipment; more than this is a flood.
+ */
 const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -81,6 +87,7 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    callbacks,
     countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
@@ -88,6 +95,16 @@ export async function openGateway(
   const service = createService(config, upstream)
   const settings = translationSettings(config)
   const prove = createProve(service)
+  const xref = createXref(store, config.QUOTE_MEMORY)
+  const deliveries = openDeliveries({
+    catalog,
+    store,
+    xref,
+    settings,
+    log,
+    keepDays: config.WEBHOOK_DAYS,
+    ...callbacks,
+  })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
@@ -98,9 +115,9 @@ export async function openGateway(
     addressOf,
     actions: new Set(catalog.actions.keys()),
     log,
+    onTenants: deliveries.setTenants,
   })
   const merge = createMerge(service, store.exclusive)
-  const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
   const uses = openUseCounts({
@@ -120,7 +137,7 @@ export async function openGateway(
   })
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const webhooks = createWebhooks({
-    store,
+    store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
@@ -129,7 +146,7 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
@@ -157,7 +174,8 @@ export async function openGateway(
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const metrics = createMetrics({
     knowsTenants: isEdge,
-    gauges: [...usageGauges(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    gauges: [...shareGauges(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: deliveries.metrics,
     share: shareMetrics,
   })
   let draining = false
@@ -202,9 +220,8 @@ export async function openGateway(
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    await bookings.drain()
+    await Promise.all([bookings.drain(), webhooks.close(), deliveries.close(config.SHUTDOWN_GRACE_MS)])
     await uses.close()
-    await webhooks.close()
     await leases.end()
     credentials.close()
     await upstream.close()

@@ -27,9 +27,15 @@ export function receivedEvent({ deliver, ...event }: NewEvent, no: number, at: n
 }
 
 /** Returns the event after a try. */
-export function afterTry(event: StoredEvent, { state, outcome, retryInMs = 0 }: TryOutcome, at: number): StoredEvent {
-  const failures = event.failures + (state === 'delivered' ? 0 : 1)
+export function afterTry(event: StoredEvent, end: TryOutcome, at: number): StoredEvent {
+  const { state, outcome, retryInMs = 0 } = end
+  const failures = event.failures + (isFailure(end) ? 1 : 0)
   return { ...event, state, outcome, failures, retryAt: at + retryInMs, version: event.version + 1, changedAt: at }
+}
+
+/** Tells if a try counts as failed. */
+export function isFailure(end: TryOutcome): boolean {
+  return end.isFailure ?? end.state !== 'delivered'
 }
 
 /** Returns the event after an operator's replay. */

@@ -56,9 +56,14 @@ export type EventVersion = Pick<StoredEvent, 'id' | 'version'>
 
 /** The end of one try. */
 export interface TryOutcome {
-  readonly state: 'delivered' | 'due' | 'parked'
+  readonly state: Exclude<EventState, 'recorded'>
   /** The reply or the failure, in a few words, without secrets. */
   readonly outcome: string
+  /**
+   * False for a try that was put off or interrupted: it does not bring the event closer to being parked.
+   * @default true, except for `delivered`
+   */
+  readonly isFailure?: boolean
   /**
    * When a `due` event is tried again.
    * @default at once

@@ -5,6 +5,7 @@ import { type Gauge, gauge } from '../observe/gauge.ts'
 import { createLabeledCounter } from '../observe/labeled-counter.ts'
 import type { Claim, Store } from '../store/store.ts'
 import { EVENT_NAMES } from './event.ts'
+import { createEventBatches } from './event-batches.ts'
 import { createHealing, type HealingDeps } from './healing.ts'
 import { createReadQueue } from './read-queue.ts'
 import { createReceiveEvent, RECEIPTS, type ReceiveDeps, type ReceiveEvent } from './receive.ts'
@@ -45,10 +46,24 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
   )
   const unknownBookings = createUnknownBookings(store)
   const healing = createHealing({ ...deps, unknownBookings, onHealed: (how) => healed.count({ how }) })
+  const onFull = () => log.warn('too many shipments of events wait to be read; the sweep looks at the others')
   const reads = createReadQueue({
     read: (tenant, shipment) => healing.byShipment(tenant, shipment, 'webhook'),
     onGivenUp: ({ tenant, shipment }, err) =>
       log.warn({ tenant, shipment, err }, 'the shipment of an event was not read; the sweep looks at it'),
+    onFull,
+  })
+  const batches = createEventBatches({
+    // The bookings that were unknown before the event are in the list; those after it look at the events by themselves.
+    process: async (tenant, shipments) => {
+      try {
+        if ((await unknownBookings.now(tenant)).size === 0) return
+        for (const shipment of shipments) reads.add(tenant, shipment)
+      } catch (err) {
+        log.warn({ tenant, err }, 'unknown bookings could not be looked up')
+      }
+    },
+    onFull,
   })
   const sweep = createSweep({ ...deps, healing })
 
@@ -59,7 +74,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
         events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
       onStored: ({ tenant }, { shipment }) => {
         statusCache?.drop(shipment)
-        if (credentials.ownCaller(tenant)) reads.add(tenant, shipment)
+        if (credentials.ownCaller(tenant)) batches.add(tenant, shipment)
       },
     }),
     onUnknown: (claim) => {
@@ -75,7 +90,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     ],
     start: sweep.start,
     close: async () => {
-      await Promise.all([reads.close(), sweep.close()])
+      await Promise.all([batches.close(), reads.close(), sweep.close()])
     },
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
+import { eventContract } from './event-contract.ts'
 import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces, type Places } from './places.ts'
@@ -15,6 +16,7 @@ afterAll(() => places.close())
 describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   storeContract(engine, () => places[engine]())
   lockContract(() => places[engine]())
+  describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
 })
 

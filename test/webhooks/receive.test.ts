@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, test } from 'vitest'
+import { request as requestOverUndici } from 'undici'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { StoreDown } from '../../src/store/store.ts'
 import { CLIENT, get, post, startGateway } from '../gateway.ts'
@@ -162,6 +165,17 @@ test('a wrong secret is answered like any other unknown path, and its body is no
   expect(await gateway.store.listEvents({})).toEqual([])
 })
 
+test('a wrong secret is refused before its body arrives', async () => {
+  const { url } = await startReceiver()
+  const headers = { 'content-length': '60000' }
+  const wrong = request(`${url}/webhooks/${SECRET}x`, { method: 'POST', headers })
+  const answered = once(wrong, 'response')
+  wrong.flushHeaders()
+  const [answer] = await answered
+  expect(answer.statusCode).toBe(404)
+  wrong.destroy()
+})
+
 test('a gateway without a secret serves no webhooks', async () => {
   const gateway = await startGateway()
   const unknown = await post(gateway, '/no/such/path', EVENT)
@@ -179,9 +193,8 @@ test('the secret may end in a slash or be percent-encoded, and may be one of sev
 
 test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {
   const gateway = await startReceiver()
-  const { request } = await import('undici')
   const headers = { host: 'gateway.example.com', origin: 'https://service.example.com' }
-  const { statusCode, body } = await request(gateway.url + HOOK, {
+  const { statusCode, body } = await requestOverUndici(gateway.url + HOOK, {
     method: 'POST',
     headers,
     body: JSON.stringify(EVENT),
@@ -234,6 +247,25 @@ test('a flood with the right secret is limited by source', async () => {
   expect(refused.length).toBeGreaterThan(20)
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await gateway.store.listEvents({})).toHaveLength(answers.length - refused.length)
+})
+
+test('more than a thousand events of a source in a second are a flood', { timeout: 60_000 }, async () => {
+  const gateway = await startReceiver()
+  // No time passes: what a source may send is not renewed.
+  const now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const statuses: number[] = []
+  let next = 0
+  const sender = async () => {
+    while (next < 1_010) {
+      next += 1
+      statuses.push((await deliver(gateway, { ...EVENT, event_date: `date ${next}` })).status)
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, sender))
+  expect(statuses.filter((status) => status === 429)).toHaveLength(10)
+  expect(await gateway.store.listEvents({ limit: 2_000 })).toHaveLength(1_000)
 })
 
 describe('with a signing secret', () => {

@@ -14,6 +14,7 @@ export function openEventReads(db: DatabaseSync) {
   const due = db.prepare(`SELECT 1 FROM tenants t WHERE t.name = ?1
     AND NOT EXISTS (SELECT 1 FROM endpoints WHERE tenant = t.no AND (stopped = 1 OR paused_until > ?2))
     AND EXISTS (SELECT 1 FROM event_queues WHERE tenant = t.no AND retry_at <= ?2 AND leased_until <= ?2)`)
+  const anyQueue = db.prepare('SELECT 1 FROM event_queues LIMIT 1')
   const waiting = db.prepare(`SELECT t.name AS tenant, stopped, paused_until, changed_at FROM endpoints
     JOIN tenants t ON t.no = tenant WHERE stopped = 1 OR paused_until > ? ORDER BY t.name`)
   const open = db.prepare(`SELECT t.name AS tenant, state, count(*) AS count, min(received_at) AS oldest FROM events
@@ -41,7 +42,7 @@ export function openEventReads(db: DatabaseSync) {
       return select.all(...filters.map(({ value }) => value), limit).map(eventOf)
     },
     tenantsWithDue: (tenants: readonly string[], now: number): readonly string[] =>
-      tenants.filter((tenant) => due.get(tenant, now) !== undefined),
+      anyQueue.get() === undefined ? [] : tenants.filter((tenant) => due.get(tenant, now) !== undefined),
     endpoints: (now: number): readonly EndpointState[] => waiting.all(now).map(endpointOf),
     openEvents: (): readonly OpenEvents[] => open.all().map(openEventsOf),
   }

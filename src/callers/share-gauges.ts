@@ -1,8 +1,8 @@
 import { type Gauge, gauge } from '../observe/gauge.ts'
-import type { Usage } from './usage.ts'
+import type { Shares } from './shares.ts'
 
 /** The current usage of all callers, as gauges. */
-export function usageGauges(total: Readonly<Usage>): readonly Gauge[] {
+export function shareGauges(total: Shares['total']): readonly Gauge[] {
   return [
     gauge('transload_connections', 'Connections of callers.', () => total.connections),
     gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
