@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { Action } from '../src/mapping/action.ts'
+import type { Callback } from '../src/mapping/callback.ts'
 import { codec } from '../src/mapping/codec.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
 import { renamedConstructors } from '../src/mapping/renamed.ts'
 import * as codecs from './codecs.ts'
-import { actions as builtIn } from './index.ts'
+import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
 
 /*
  * What a mapping module of an operator is made with. The package exports the types of this file, so that such a module
@@ -12,6 +13,7 @@ import { actions as builtIn } from './index.ts'
  */
 
 export type { Action } from '../src/mapping/action.ts'
+export type { Callback } from '../src/mapping/callback.ts'
 export type { Codec, Conversion, Fail, LeaveOut, Remark } from '../src/mapping/codec.ts'
 export type { Row } from '../src/mapping/row.ts'
 
@@ -24,6 +26,8 @@ export interface Toolbox {
   readonly z: typeof z
   /** The built-in actions by name, to derive from. */
   readonly actions: { readonly [Name in BuiltInAction]: Action }
+  /** The built-in callbacks by name, to derive from. */
+  readonly callbacks: { readonly [Name in 'shipment.event']: Callback }
 }
 
 /** The names of the built-in actions. */
@@ -37,10 +41,13 @@ export type BuiltInAction =
   | 'shipment.cancel'
 
 /** A mapping module: its default export. */
-export type MappingModule = Action | readonly Action[] | ((toolbox: Toolbox) => Action | readonly Action[])
+export type MappingModule = Declarations | ((toolbox: Toolbox) => Declarations)
+
+type Declarations = Action | Callback | readonly (Action | Callback)[]
 
 /** Makes the toolbox that every module receives. */
 export function createToolbox(): unknown {
   const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
-  return { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
+  const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
+  return { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions, callbacks }
 }

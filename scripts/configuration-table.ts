@@ -156,9 +156,22 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       default: '10m',
       about: 'The time in which two bookings without a reference and with equal fields count as one.',
     },
+    SCOREBOARD_DAYS: {
+      default: '400d',
+      about: 'How long the counts of calls are kept: see [See the migration](operations.md#see-the-migration).',
+    },
+    QUIET_DAYS: {
+      default: '30d',
+      about: 'How long a caller sends no version-1 call before version 1 is safe to switch off for it.',
+    },
     BOOKING_REFUSED_STATUSES: {
       default: '4xx,503',
       about: 'Statuses of the service that prove that nothing was booked: the booking may be sent again.',
+    },
+    WEBHOOK_DAYS: {
+      default: '30',
+      about:
+        'How many days events are kept once they are delivered, skipped or recorded only. Others are kept until then.',
     },
     EMERGENCY_LOG_FILE: {
       default: './data/emergency.ndjson',
@@ -186,7 +199,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     },
     STATUS_CACHE: {
       about:
-        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and the embedded store.',
+        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and an embedded store that no other gateway uses.',
     },
   },
 }

@@ -8,7 +8,8 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createShares, type Shares } from './callers/shares.ts'
+import { shareGauges } from './callers/share-gauges.ts'
+import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
@@ -16,6 +17,7 @@ import { createSendPlan } from './calls/send.ts'
 import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
 import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -23,9 +25,9 @@ import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
-import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { openUseCounts } from './observe/use-counts.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
@@ -51,6 +53,10 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** For tests: how callbacks are delivered. */
+  readonly callbacks?: DeliveryOptions
+  /** How often the counts of calls are stored. @default 10000 */
+  readonly countsEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -65,7 +71,10 @@ export interface Gateway {
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+/**
+ * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
+ * each shipment; more than this is a flood.
+ */
 const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -78,12 +87,24 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    callbacks,
+    countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const settings = translationSettings(config)
   const prove = createProve(service)
+  const xref = createXref(store, config.QUOTE_MEMORY)
+  const deliveries = openDeliveries({
+    catalog,
+    store,
+    xref,
+    settings,
+    log,
+    keepDays: config.WEBHOOK_DAYS,
+    ...callbacks,
+  })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
@@ -94,10 +115,19 @@ export async function openGateway(
     addressOf,
     actions: new Set(catalog.actions.keys()),
     log,
+    onTenants: deliveries.setTenants,
   })
   const merge = createMerge(service, store.exclusive)
-  const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
+  const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
+  const uses = openUseCounts({
+    store,
+    instance,
+    keptDays: config.SCOREBOARD_DAYS,
+    log,
+    sourceOf,
+    everyMs: countsEveryMs,
+  })
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
     sourceConnections: config.SOURCE_CONNECTIONS,
@@ -107,7 +137,7 @@ export async function openGateway(
   })
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const webhooks = createWebhooks({
-    store,
+    store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
@@ -116,7 +146,7 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
@@ -144,7 +174,8 @@ export async function openGateway(
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const metrics = createMetrics({
     knowsTenants: isEdge,
-    gauges: [...gaugesOf(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    gauges: [...shareGauges(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: deliveries.metrics,
     share: shareMetrics,
   })
   let draining = false
@@ -175,19 +206,23 @@ export async function openGateway(
       client: basicPair(incoming.headers.authorization)?.id,
     })),
     metrics,
+    countUse: uses.count,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
+  const { tenants } = credentials
+  const adminDeps = { browserChecks, ready, store, metrics, catalog, quietDays: config.QUIET_DAYS, tenants }
   const open: Listener[] = []
   const close = async () => {
     draining = true
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    await bookings.drain()
-    await webhooks.close()
+    const { SHUTDOWN_GRACE_MS: graceMs } = config
+    await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
+    await uses.close()
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -206,7 +241,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin(adminDeps)), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,
@@ -219,15 +254,6 @@ export async function openGateway(
     await close()
     throw error
   }
-}
-
-/** The current usage of all callers, as gauges. */
-function gaugesOf(total: Shares['total']): readonly Gauge[] {
-  return [
-    gauge('transload_connections', 'Connections of callers.', () => total.connections),
-    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
-    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
-  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {

@@ -60,6 +60,7 @@ const LAYERS: readonly string[] = [
   'src/calls/',
   'src/bookings/',
   'src/http/',
+  'src/delivery/',
   'src/xref/',
   'src/callers/',
   'src/service/',
@@ -67,6 +68,7 @@ const LAYERS: readonly string[] = [
   'src/observe/',
   'src/config/',
   'src/body/',
+  'src/migration/',
   'src/store/',
   // The other files at the root of src: errors, exit codes, small data structures.
   'src/',

@@ -46,10 +46,9 @@ function recordsEventsOnly(config: Config): boolean {
 }
 
 /** Returns the variables that hold a tenant's secrets. */
-function variablesOf({ v2, webhook_secret, webhook_signing_secret }: Tenant): readonly string[] {
-  return [v2.client_secret, webhook_secret, webhook_signing_secret].flatMap((ref) =>
-    ref && 'env' in ref ? [ref.env] : [],
-  )
+function variablesOf({ v2, webhook_secret, webhook_signing_secret, callback_secrets }: Tenant): readonly string[] {
+  const references = [v2.client_secret, webhook_secret, webhook_signing_secret, ...(callback_secrets ?? [])]
+  return references.flatMap((reference) => (reference && 'env' in reference ? [reference.env] : []))
 }
 
 function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {

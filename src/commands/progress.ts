@@ -1,4 +1,4 @@
-import { clearStatus, printError, showStatus } from './output.ts'
+import { clearStatus, overwriteError, printError, showStatus } from './output.ts'
 
 const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000
@@ -30,6 +30,18 @@ export function createProgress(verb: string): Progress {
       }
     },
     end: clearStatus,
+  }
+}
+
+const BAR_WIDTH = 30
+
+/** Shows a progress bar on a terminal; elsewhere nothing. */
+export function createProgressBar(total: number): (done: number) => void {
+  return (done) => {
+    if (!process.stderr.isTTY || total === 0) return
+    const filled = Math.floor((BAR_WIDTH * done) / total)
+    const bar = '#'.repeat(filled) + '-'.repeat(BAR_WIDTH - filled)
+    overwriteError(`[${bar}] ${count(done)} of ${count(total)}`, done === total)
   }
 }
 

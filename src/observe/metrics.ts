@@ -21,6 +21,12 @@ export interface Scrape {
   readonly text: string
 }
 
+/** A metric of another folder. */
+export interface ReportedMetric {
+  readonly name: string
+  readonly get: () => Promise<object>
+}
+
 export interface MetricsOptions {
   /**
    * True if tenants have their own series: only if the gateway verifies them, because elsewhere callers name
@@ -29,6 +35,8 @@ export interface MetricsOptions {
   readonly knowsTenants: boolean
   /** @default none */
   readonly gauges?: readonly (Gauge | CountedMetric)[]
+  /** More metrics, in the form that `prom-client` reports. @default none */
+  readonly more?: readonly ReportedMetric[]
   /**
    * Collects the metrics of all processes of this gateway.
    * @default this is the only process
@@ -37,10 +45,10 @@ export interface MetricsOptions {
 }
 
 /** Opens the metrics of one gateway. */
-export function createMetrics({ knowsTenants, gauges = [], share }: MetricsOptions): Metrics {
+export function createMetrics({ knowsTenants, gauges = [], more = [], share }: MetricsOptions): Metrics {
   const counters = createCounters(knowsTenants)
   let opened: ReturnType<typeof openRegistry> | undefined
-  const registry = () => (opened ??= openRegistry(counters, gauges))
+  const registry = () => (opened ??= openRegistry(counters, [...gauges, ...more]))
   const collect = share?.(async () => (await registry()).own.getMetricsAsJSON())
   return {
     countCall: counters.count,
@@ -53,11 +61,11 @@ export function createMetrics({ knowsTenants, gauges = [], share }: MetricsOptio
 }
 
 /** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
-async function openRegistry({ calls, seconds, unknownFields }: Counters, gauges: readonly (Gauge | CountedMetric)[]) {
+async function openRegistry({ calls, seconds, unknownFields }: Counters, more: readonly ReportedMetric[]) {
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
   const own = new Registry()
   // Its own counters would hash the labels of every call. It uses only these members of a metric.
-  for (const metric of [calls, unknownFields, seconds, ...gauges]) own.registerMetric(metric as unknown as Metric)
+  for (const metric of [calls, unknownFields, seconds, ...more]) own.registerMetric(metric as unknown as Metric)
   collectDefaultMetrics({ register: own })
   return { own, aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all) }
 }

@@ -3,6 +3,7 @@ import type { Answer } from '../answer.ts'
 import { programVersion } from '../config/version.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
+import { eventPath } from './open-api-events.ts'
 import { fieldSchemas, replySchema, requestSchema, SCHEMAS, type Schema } from './open-api-schemas.ts'
 
 /**
@@ -39,6 +40,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
     }
   }
   paths['/dry-run/reply/{action}'] = replyPath(actions)
+  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explained('EventDryRun'))
   return {
     openapi: '3.1.0',
     info: {
@@ -148,6 +150,7 @@ const SHARED_RESPONSES: (readonly [string, Schema])[] = [
     { description: 'Not done; Message says what to do.', content: json(ref('schemas', name)) },
   ]),
   ['DryRun', { description: 'The translation, explained.', content: json(ref('schemas', 'DryRun')) }],
+  ['EventDryRun', { description: 'The event, explained.', content: json(ref('schemas', 'EventDryRun')) }],
   ['ReplyDryRun', { description: 'The reply, explained.', content: json(ref('schemas', 'ReplyDryRun')) }],
   [
     'Problem',
