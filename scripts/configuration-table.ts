@@ -199,7 +199,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     },
     STATUS_CACHE: {
       about:
-        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and the embedded store.',
+        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and an embedded store that no other gateway uses.',
     },
   },
 }

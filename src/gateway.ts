@@ -213,7 +213,8 @@ export async function openGateway(
     clearInterval(forgetting)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    await Promise.all([bookings.drain(), webhooks.close(), deliveries.close(config.SHUTDOWN_GRACE_MS)])
+    const { SHUTDOWN_GRACE_MS: graceMs } = config
+    await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
     await uses.close()
     await leases.end()
     credentials.close()

@@ -119,7 +119,10 @@ export interface Events {
   findEvent(id: string): Promise<StoredEvent | undefined>
   /** Returns the events of a shipment, oldest first. */
   eventsOfShipment(tenant: string, shipment: string): Promise<readonly StoredEvent[]>
-  /** Returns shipments with an event since a time, at most `limit` (1,000 by default). */
+  /**
+   * Returns shipments with an event since a time, in the order of their first ones: at most `limit` (1,000 by default), of the
+   * first `4 × limit` events.
+   */
   shipmentsWithEvents(tenant: string, since: number, limit?: number): Promise<readonly string[]>
   /** Returns events, oldest first. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>

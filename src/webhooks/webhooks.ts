@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { HEALED_BY } from '../bookings/settlement.ts'
 import type { StatusCache } from '../calls/status-cache.ts'
 import type { CountedMetric } from '../observe/counters.ts'
@@ -20,8 +21,8 @@ export interface Webhooks {
   readonly metrics: readonly (CountedMetric | Gauge)[]
   /** Begins to sweep. */
   readonly start: () => void
-  /** Resolves when nothing is under way. */
-  readonly close: () => Promise<void>
+  /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
+  readonly close: (graceMs: number) => Promise<void>
 }
 
 type Own = 'unknownBookings' | 'onHealed' | 'healing' | 'onStored' | 'onReceipt'
@@ -89,8 +90,11 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', reads.waiting),
     ],
     start: sweep.start,
-    close: async () => {
-      await Promise.all([batches.close(), reads.close(), sweep.close()])
+    close: async (graceMs) => {
+      const over = new AbortController()
+      const late = pause(graceMs, undefined, { signal: over.signal }).catch(() => undefined)
+      await Promise.race([Promise.all([batches.close(), reads.close(), sweep.close()]), late])
+      over.abort()
     },
   }
 }

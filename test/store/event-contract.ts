@@ -105,6 +105,13 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       expect(await store.shipmentsWithEvents('nobody', 0)).toEqual([])
     })
 
+    test('shipments by time are those of the first events, four for each', async () => {
+      for (const event of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) await take({ event })
+      await take({ event: 'a', shipment: 's-2' })
+      expect(await store.shipmentsWithEvents('acme', 0, 2)).toEqual(['s-1'])
+      expect(await store.shipmentsWithEvents('acme', 0, 3)).toEqual(['s-1', 's-2'])
+    })
+
     test('are listed by tenant, state, time and page', async () => {
       await take({ event: 'a' })
       await take({ event: 'b', tenant: 'other', deliver: false })

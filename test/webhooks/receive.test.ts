@@ -238,6 +238,31 @@ test('an event is answered once it is durable: a store that is down is 503, and 
   expect((await deliver(gateway, EVENT)).json.duplicate).toBe(false)
 })
 
+test('no answer leaves before the event is durable', async () => {
+  const store = createMemoryStore()
+  const order: string[] = []
+  const asked = Promise.withResolvers<void>()
+  const durable = Promise.withResolvers<void>()
+  const slow = {
+    ...store,
+    takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      asked.resolve()
+      await durable.promise
+      order.push('durable')
+      return store.takeEvent(event)
+    },
+  }
+  const gateway = await startReceiver({ store: slow })
+  const answer = deliver(gateway, EVENT).then(() => order.push('answered'))
+  await asked.promise
+  // A whole other call is answered in between.
+  expect((await get(gateway, '/healthz')).status).toBe(200)
+  order.push('another call')
+  durable.resolve()
+  await answer
+  expect(order).toEqual(['another call', 'durable', 'answered'])
+})
+
 test('a flood with the right secret is limited by source', async () => {
   const gateway = await startReceiver({ env: { SOURCE_CALLS_PER_SECOND: '5' } })
   const answers = await Promise.all(
