@@ -22,11 +22,12 @@ import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
-import type { TlsFiles } from './http/tls.ts'
+import { tlsOf } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { openUseCounts } from './observe/use-counts.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
@@ -54,6 +55,8 @@ export interface GatewayParts {
   readonly timeouts?: ListenerTimeouts
   /** For tests: how callbacks are delivered. */
   readonly callbacks?: DeliveryOptions
+  /** How often the counts of calls are stored. @default 10000 */
+  readonly countsEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -68,12 +71,6 @@ export interface Gateway {
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/**
- * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
- * each shipment; more than this is a flood.
- */
-const EVENTS_PER_SECOND = 1_000
-
 /** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
   config: Config,
@@ -85,6 +82,7 @@ export async function openGateway(
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
     callbacks,
+    countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const upstream = openUpstream(config)
@@ -115,6 +113,15 @@ export async function openGateway(
   })
   const merge = createMerge(service, store.exclusive)
   const instance = newInstance()
+  const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
+  const uses = openUseCounts({
+    store,
+    instance,
+    keptDays: config.SCOREBOARD_DAYS,
+    log,
+    sourceOf,
+    everyMs: countsEveryMs,
+  })
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
     sourceConnections: config.SOURCE_CONNECTIONS,
@@ -123,17 +130,14 @@ export async function openGateway(
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
-  const webhooks = createWebhooks({
+  const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
     statusCache,
     instance,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
@@ -193,11 +197,14 @@ export async function openGateway(
       client: basicPair(incoming.headers.authorization)?.id,
     })),
     metrics,
+    countUse: uses.count,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
+  const { tenants } = credentials
+  const adminDeps = { browserChecks, ready, store, metrics, catalog, quietDays: config.QUIET_DAYS, tenants }
   const open: Listener[] = []
   const close = async () => {
     draining = true
@@ -206,6 +213,7 @@ export async function openGateway(
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
+    await uses.close()
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -224,7 +232,7 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin(adminDeps)), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,
@@ -237,12 +245,4 @@ export async function openGateway(
     await close()
     throw error
   }
-}
-
-function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
-  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
-  if (certFile === undefined || keyFile === undefined) return undefined
-  if (version === '1.0' || version === '1.1')
-    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
-  return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
 }

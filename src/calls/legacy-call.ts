@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/flat.ts'
+import { isReplay } from '../bookings/answers.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
@@ -59,9 +60,12 @@ export async function legacyCall(
     const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
     const deadline = performance.now() + deps.timeoutMs
     const sending: Sending = { account: caller.account, requestId: call.id, deadline }
-    return request.generation === 1
-      ? await answerVersion1(request, incoming.headers, caller, sending, deps)
-      : await answerVersion2(planVersion2(request, endpoint), caller.tenant, sending, deps)
+    const answer =
+      request.generation === 1
+        ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
+        : await answerVersion2(planVersion2(request, endpoint), caller.tenant, sending, deps)
+    call.replayed = isReplay(answer)
+    return answer
   } finally {
     leave()
   }
@@ -73,7 +77,9 @@ function isOverload(error: unknown): boolean {
 }
 
 function noteCaller(call: Call, caller: Caller | undefined): void {
+  call.use = 'version-1'
   call.tenant = caller?.tenant
+  call.acceptance = caller?.account.acceptance
   call.errorStatus = caller?.profile.errorStatus
 }
 
@@ -81,6 +87,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
 async function answerVersion1(
   request: Version1,
   headers: IncomingHttpHeaders,
+  call: Call,
   caller: Caller,
   sending: Sending,
   deps: LegacyCallDeps,
@@ -91,6 +98,7 @@ async function answerVersion1(
   if (proof) await proof
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
+  call.notes = plan.notes
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }

@@ -10,6 +10,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...unsharedStore(set),
     ...unsharedStatusCache(set),
     ...sharedPort(valid),
+    ...forgottenUse(valid),
   ]
 }
 
@@ -70,4 +71,10 @@ function unsharedStatusCache(set: Environment): string[] {
 function sharedPort({ HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Partial<Config>): string[] {
   if (!PORT || PORT !== ADMIN_PORT || HOST === undefined || ADMIN_HOST === undefined) return []
   return overlap(HOST, ADMIN_HOST) ? [`PORT and ADMIN_PORT are both ${PORT}; choose different ports`] : []
+}
+
+/** The verdict needs the counts of all quiet days. */
+function forgottenUse({ QUIET_DAYS: quiet, SCOREBOARD_DAYS: kept }: Partial<Config>): string[] {
+  if (quiet === undefined || kept === undefined || quiet < kept) return []
+  return [`QUIET_DAYS is ${quiet}d, and SCOREBOARD_DAYS only ${kept}d; keep the counts longer`]
 }

@@ -4,6 +4,7 @@ import { routePath } from 'hono/route'
 import { beginCall, type Share } from '../observe/call.ts'
 import type { LogCall } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { CountUse } from '../observe/use-counts.ts'
 import type { Env } from './env.ts'
 
 /** The records of calls, and the limits that they share. */
@@ -11,10 +12,11 @@ export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
   readonly metrics: Pick<Metrics, 'countCall'>
+  readonly countUse: CountUse
 }
 
 /** Gives every call a request id, a start time and its share of the limits. Logs and counts it when it is answered. */
-export function observeCalls({ openShare, logCall, metrics }: Observers): MiddlewareHandler<Env> {
+export function observeCalls({ openShare, logCall, metrics, countUse }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
     const { path } = c.req
@@ -29,5 +31,6 @@ export function observeCalls({ openShare, logCall, metrics }: Observers): Middle
     }
     logCall(call, incoming, outgoing.statusCode)
     metrics.countCall(call, outgoing.statusCode)
+    countUse(call, incoming, outgoing.statusCode)
   }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
+import type { Note } from './notes.ts'
 import { type Draft, type Place, putAt } from './paths.ts'
 import type { Fallback } from './row.ts'
 import type { Settings } from './settings.ts'
@@ -32,6 +33,7 @@ export interface RequestRun {
   readonly settings: Settings
   readonly body: Draft
   readonly problems: Problem[]
+  readonly notes: Note[]
   /** Filled only by an explained run. */
   readonly explanations: Explanation[] | undefined
 }
@@ -60,7 +62,10 @@ export function decode<T>(
   if (typeof before !== 'string') return UNDECODED
   if (codec.decode) {
     const value = codec.decode(before)
-    if (value instanceof LeftOut) return ABSENT
+    if (value instanceof LeftOut) {
+      run.notes.push({ name: field, code: 'lossy' })
+      return ABSENT
+    }
     if (!(value instanceof Failed)) return value
     run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
     return UNDECODED
@@ -86,6 +91,7 @@ export function fallBack(
     if (after === undefined) continue
     putAt(run.body, to, after)
     const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
+    if (origin === 'default') run.notes.push({ name: v2, code: 'assumed' })
     run.explanations?.push({ to: v2, from: [], after, origin, ...(origin === 'default' && { assumed: reason }) })
     return true
   }

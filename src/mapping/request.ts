@@ -1,4 +1,5 @@
 import type { FieldIndex } from './fields.ts'
+import { compileNotes } from './notes.ts'
 import { placeOf, putAt } from './paths.ts'
 import { ABSENT, decode, explain, fallBack, type RequestStep, type Tables, UNDECODED } from './request-run.ts'
 import type { Row } from './row.ts'
@@ -15,6 +16,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const from = slot(row.v1)
       const to = placeOf(row.v2)
       const reason = `no ${row.v1} was sent`
+      const note = compileNotes(row.v1, row.codec)
       return (run) => {
         const before = run.values[from]
         const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
@@ -26,16 +28,19 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           return
         }
         putAt(run.body, to, after)
+        note?.(before, run.notes)
         explain(run, row.v2, [row.v1], before, after, row.codec)
       }
     }
     case 'split': {
       const from = slot(row.v1)
       const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
+      const note = compileNotes(row.v1, row.codec)
       return (run) => {
         const before = run.values[from]
         const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
         if (parts === UNDECODED || parts === ABSENT) return
+        note?.(before, run.notes)
         for (const { part, v2, to } of targets) {
           const after = parts[part]
           if (after === undefined) continue

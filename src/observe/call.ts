@@ -2,6 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import type { Fields } from '../mapping/fields.ts'
+import type { Note } from '../mapping/notes.ts'
 
 /** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share extends BodyMemory {
@@ -39,6 +42,16 @@ export interface Call {
   readonly share: Share
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
+  /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
+  use: 'version-1' | 'version-2' | 'dry-run' | undefined
+  /** The service's verdict on the caller's credential; undefined until the caller is known. */
+  acceptance: { readonly isProven: () => boolean } | undefined
+  /** The sorted fields of a version-1 call, once its action is known. */
+  request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
+  /** The notes on the translation. */
+  notes: readonly Note[]
+  /** True if the answer repeats that of an earlier booking. */
+  replayed: boolean
   /** The action, once it is known. */
   action: string | undefined
   tenant: string | undefined
@@ -54,6 +67,7 @@ export interface Call {
   cause: unknown
 }
 
+const NO_NOTES: readonly Note[] = []
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** Begins a call. It keeps the caller's request id if that is safe. */
@@ -65,6 +79,11 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     route,
     share,
     own: '',
+    use: undefined,
+    acceptance: undefined,
+    request: undefined,
+    notes: NO_NOTES,
+    replayed: false,
     action: undefined,
     tenant: undefined,
     errorStatus: undefined,

@@ -5,6 +5,7 @@ import { eventContract } from './event-contract.ts'
 import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces, type Places } from './places.ts'
+import { scoreboardContract } from './scoreboard-contract.ts'
 
 let places: Places
 beforeAll(async () => {
@@ -16,6 +17,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   storeContract(engine, () => places[engine]())
   lockContract(() => places[engine]())
   describe('events', () => eventContract(() => places[engine]()))
+  scoreboardContract(() => places[engine]())
 })
 
 describe.each([
