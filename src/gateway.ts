@@ -7,9 +7,8 @@ import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
+import { openShares, shareGauges } from './callers/open-shares.ts'
 import { createProve } from './callers/prove.ts'
-import { shareGauges } from './callers/share-gauges.ts'
-import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
@@ -22,7 +21,7 @@ import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
-import { tlsOf } from './http/tls.ts'
+import { tlsFilesOf } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
@@ -122,13 +121,7 @@ export async function openGateway(
     sourceOf,
     everyMs: countsEveryMs,
   })
-  const shares = createShares({
-    maxConnections: config.MAX_CONNECTIONS,
-    sourceConnections: config.SOURCE_CONNECTIONS,
-    maxInFlight: config.MAX_IN_FLIGHT,
-    sourceInFlight: config.SOURCE_IN_FLIGHT,
-    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
-  })
+  const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
@@ -224,7 +217,7 @@ export async function openGateway(
       port: config.PORT,
       maxConnections: config.MAX_CONNECTIONS,
       connect: (socket) => shares.connect(sources.ofConnection(socket)),
-      tls: tlsOf(config, log),
+      tls: tlsFilesOf(config, log),
       timeouts,
       log,
     })

@@ -11,8 +11,8 @@ export interface TlsFiles {
   readonly minVersion: SecureVersion
 }
 
-/** Returns the files that the configuration names; undefined for plain HTTP. Warns of versions that protect nothing. */
-export function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
+/** Returns the files of the configuration; undefined where callers use plain HTTP. */
+export function tlsFilesOf(config: Config, log: Logger): TlsFiles | undefined {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
   if (version === '1.0' || version === '1.1')

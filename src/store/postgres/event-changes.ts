@@ -68,8 +68,8 @@ export async function finishTry(client: pg.ClientBase, event: EventVersion, outc
   const failures = isFailure(outcome) ? 1 : 0
   const values = [event.id, event.version, outcome.state, outcome.outcome, failures, outcome.retryInMs ?? 0]
   const { rowCount } = await client.query(FINISH, values)
-  if (rowCount === 0) return false
   await updateQueue(client, queue)
+  if (rowCount === 0) return false
   const key = [queue.tenant, queue.shipment]
   await client.query('UPDATE transload.event_queues SET leased_until = 0 WHERE tenant = $1 AND shipment = $2', key)
   const { endpoint } = outcome
