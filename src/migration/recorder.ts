@@ -21,7 +21,7 @@ export interface RecorderDeps {
   readonly instance: string
   /** How long counts are kept. */
   readonly keptDays: number
-  /** Called when counts cannot be stored; they are kept and stored later. */
+  /** Called when counts cannot be stored any more; they are kept and stored later. */
   readonly onError: (error: unknown) => void
   /** @default 10000 */
   readonly everyMs?: number | undefined
@@ -44,6 +44,7 @@ export function startRecorder({
   /** The batch that could not be stored, or not provably; the store ignores one that it has already. */
   let unstored: Batch | undefined
   let storing: Promise<void> | undefined
+  let isFailing = false
 
   function nextBatch(): Batch | undefined {
     const today = dayOf(store.now())
@@ -77,7 +78,15 @@ export function startRecorder({
 
   const storeOnce = (): Promise<void> => {
     storing ??= storeAll()
-      .catch(onError)
+      .then(
+        () => {
+          isFailing = false
+        },
+        (error: unknown) => {
+          if (!isFailing) onError(error)
+          isFailing = true
+        },
+      )
       .finally(() => {
         storing = undefined
       })

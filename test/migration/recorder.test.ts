@@ -162,6 +162,25 @@ describe('a store that fails', () => {
     expect(await store.callCounts('acme', 0)).toMatchObject([{ calls: 6 }])
   })
 
+  test('is reported once, not with every try', async () => {
+    const store = forgetful(3)
+    const errors: unknown[] = []
+    const recorder = startRecorder({
+      store,
+      instance: 'test',
+      keptDays: 400,
+      everyMs: 1,
+      onError: (e) => errors.push(e),
+    })
+    recorder.count('acme', call())
+    await expect.poll(() => store.watchedDays()).toEqual([20_000])
+    await recorder.close()
+    await recorder.close()
+    await recorder.close()
+    expect(errors).toHaveLength(1)
+    expect(await store.callCounts('acme', 0)).toMatchObject([{ calls: 1 }])
+  })
+
   test('does not keep a process from ending', async () => {
     const store = forgetful(Number.POSITIVE_INFINITY)
     const errors: unknown[] = []

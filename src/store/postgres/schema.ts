@@ -82,6 +82,7 @@ const STEPS: readonly string[] = [
     tenant text COLLATE "C" PRIMARY KEY, stopped integer NOT NULL, paused_until bigint NOT NULL, changed_at bigint NOT NULL
   );
   `,
+  // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
   `
   CREATE TABLE transload.call_counts (
     tenant text COLLATE "C" NOT NULL, day integer NOT NULL, use text COLLATE "C" NOT NULL,

@@ -82,6 +82,7 @@ const STEPS: readonly string[] = [
     tenant INTEGER PRIMARY KEY, stopped INTEGER NOT NULL, paused_until INTEGER NOT NULL, changed_at INTEGER NOT NULL
   );
   `,
+  // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
   `
   CREATE TABLE call_counts (
     tenant INTEGER NOT NULL, day INTEGER NOT NULL, use TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,
