@@ -70,12 +70,6 @@ export interface Gateway {
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
 
-/**
- * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
- * each shipment; more than this is a flood.
- */
-const EVENTS_PER_SECOND = 1_000
-
 /** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
   config: Config,
@@ -129,17 +123,14 @@ export async function openGateway(
   })
   const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
-  const webhooks = createWebhooks({
+  const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
     statusCache,
     instance,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
