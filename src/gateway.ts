@@ -22,6 +22,7 @@ import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
+import { createBrownoutSignals } from './observe/brownouts.ts'
 import { type Gauge, gauge } from './observe/gauge.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
@@ -62,6 +63,7 @@ export interface Gateway {
 
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
+const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
 
 /** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
@@ -122,7 +124,18 @@ export async function openGateway(
     sourceInFlight: config.SOURCE_IN_FLIGHT,
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
-  const metrics = createMetrics({ knowsTenants: isEdge, gauges: gaugesOf(shares.total), share: shareMetrics })
+  const brownouts = createBrownoutSignals({
+    all: () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows })),
+    now: store.now,
+    log,
+  })
+  brownouts.look()
+  const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
+  const metrics = createMetrics({
+    knowsTenants: isEdge,
+    gauges: [...gaugesOf(shares.total), ...brownouts.gauges],
+    share: shareMetrics,
+  })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -142,6 +155,7 @@ export async function openGateway(
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    now: store.now,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
     logCall: createLogCall(log, (incoming) => ({
@@ -158,6 +172,7 @@ export async function openGateway(
   const close = async () => {
     draining = true
     clearInterval(forgetting)
+    clearInterval(looking)
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()

@@ -65,6 +65,7 @@ const LAYERS: readonly string[] = [
   'src/workers/',
   'src/observe/',
   'src/config/',
+  'src/deprecation/',
   'src/body/',
   'src/store/',
   // The other files at the root of src: errors, exit codes, small data structures.

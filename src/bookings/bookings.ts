@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Claim, Claims, NewClaim } from '../store/store.ts'
+import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
 import type { IsHeld } from './leases.ts'
@@ -28,7 +28,7 @@ export interface Bookings {
 }
 
 export interface BookingsDeps {
-  readonly claims: Claims
+  readonly claims: Claims & Pick<Store, 'now'>
   readonly record: BookingRecord
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
@@ -53,11 +53,12 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   let draining = false
 
   const once: Bookings['once'] = async (booking, send) => {
-    const { credential } = booking
+    const { credential, refusal } = booking
     const wanted = newClaim(booking)
     for (;;) {
       const isHeld = await holdLease()
       if (draining) throw shuttingDown()
+      if (refusal && !(await isTaken(wanted))) throw refusal
       const { won, claim } = await take(wanted)
       if (won) {
         if (credential !== undefined) makers.note(claim.handle, credential)
@@ -104,6 +105,14 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       vin,
       expiresInMs: byBody ? dedupeWindowMs : undefined,
     }
+  }
+
+  /** Returns true if an earlier call has the key: then nothing is sent for this one. */
+  async function isTaken({ tenant, key }: NewClaim): Promise<boolean> {
+    const claim = await claims.findClaim(tenant, key)
+    if (!claim) return false
+    const isExpired = claim.expires > 0 && claim.expires <= claims.now()
+    return claim.state === 'unknown' || claim.state === 'sending' || (claim.state === 'booked' && !isExpired)
   }
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {

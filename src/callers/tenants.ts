@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Tenant } from '../config/tenants-file.ts'
+import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
 import { basicOf, basicPair } from '../service/basic.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type Credentials,
   type CredentialsDeps,
   commonProfile,
+  type DeprecationConfig,
   isBearer,
   missingCredential,
   passageOf,
@@ -25,6 +27,8 @@ import { type Candidate, type Candidates, createVerification } from './verificat
 export interface TenantCredentials extends Credentials {
   /** Replaces the list; unchanged tenants keep their tokens and limits. */
   readonly replace: (tenants: readonly Tenant[]) => void
+  /** Returns the deprecation of each tenant. */
+  readonly deprecations: () => readonly (readonly [tenant: string, deprecation: Deprecation])[]
 }
 
 interface Register extends Candidates {
@@ -84,6 +88,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
       refuseTokens(incoming)
       return passageOf(await identify(incoming))
     },
+    deprecations: () => [...callers].map(([name, { caller }]) => [name, caller.profile.deprecation]),
     replace: (list) => {
       register = registerOf(list)
       renew((caller) => callers.get(caller.tenant)?.caller === caller)
@@ -108,6 +113,16 @@ function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) =>
   }
 }
 
+/** Returns the deprecation of a tenant: its own values, else those of the configuration. */
+export function tenantDeprecation(tenant: Tenant, config: DeprecationConfig): Deprecation {
+  return deprecationOf({
+    sunset: tenant.sunset ?? config.SUNSET,
+    guide: tenant.migration_guide_url ?? config.MIGRATION_GUIDE_URL,
+    windows: tenant.brownouts ?? config.BROWNOUTS,
+    coversBookings: tenant.brownout_bookings ?? config.BROWNOUT_BOOKINGS,
+  })
+}
+
 function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
   const { name, v2, secret, defaults, limits } = tenant
   const common = commonProfile(deps)
@@ -127,6 +142,7 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
     settings,
     errorStatus: tenant.error_status ?? common.errorStatus,
     synonyms: tenant.actions,
+    deprecation: tenantDeprecation(tenant, deps.config),
     limits: createLimits({ perSecond: limits.per_second, concurrent: limits.concurrent }),
   }
   return { tenant: name, credential: undefined, account, profile }

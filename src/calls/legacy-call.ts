@@ -11,6 +11,7 @@ import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
+import { brownoutError } from './brownout.ts'
 import { freeCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
@@ -31,6 +32,8 @@ export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   readonly xref: Xref
   readonly bookings: Bookings
   readonly timeoutMs: number
+  /** Returns the time by the store's clock, in milliseconds since 1970. */
+  readonly now: () => number
 }
 
 /** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
@@ -57,9 +60,11 @@ export async function legacyCall(
     const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
     const deadline = performance.now() + deps.timeoutMs
     const sending: Sending = { account: caller.account, requestId: call.id, deadline }
-    return request.generation === 1
-      ? await answerVersion1(request, incoming.headers, caller, sending, deps)
-      : await answerVersion2(planVersion2(request, endpoint), caller.tenant, sending, deps)
+    if (request.generation === 1) return await answerVersion1(request, incoming.headers, caller, sending, deps)
+    const plan = planVersion2(request, endpoint)
+    const brownout = brownoutError(plan.action, caller.profile.deprecation, deps.now)
+    if (brownout) throw brownout
+    return await answerVersion2(plan, caller.tenant, sending, deps)
   } finally {
     leave()
   }
@@ -73,6 +78,7 @@ function isOverload(error: unknown): boolean {
 function noteCaller(call: Call, caller: Caller | undefined): void {
   call.tenant = caller?.tenant
   call.errorStatus = caller?.profile.errorStatus
+  call.legacyHeaders = caller?.profile.deprecation.headers
 }
 
 /** Finds what the call names, plans, sends, records, and answers. */
@@ -84,6 +90,10 @@ async function answerVersion1(
   deps: LegacyCallDeps,
 ): Promise<Answer> {
   const { tenant, profile } = caller
+  const { action } = request.compiled
+  const brownout = brownoutError(action, profile.deprecation, deps.now)
+  // A booking that was made before is answered from its record, whenever it is repeated.
+  if (brownout && !action.service.notIdempotent) throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
   const proof = looksUp(request) ? deps.prove(sending) : undefined
   if (proof) await proof
@@ -92,9 +102,9 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
-  const { notIdempotent, doneWhenStatus } = request.compiled.action.service
-  if (notIdempotent) return book(plan, headers, caller, sending, deps)
-  if (isApproval(request.compiled.action)) return approve(plan, tenant, sending, deps)
+  const { notIdempotent, doneWhenStatus } = action.service
+  if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
+  if (isApproval(action)) return approve(plan, tenant, sending, deps)
 
   const reply = await deps.send(plan, tenant, sending)
   const answer = answerOf(plan, reply)

@@ -3,7 +3,13 @@ import { overlap } from './values.ts'
 
 /** Returns the errors of variables that contradict each other. */
 export function contradictions(set: Environment, valid: Partial<Config>): string[] {
-  return [...incompletePairs(set), ...twoModes(set), ...unsharedStore(set), ...sharedPort(valid)]
+  return [
+    ...incompletePairs(set),
+    ...twoModes(set),
+    ...unsharedStore(set),
+    ...sharedPort(valid),
+    ...brownoutsWithout(set),
+  ]
 }
 
 /** Variables that are set together or not at all. */
@@ -35,4 +41,10 @@ function unsharedStore(set: Environment): string[] {
 function sharedPort({ HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Partial<Config>): string[] {
   if (!PORT || PORT !== ADMIN_PORT || HOST === undefined || ADMIN_HOST === undefined) return []
   return overlap(HOST, ADMIN_HOST) ? [`PORT and ADMIN_PORT are both ${PORT}; choose different ports`] : []
+}
+
+function brownoutsWithout(set: Environment): string[] {
+  if (set['BROWNOUT_BOOKINGS'] !== 'true' || set['BROWNOUTS'] !== undefined || set['TENANTS_FILE'] !== undefined)
+    return []
+  return ['BROWNOUT_BOOKINGS=true has no effect without BROWNOUTS']
 }

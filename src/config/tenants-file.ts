@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
+import { brownouts, sunset } from './brownout-values.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
 import { codeOf, readJsonFile } from './json-file.ts'
@@ -52,6 +53,10 @@ const tenant = z
       .describe('Instead of DEFAULT_TRANSPORT_TYPE and DEFAULT_VEHICLE_TYPE.'),
     error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
     shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
+    sunset: z.string().pipe(sunset).optional().describe('Instead of SUNSET.'),
+    migration_guide_url: z.string().pipe(webAddress).optional().describe('Instead of MIGRATION_GUIDE_URL.'),
+    brownouts: z.string().pipe(brownouts).optional().describe('Instead of BROWNOUTS; `none` for none.'),
+    brownout_bookings: z.boolean().optional().describe('Instead of BROWNOUT_BOOKINGS.'),
     actions: z.record(z.string(), z.string()).default({}).describe('More ActionNames: name → action.'),
     limits: z
       .strictObject({

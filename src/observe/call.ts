@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Answer } from '../answer.ts'
 import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
@@ -44,6 +45,8 @@ export interface Call {
   tenant: string | undefined
   /** True if errors are answered with status 200; undefined until the caller is known. */
   errorStatus: Config['ERROR_STATUS'] | undefined
+  /** The headers of a reply on a legacy path; undefined until the caller is known. */
+  legacyHeaders: Answer['headers'] | undefined
   /** The number of fields that no mapping knows. */
   unknownFields: number
   /** The code of the error that the call ended with. */
@@ -68,6 +71,7 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     action: undefined,
     tenant: undefined,
     errorStatus: undefined,
+    legacyHeaders: undefined,
     unknownFields: 0,
     error: undefined,
     unauthorized: false,

@@ -1,6 +1,6 @@
 import type { Call } from './call.ts'
 
-type Labels = Readonly<Record<string, string>>
+export type Labels = Readonly<Record<string, string>>
 
 /** A metric in the form that `prom-client` reports. */
 export interface CountedMetric {

@@ -104,6 +104,7 @@ export function openDirect(
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    now: store.now,
   }
   const socket = new Socket()
 
