@@ -8,13 +8,14 @@ import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createShares, type Shares } from './callers/shares.ts'
+import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { programVersion } from './config/version.ts'
 import { createRequestHandler } from './http/adapter.ts'
 import { type Listener, listen } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -23,9 +24,12 @@ import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createBrownoutSignals } from './observe/brownouts.ts'
-import { type Gauge, gauge } from './observe/gauge.ts'
+import { createGauges } from './observe/gauges.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
+import { measureLoopDelay } from './observe/loop-delay.ts'
+import { createMeters } from './observe/meters.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { observeStore } from './observe/store.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
@@ -70,15 +74,18 @@ export async function openGateway(
   config: Config,
   {
     catalog,
-    store,
+    store: unobserved,
     log,
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
   }: GatewayParts,
 ): Promise<Gateway> {
-  const upstream = openUpstream(config)
-  const service = createService(config, upstream)
+  const isEdge = config.TENANTS_FILE !== undefined
+  const meters = createMeters(isEdge)
+  const { store, pending } = observeStore(unobserved, meters)
+  const upstream = openUpstream(config, meters)
+  const service = createService(config, upstream, meters)
   const settings = translationSettings(config)
   const prove = createProve(service)
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
@@ -109,13 +116,13 @@ export async function openGateway(
     instance,
     holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
+    countBooking: meters.countBooking,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
   const forgetting = setInterval(() => {
     store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
-  const isEdge = credentials.mode === 'tenants'
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
@@ -131,11 +138,19 @@ export async function openGateway(
   })
   brownouts.look()
   const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
+  const gauges = createGauges({
+    version: programVersion(),
+    usage: shares.total,
+    upstream: upstream.stats,
+    circuits: service.circuits,
+    claims: unobserved,
+    lookups: unobserved.lookups,
+  })
   const metrics = createMetrics({
-    knowsTenants: isEdge,
-    gauges: [...gaugesOf(shares.total), ...brownouts.gauges],
+    counted: [...meters.all, ...gauges, pending, ...brownouts.gauges],
     share: shareMetrics,
   })
+  const stopMeasuring = measureLoopDelay(meters)
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -158,11 +173,12 @@ export async function openGateway(
     now: store.now,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
-    logCall: createLogCall(log, (incoming) => ({
-      source: addressOf(incoming),
-      client: basicPair(incoming.headers.authorization)?.id,
-    })),
-    metrics,
+    logCall: createLogCall(log, {
+      ...config,
+      sourceOf: addressOf,
+      clientOf: ({ headers }) => basicPair(headers.authorization)?.id,
+    }),
+    countCall: meters.countCall,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
@@ -173,6 +189,7 @@ export async function openGateway(
     draining = true
     clearInterval(forgetting)
     clearInterval(looking)
+    stopMeasuring()
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
@@ -206,15 +223,6 @@ export async function openGateway(
     await close()
     throw error
   }
-}
-
-/** The current usage of all callers, as gauges. */
-function gaugesOf(total: Shares['total']): readonly Gauge[] {
-  return [
-    gauge('transload_connections', 'Connections of callers.', () => total.connections),
-    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
-    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
-  ]
 }
 
 function tlsOf(config: Config, log: Logger): TlsFiles | undefined {

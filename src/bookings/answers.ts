@@ -4,12 +4,17 @@ import type { Claim } from '../store/store.ts'
 
 const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
 
+const REPLAYED = 'Idempotent-Replayed'
+
 /** Returns the stored answer of a booking, marked as one that was given before. */
 export function replay(claim: Claim): Answer {
   // Only the record of bookings and an operator's settlement write it, in the same form.
   const answer = JSON.parse(claim.reply) as Answer
-  return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } }
+  return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
 }
+
+/** Tells if an answer is that of an earlier call. */
+export const isReplay = ({ headers }: Answer): boolean => REPLAYED in headers
 
 /** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {

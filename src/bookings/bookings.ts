@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { Meters } from '../observe/meters.ts'
 import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
@@ -35,6 +36,7 @@ export interface BookingsDeps {
   readonly holdLease: () => Promise<IsHeld>
   /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
+  readonly countBooking: Meters['countBooking']
 }
 
 /** The pause after which a call that waits for another gateway's booking looks at it again. */
@@ -44,7 +46,8 @@ const HANDLE_BYTES = 6
 const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
-export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
+export function createBookings(deps: BookingsDeps): Bookings {
+  const { claims, record, instance, holdLease, dedupeWindowMs, countBooking } = deps
   /** Every call that books or waits, whether or not its caller is still there. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -73,6 +76,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           await waitFor(claim, booking.deadline)
           break
         case 'booked':
+          countBooking('replayed')
           return {
             answer: replay(claim),
             ...(credential !== undefined &&
@@ -132,14 +136,17 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       made = await send()
     } catch (error) {
       const outcome = await record.failed(claim, error)
+      countBooking(outcome)
       if (outcome === 'unknown') throw outcomeUnknown(claim.handle, error)
       throw error instanceof NotBooked ? error.reason : error
     }
     try {
       await record.made(claim, made)
     } catch (error) {
+      countBooking('unknown')
       throw outcomeUnknown(claim.handle, error)
     }
+    countBooking('made')
     return { answer: made.answer }
   }
 

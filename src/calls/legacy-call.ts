@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/flat.ts'
+import { isReplay } from '../bookings/answers.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
@@ -60,7 +61,7 @@ export async function legacyCall(
     const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
     const deadline = performance.now() + deps.timeoutMs
     const sending: Sending = { account: caller.account, requestId: call.id, deadline }
-    if (request.generation === 1) return await answerVersion1(request, incoming.headers, caller, sending, deps)
+    if (request.generation === 1) return await answerVersion1(request, incoming.headers, call, caller, sending, deps)
     const plan = planVersion2(request, endpoint)
     const brownout = brownoutError(plan.action, caller.profile.deprecation, deps.now)
     if (brownout) throw brownout
@@ -85,6 +86,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
 async function answerVersion1(
   request: Version1,
   headers: IncomingHttpHeaders,
+  call: Call,
   caller: Caller,
   sending: Sending,
   deps: LegacyCallDeps,
@@ -99,11 +101,16 @@ async function answerVersion1(
   if (proof) await proof
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
+  call.notes = plan.notes
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
   const { notIdempotent, doneWhenStatus } = action.service
-  if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
+  if (notIdempotent) {
+    const answer = await book(plan, headers, caller, sending, deps, brownout)
+    call.replayed = isReplay(answer)
+    return answer
+  }
   if (isApproval(action)) return approve(plan, tenant, sending, deps)
 
   const reply = await deps.send(plan, tenant, sending)

@@ -3,6 +3,7 @@ import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
+import type { Note } from '../mapping/notes.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request.ts'
 import type { Settings } from '../mapping/settings.ts'
@@ -22,6 +23,7 @@ export interface Plan {
   readonly toService: ServiceRequest
   /** Every problem of the call; a call with problems is not sent. */
   readonly problems: readonly Problem[]
+  readonly notes: readonly Note[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
 }
@@ -40,7 +42,7 @@ export interface Version2Plan {
 export function planCall(request: Version1, found: Found, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target } = compiled.action
-  const { body, problems } = compiled.request(fields, {
+  const { body, problems, notes } = compiled.request(fields, {
     settings: settingsFor(found, settings),
     facts: factsOf(found),
     namedBy: found.namedBy,
@@ -53,6 +55,7 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
     body,
     toService: serviceRequest(compiled.action, body, found.id),
     problems: unnamed ? [unnamed, ...problems] : problems,
+    notes,
     own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
   }
 }

@@ -2,30 +2,31 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
 import { beginCall, type Share } from '../observe/call.ts'
+import { runCall } from '../observe/current-call.ts'
 import type { LogCall } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { Meters } from '../observe/meters.ts'
 import type { Env } from './env.ts'
 
 /** Where calls are recorded, and the limits that they share. */
 export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
-  readonly metrics: Pick<Metrics, 'countCall'>
+  readonly countCall: Meters['countCall']
 }
 
 /** Gives every call a request id, a start time and its share of the limits. Logs and counts it when it is answered. */
-export function observeCalls({ openShare, logCall, metrics }: Observers): MiddlewareHandler<Env> {
+export function observeCalls({ openShare, logCall, countCall }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
     // The pattern of the last matching route, because a path may contain anything.
     const call = beginCall(incoming, routePath(c, -1), openShare(incoming, outgoing))
     c.set('call', call)
     try {
-      await next()
+      await runCall(call, next)
     } finally {
       call.share.leave()
     }
     logCall(call, incoming, outgoing.statusCode)
-    metrics.countCall(call, outgoing.statusCode)
+    countCall(call, outgoing.statusCode)
   }
 }

@@ -1,6 +1,7 @@
 import type { Action } from './action.ts'
 import { compileFieldNames, type NameFields } from './field-names.ts'
 import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
+import type { Note } from './notes.ts'
 import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { compileReply } from './reply.ts'
@@ -23,6 +24,8 @@ export interface RequestContext {
 export interface RequestTranslation {
   readonly body: Draft
   readonly problems: readonly Problem[]
+  /** The lost, assumed and suspicious parts of the translation. */
+  readonly notes: readonly Note[]
 }
 
 /** The context of a reply's translation. */
@@ -83,15 +86,16 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]
-      const run = { values, facts, settings, body, problems, explanations }
+      const notes: Note[] = []
+      const run = { values, facts, settings, body, problems, notes, explanations }
       const steps = namedBy === undefined ? requestSteps : (requestStepsNamedBy.get(namedBy) ?? requestSteps)
       for (const step of steps) step(run)
-      return { body, problems }
+      return { body, problems, notes }
     },
     remember: ({ values }, body, settings) => {
       const facts: Draft = { ...body }
       const problems: Problem[] = []
-      const run = { values, facts: undefined, settings, body: facts, problems, explanations: undefined }
+      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], explanations: undefined }
       for (const step of rememberSteps) step(run)
       // The rows' codecs give strings and integers, and a quote's body is flat.
       return { facts: facts as KnownFacts, problems }

@@ -3,6 +3,7 @@ import type { Alternative, Requirement } from './action.ts'
 import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
+import { compileNotes, type Note } from './notes.ts'
 import { type Draft, type Place, placeOf, putAt } from './paths.ts'
 import type { Fallback, Row } from './row.ts'
 import type { Settings } from './settings.ts'
@@ -33,6 +34,7 @@ export interface RequestRun {
   readonly settings: Settings
   readonly body: Draft
   readonly problems: Problem[]
+  readonly notes: Note[]
   /** Filled only by an explained run. */
   readonly explanations: Explanation[] | undefined
 }
@@ -51,6 +53,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const from = slot(row.v1)
       const to = placeOf(row.v2)
       const reason = `no ${row.v1} was sent`
+      const note = compileNotes(row.v1, row.codec)
       return (run) => {
         const before = run.values[from]
         const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
@@ -62,16 +65,19 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           return
         }
         putAt(run.body, to, after)
+        note?.(before, run.notes)
         explain(run, row.v2, [row.v1], before, after, row.codec)
       }
     }
     case 'split': {
       const from = slot(row.v1)
       const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
+      const note = compileNotes(row.v1, row.codec)
       return (run) => {
         const before = run.values[from]
         const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
         if (parts === UNDECODED || parts === ABSENT) return
+        note?.(before, run.notes)
         for (const { part, v2, to } of targets) {
           const after = parts[part]
           if (after === undefined) continue
@@ -184,7 +190,10 @@ function decode<T>(
   if (typeof before !== 'string') return UNDECODED
   if (codec.decode) {
     const value = codec.decode(before)
-    if (value instanceof LeftOut) return ABSENT
+    if (value instanceof LeftOut) {
+      run.notes.push({ name: field, code: 'lossy' })
+      return ABSENT
+    }
     if (!(value instanceof Failed)) return value
     run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
     return UNDECODED
@@ -204,6 +213,7 @@ function fallBack(run: RequestRun, fallbacks: readonly Fallback[], v2: string, t
     if (after === undefined) continue
     putAt(run.body, to, after)
     const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
+    if (origin === 'default') run.notes.push({ name: v2, code: 'assumed' })
     run.explanations?.push({ to: v2, from: [], after, origin, ...(origin === 'default' && { assumed: reason }) })
     return true
   }

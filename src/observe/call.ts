@@ -3,6 +3,7 @@ import type { Answer } from '../answer.ts'
 import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
+import type { Note } from '../mapping/notes.ts'
 
 /** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share extends BodyMemory {
@@ -40,6 +41,10 @@ export interface Call {
   readonly share: Share
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
+  /** The notes on the translation. */
+  notes: readonly Note[]
+  /** True if the answer repeats that of an earlier booking. */
+  replayed: boolean
   /** The action, once it is known. */
   action: string | undefined
   tenant: string | undefined
@@ -47,6 +52,14 @@ export interface Call {
   errorStatus: Config['ERROR_STATUS'] | undefined
   /** The headers of a reply on a legacy path; undefined until the caller is known. */
   legacyHeaders: Answer['headers'] | undefined
+  /** The time at the service, in milliseconds. */
+  serviceMs: number
+  /** The requests that were sent to the service, including repeated ones. */
+  tries: number
+  /** The status of the last whole reply of the service. */
+  serviceStatus: number | undefined
+  /** The time in the store, in milliseconds. */
+  storeMs: number
   /** The number of fields that no mapping knows. */
   unknownFields: number
   /** The code of the error that the call ended with. */
@@ -57,6 +70,7 @@ export interface Call {
   cause: unknown
 }
 
+const NO_NOTES: readonly Note[] = []
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** Begins a call. It keeps the caller's request id if that is safe. */
@@ -68,15 +82,34 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     route,
     share,
     own: '',
+    notes: NO_NOTES,
+    replayed: false,
     action: undefined,
     tenant: undefined,
     errorStatus: undefined,
     legacyHeaders: undefined,
+    serviceMs: 0,
+    tries: 0,
+    serviceStatus: undefined,
+    storeMs: 0,
     unknownFields: 0,
     error: undefined,
     unauthorized: false,
     cause: undefined,
   }
+}
+
+/**
+ * Returns the time of a call that was neither the service's nor the store's. Both may have worked for it at the same
+ * time.
+ */
+export const gatewayMs = ({ serviceMs, storeMs }: Call, ms: number): number => Math.max(0, ms - serviceMs - storeMs)
+
+/** Adds a request to the service to its call. */
+export function noteRequest(call: Call, status: number | undefined, ms: number): void {
+  call.serviceMs += ms
+  call.tries += 1
+  if (status !== undefined) call.serviceStatus = status
 }
 
 const UNAUTHORIZED = 401

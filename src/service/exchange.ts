@@ -1,12 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { type Call, noteRequest } from '../observe/call.ts'
+import { currentCall } from '../observe/current-call.ts'
+import type { Meters } from '../observe/meters.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Deadlines, Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
+import { OTHER } from './operation.ts'
 
 /** A request to the service, complete before it is sent. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /**
+   * The name of the operation, for the metrics.
+   * @default other
+   */
+  readonly operation?: string
   readonly origin: string
   /** With the prefix of the service's address. */
   readonly path: string
@@ -78,6 +87,7 @@ export interface Line {
   readonly deadlines: Deadlines
   /** Returns true if a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
+  readonly countRequest: Meters['countRequest']
 }
 
 /** Error codes for exhausted sockets, ports or memory of the gateway or its machine. */
@@ -122,10 +132,11 @@ async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamR
  */
 export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
+    const now = performance.now()
     // A call after its deadline is not sent.
-    if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
+    if (request.deadline <= now) return reject(new NoReply('unsent'))
     const { method, path, headers, body = null } = request
-    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, line, resolve, reject))
+    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, now, line, resolve, reject))
   })
 }
 
@@ -133,6 +144,9 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly deadline: number
   readonly #mayWrite: (() => boolean) | undefined
+  readonly #operation: string
+  readonly #startedAt: number
+  readonly #call: Call | undefined = currentCall()
   readonly #line: Line
   readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly #reject: (error: NoReply) => void
@@ -145,13 +159,16 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly #chunks: Buffer[] = []
 
   constructor(
-    { deadline, mayWrite }: UpstreamRequest,
+    { deadline, mayWrite, operation = OTHER }: UpstreamRequest,
+    startedAt: number,
     line: Line,
     resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
     reject: (error: NoReply) => void,
   ) {
     this.deadline = deadline
     this.#mayWrite = mayWrite
+    this.#operation = operation
+    this.#startedAt = startedAt
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject
@@ -184,7 +201,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   }
 
   onResponseEnd(): void {
-    if (!this.#ends()) return
+    if (!this.#ends(this.#status)) return
     const [only] = this.#chunks
     const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#size)
     const reply = { status: this.#status, headers: this.#headers, body }
@@ -202,11 +219,14 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#controller?.abort(error)
   }
 
-  /** Ends the exchange; returns false if it has ended already. */
-  #ends(): boolean {
+  /** Ends the exchange, with the status of a whole reply; returns false if it has ended already. */
+  #ends(status?: number): boolean {
     if (this.#over) return false
     this.#over = true
     this.#line.deadlines.take(this.#held)
+    const ms = performance.now() - this.#startedAt
+    this.#line.countRequest(this.#operation, status, ms)
+    if (this.#call) noteRequest(this.#call, status, ms)
     return true
   }
 }

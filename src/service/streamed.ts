@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { noteRequest } from '../observe/call.ts'
+import { currentCall } from '../observe/current-call.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
@@ -25,6 +27,9 @@ export class HungUp extends Error {
 
 /** The most of a reply that is buffered while its head is examined; most replies are shorter. */
 const HELD_BYTES = 64 * 1024
+
+/** The operation of every request that is passed through, in the metrics. */
+const PASSED_THROUGH = 'passed through'
 
 /** The longest time without progress. */
 export interface Patience {
@@ -61,6 +66,8 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   readonly #reject: (error: Error) => void
   readonly #onClose = () => this.#abort(new HungUp())
   readonly #onDrain = () => this.#goOn()
+  readonly #startedAt = performance.now()
+  readonly #call = currentCall()
   #controller: Dispatcher.DispatchController | undefined
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
@@ -119,7 +126,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   }
 
   onResponseEnd(): void {
-    this.#leave()
+    this.#leave(this.status)
     if (!this.#held) this.#finish()
   }
 
@@ -184,9 +191,12 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     if (!this.#held) this.#handedOver.reject(error)
   }
 
-  /** The service sends no more. */
-  #leave(): void {
+  /** The service sends no more; the status is that of a whole reply. */
+  #leave(status?: number): void {
     this.#isOver = true
+    const ms = performance.now() - this.#startedAt
+    this.#line.countRequest(PASSED_THROUGH, status, ms)
+    if (this.#call) noteRequest(this.#call, status, ms)
     this.#line.deadlines.take(this.#waiting)
     clearTimeout(this.#patience)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)
