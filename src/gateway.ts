@@ -30,6 +30,7 @@ import { measureLoopDelay } from './observe/loop-delay.ts'
 import { createMeters } from './observe/meters.ts'
 import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
 import { observeStore } from './observe/store.ts'
+import { openTracing } from './observe/tracing.ts'
 import { basicPair } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
@@ -179,6 +180,7 @@ export async function openGateway(
       clientOf: ({ headers }) => basicPair(headers.authorization)?.id,
     }),
     countCall: meters.countCall,
+    tracing: await openTracing({ ...config, engine: store.engine, sourceOf: addressOf }),
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),

@@ -5,6 +5,7 @@ import { beginCall, type Share } from '../observe/call.ts'
 import { runCall } from '../observe/current-call.ts'
 import type { LogCall } from '../observe/log.ts'
 import type { Meters } from '../observe/meters.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import type { Env } from './env.ts'
 
 /** Where calls are recorded, and the limits that they share. */
@@ -12,21 +13,24 @@ export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
   readonly countCall: Meters['countCall']
+  /** Undefined without an SDK of OpenTelemetry. */
+  readonly tracing: Tracing | undefined
 }
 
 /** Gives every call a request id, a start time and its share of the limits. Logs and counts it when it is answered. */
-export function observeCalls({ openShare, logCall, countCall }: Observers): MiddlewareHandler<Env> {
+export function observeCalls({ openShare, logCall, countCall, tracing }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
     // The pattern of the last matching route, because a path may contain anything.
     const call = beginCall(incoming, routePath(c, -1), openShare(incoming, outgoing))
     c.set('call', call)
     try {
-      await runCall(call, next)
+      await (tracing ? tracing.run(call, incoming, () => runCall(call, next)) : runCall(call, next))
     } finally {
       call.share.leave()
     }
     logCall(call, incoming, outgoing.statusCode)
     countCall(call, outgoing.statusCode)
+    tracing?.end(call, outgoing.statusCode)
   }
 }

@@ -4,6 +4,7 @@ import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Note } from '../mapping/notes.ts'
+import { type CallTrace, type TraceHeaders, traceHeadersOf } from './trace.ts'
 
 /** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share extends BodyMemory {
@@ -39,6 +40,10 @@ export interface Call {
   /** The route as the gateway names it, never the path as it was sent. */
   readonly route: string
   readonly share: Share
+  /** The caller's own trace headers. */
+  readonly traceHeaders: TraceHeaders | undefined
+  /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
+  trace: CallTrace | undefined
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
   /** The notes on the translation. */
@@ -81,6 +86,8 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     startedAt: performance.now(),
     route,
     share,
+    traceHeaders: traceHeadersOf(incoming.headers),
+    trace: undefined,
     own: '',
     notes: NO_NOTES,
     replayed: false,

@@ -14,15 +14,17 @@ export interface ObservedStore {
 export function observeStore(store: Store, { countStore }: Pick<Meters, 'countStore'>): ObservedStore {
   let pending = 0
 
-  function begin(operation: string): () => void {
+  function begin(operation: string): (error?: unknown) => void {
     const call = currentCall()
+    const endSpan = call?.trace?.beginStore(operation)
     const startedAt = performance.now()
     pending += 1
-    return () => {
+    return (error) => {
       pending -= 1
       const ms = performance.now() - startedAt
       countStore(operation, ms)
       if (call) call.storeMs += ms
+      endSpan?.(error)
     }
   }
 
@@ -33,9 +35,12 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     return async (...args) => {
       const end = begin(operation)
       try {
-        return await work(...args)
-      } finally {
+        const result = await work(...args)
         end()
+        return result
+      } catch (error) {
+        end(error)
+        throw error
       }
     }
   }

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { type Call, noteRequest } from '../observe/call.ts'
 import { currentCall } from '../observe/current-call.ts'
 import type { Meters } from '../observe/meters.ts'
+import type { RequestTrace } from '../observe/trace.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Deadlines, Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
@@ -83,6 +84,7 @@ export class NoReply extends Error {
 
 /** The connections of a credential at an address, and the check of the wait for one. */
 export interface Line {
+  readonly origin: string
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   readonly deadlines: Deadlines
   /** Returns true if a call waits because the gateway has no free connection. */
@@ -136,7 +138,13 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
     // A call after its deadline is not sent.
     if (request.deadline <= now) return reject(new NoReply('unsent'))
     const { method, path, headers, body = null } = request
-    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, now, line, resolve, reject))
+    const call = currentCall()
+    const trace = call?.trace?.beginRequest(request)
+    const traceHeaders = trace?.headers ?? call?.traceHeaders
+    const sent = { method, path, headers: traceHeaders ? { ...headers, ...traceHeaders } : headers, body }
+    const handler = new Exchange(request, now, call, trace, line, resolve, reject)
+    if (trace) trace.dispatch(() => void line.dispatcher.dispatch(sent, handler))
+    else line.dispatcher.dispatch(sent, handler)
   })
 }
 
@@ -146,7 +154,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly #mayWrite: (() => boolean) | undefined
   readonly #operation: string
   readonly #startedAt: number
-  readonly #call: Call | undefined = currentCall()
+  readonly #call: Call | undefined
+  readonly #trace: RequestTrace | undefined
   readonly #line: Line
   readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly #reject: (error: NoReply) => void
@@ -161,6 +170,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   constructor(
     { deadline, mayWrite, operation = OTHER }: UpstreamRequest,
     startedAt: number,
+    call: Call | undefined,
+    trace: RequestTrace | undefined,
     line: Line,
     resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
     reject: (error: NoReply) => void,
@@ -169,6 +180,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#mayWrite = mayWrite
     this.#operation = operation
     this.#startedAt = startedAt
+    this.#call = call
+    this.#trace = trace
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject
@@ -227,6 +240,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     const ms = performance.now() - this.#startedAt
     this.#line.countRequest(this.#operation, status, ms)
     if (this.#call) noteRequest(this.#call, status, ms)
+    this.#trace?.end(status)
     return true
   }
 }

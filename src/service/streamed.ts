@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { noteRequest } from '../observe/call.ts'
+import { type Call, noteRequest } from '../observe/call.ts'
 import { currentCall } from '../observe/current-call.ts'
+import { type RequestTrace, withTraceHeaders } from '../observe/trace.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
@@ -18,7 +19,10 @@ export interface StreamedReply {
 }
 
 /** The call that a reply is streamed for. */
-export type StreamedRequest = Dispatcher.DispatchOptions
+export interface StreamedRequest extends Dispatcher.DispatchOptions {
+  /** Names and values in turn. */
+  readonly headers: string[]
+}
 
 /** The caller has hung up, so there is no reader. */
 export class HungUp extends Error {
@@ -51,7 +55,12 @@ export function stream(
 ): Promise<StreamedReply> {
   return new Promise((resolve, reject) => {
     if (reader.destroyed) return reject(new HungUp())
-    line.dispatcher.dispatch(request, new Streamed(line, reader, patience, resolve, reject))
+    const call = currentCall()
+    const trace = call?.trace?.beginRequest({ method: request.method, origin: line.origin, path: request.path })
+    const streamed = new Streamed(line, call, trace, reader, patience, resolve, reject)
+    if (!trace) return void line.dispatcher.dispatch(request, streamed)
+    const headers = withTraceHeaders(request.headers, trace.headers)
+    trace.dispatch(() => void line.dispatcher.dispatch({ ...request, headers }, streamed))
   })
 }
 
@@ -67,7 +76,8 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   readonly #onClose = () => this.#abort(new HungUp())
   readonly #onDrain = () => this.#goOn()
   readonly #startedAt = performance.now()
-  readonly #call = currentCall()
+  readonly #call: Call | undefined
+  readonly #trace: RequestTrace | undefined
   #controller: Dispatcher.DispatchController | undefined
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
@@ -80,6 +90,8 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
 
   constructor(
     line: Line,
+    call: Call | undefined,
+    trace: RequestTrace | undefined,
     reader: ServerResponse,
     { deadline, readerTimeoutMs }: Patience,
     resolve: (reply: StreamedReply) => void,
@@ -87,6 +99,8 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   ) {
     this.deadline = deadline
     this.#line = line
+    this.#call = call
+    this.#trace = trace
     this.#reader = reader
     this.#readerTimeoutMs = readerTimeoutMs
     this.#resolve = resolve
@@ -197,6 +211,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     const ms = performance.now() - this.#startedAt
     this.#line.countRequest(PASSED_THROUGH, status, ms)
     if (this.#call) noteRequest(this.#call, status, ms)
+    this.#trace?.end(status)
     this.#line.deadlines.take(this.#waiting)
     clearTimeout(this.#patience)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)

@@ -112,6 +112,7 @@ export function createUpstream({
       return isReady
     }
     return {
+      origin,
       dispatcher: { dispatch },
       deadlines,
       isBusy: () => names.isPending(new URL(origin).hostname),
@@ -123,7 +124,7 @@ export function createUpstream({
     if (name === undefined) return ownLine(origin)
     const dispatcher = pool(origin, name)
     const isBusy = () => dispatcher.stats.connected >= connections || names.isPending(new URL(origin).hostname)
-    return { dispatcher, deadlines, isBusy, countRequest }
+    return { origin, dispatcher, deadlines, isBusy, countRequest }
   }
 
   return {
