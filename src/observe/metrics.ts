@@ -62,7 +62,11 @@ async function openRegistry(counted: MetricsOptions['counted']) {
 /** Prometheus reserves `_total` for counters, and Node has gauges of that name beside those with the same values by type. */
 const isWellNamed = ({ name, type }: ProcessMetrics[number]) => String(type) !== 'gauge' || !name.endsWith('_total')
 
-/** Drops values that are no number: the delay of an event loop that was not measured yet. */
+/**
+ * Drops values that are no number: the delay of an event loop that was not measured yet. The start of the newest process
+ * is that of the gateway, which several processes would leave out.
+ */
 function withoutGaps(metric: ProcessMetrics[number]): ProcessMetrics[number] {
-  return { ...metric, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }
+  const aggregator = metric.aggregator === 'omit' ? 'max' : metric.aggregator
+  return { ...metric, aggregator, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }
 }
