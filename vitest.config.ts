@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { WHOLE } from './test/size.ts'
+import { PAUSES_ALONE, WHOLE } from './test/size.ts'
 
 /** Many tests wait more than they compute, so a small machine has time for several files. */
 const LEAST_AT_ONCE = 4
 
-/** A harness of minutes that stops gateways for seconds: `npm run test:pauses`. */
+/** A harness that stops gateways for seconds: a sample of it belongs to `npm run test:all`, and `npm run test:pauses` is all of it. */
 const PAUSES = 'test/bookings/pauses.test.ts'
 
 /**
@@ -22,8 +22,10 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: [...(WHOLE ? [] : ['test/debian/**']), ...(process.env['TRANSLOAD_TESTS'] === 'pauses' ? [] : [PAUSES])],
+    exclude: [...(WHOLE ? [] : ['test/debian/**']), ...(WHOLE || PAUSES_ALONE ? [] : [PAUSES])],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
+    // Files share processes, and thereby what they import.
+    isolate: false,
     ...(NODE_FLAGS && { execArgv: NODE_FLAGS.split(' '), env: { NODE_OPTIONS: NODE_FLAGS } }),
     expect: { requireAssertions: true },
     testTimeout: 30_000,

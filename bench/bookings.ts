@@ -14,8 +14,7 @@ import { freePort } from '../test/store/postgres-server.ts'
 
 /*
  * Measures bookings a second, and what claiming costs: node bench/bookings.ts [--seconds 5] [--rounds 3]
- * The gateway is a process of its own; a minimal service and the load share another. Every booking has a reference of
- * its own. PostgreSQL runs on this machine with its defaults, fsync included. Figures are medians of interleaved rounds.
+ * The gateway runs in one process, a minimal service and the load in another. Every booking has a new reference. PostgreSQL runs on this machine with its defaults, fsync included. Figures are medians of interleaved rounds.
  */
 
 const { values } = parseArgs({

@@ -64,7 +64,7 @@ interface Answer {
   readonly ms: number
 }
 
-/** Asks for one quote over a connection of its own. */
+/** Asks for one quote over a new connection. */
 function quote(port: number, number: string): Promise<Answer> {
   const body = JSON.stringify({ ...quoteExample, ShipmentNumber: number })
   const headers = {

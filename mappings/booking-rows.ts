@@ -1,16 +1,6 @@
 import { z } from 'zod'
 import { codec } from '../src/mapping/codec.ts'
-import {
-  move,
-  type Parts,
-  quoteFact,
-  type Row,
-  ref,
-  setByService,
-  split,
-  v1Only,
-  v2Only,
-} from '../src/mapping/declare.ts'
+import { move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
 import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { phone, state, text, vin, year, zipcode } from './codecs.ts'
 
@@ -75,63 +65,6 @@ export const bookingRows: readonly Row[] = [
   move('Make', 'vehicles[0].make', text),
   move('Model', 'vehicles[0].model', text),
 ]
-
-/** Places of a shipment that a version-1 booking has no field for. */
-export const shipmentOnlyRows: readonly Row[] = [
-  ...v2Only(
-    ['customer.customer_type', 'pickup.location_type', 'delivery.location_type'],
-    'version 1 has no kinds of parties',
-  ),
-  ...v2Only(
-    [
-      'pickup.available_pickup_dttm',
-      'pickup.scheduled_pickup_dttm',
-      'pickup.scheduled_pickup_dttm_end',
-      'pickup.pickup_dttm',
-      'delivery.preferred_delivery_dttm',
-      'delivery.scheduled_delivery_dttm',
-      'delivery.scheduled_delivery_dttm_end',
-      'delivery.delivery_dttm',
-    ],
-    'a version-1 booking has no dates',
-  ),
-  ...v2Only(
-    ['vehicles[0].trim', 'vehicles[0].is_modified', 'vehicles[0].is_inoperable', 'vehicles[0].notes'],
-    'a version-1 booking describes a vehicle by year, make, model and VIN only',
-  ),
-  ...v2Only(['instructions'], 'version 1 has instructions for the pickup and the delivery, not for the whole shipment'),
-]
-
-/** Places of a shipment that only the remembered quote can fill. */
-export const quoteOnlyPlaces: readonly Row[] = v2Only(
-  [
-    'transport_type',
-    'customer.address',
-    'customer.city',
-    'customer.state',
-    'customer.zipcode',
-    'customer.contact_name',
-    'customer.contact_email',
-    'customer.contact_phone',
-    'vehicles[0].type',
-  ],
-  'a version-1 booking has no field for it',
-)
-
-/** Places that only the service sets and no version-1 reply shows. */
-export const serverRows: readonly Row[] = [
-  ...setByService(['id', 'distance', 'distance_meters', 'documents'], 'a version-1 reply has no field for it'),
-  ...setByService(
-    ['vehicles[0].weight', 'vehicles[0].height', 'vehicles[0].width', 'vehicles[0].length', 'vehicles[0].photos'],
-    'the service measures and photographs the vehicle',
-  ),
-]
-
-/** Places that only the service sets and a version-1 reply shows. */
-export const shownServerRows: readonly Row[] = setByService(['number', 'status', 'price'], 'the service sets it')
-
-/** The ids of a shipment's parts: an update must send them back, and version 1 never sees them. */
-export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway sends it back for the caller')
 
 /** A booking as legacy callers send it. */
 export const bookingExample = {
@@ -207,13 +140,3 @@ export const shipmentExample = {
   documents: [],
   external_id: 'WTS20250216191244',
 } as const
-
-/** The whole shipment, where the version-1 reply is a message only. */
-export const wholeShipmentRows = (why: string): readonly Row[] =>
-  v2Only(
-    [
-      ...['id', 'number', 'external_id', 'status', 'price', 'distance', 'distance_meters', 'documents'],
-      ...['transport_type', 'instructions', 'customer', 'pickup', 'delivery', 'vehicles'],
-    ],
-    why,
-  )

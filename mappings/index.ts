@@ -8,7 +8,7 @@ import { shipmentGet } from './shipment-get.ts'
 import { shipmentUpdate } from './shipment-update.ts'
 import { vehicleTypes } from './vehicle-types.ts'
 
-/** The shipped actions. */
+/** The built-in actions. */
 export const actions: readonly Action[] = [
   quoteGet,
   quoteUpdate,
@@ -19,5 +19,5 @@ export const actions: readonly Action[] = [
   shipmentCancel,
 ]
 
-/** The shipped lookup tables by name; an operator's file extends them. */
+/** The built-in lookup tables by name; an operator's file extends them. */
 export const tables = { vehicle_types: vehicleTypes }

@@ -1,10 +1,11 @@
 import { action, fixed, ifAbsent, ifPresent, message } from '../src/mapping/declare.ts'
-import { namingRows, shipmentExample, shipmentNames, wholeShipmentRows } from './booking-rows.ts'
+import { namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { wholeShipmentRows } from './shipment-rows.ts'
 
 /** Cancels a shipment. */
 export const shipmentCancel = action({
   name: 'shipment.cancel',
-  summary: 'Cancel a shipment; cancelling it again succeeds.',
+  summary: 'Cancel a shipment; canceling it again succeeds.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/deleteShipment.php'], actionNames: 'any' },
   service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}', doneWhenStatus: 'canceled' },

@@ -10,7 +10,8 @@ import {
   setting,
   v1Only,
 } from '../src/mapping/declare.ts'
-import { bookingExample, bookingRows, shipmentExample, shipmentOnlyRows, wholeShipmentRows } from './booking-rows.ts'
+import { bookingExample, bookingRows, shipmentExample } from './booking-rows.ts'
+import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'
 
 /** Books a trip. */
 export const shipmentCreate = action({

@@ -1,15 +1,7 @@
 import { action, callerNumber, choose, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
-import {
-  bookingRows,
-  namingRows,
-  partIdRows,
-  quoteOnlyPlaces,
-  serverRows,
-  shipmentExample,
-  shipmentNames,
-  shipmentOnlyRows,
-} from './booking-rows.ts'
+import { bookingRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
+import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows } from './shipment-rows.ts'
 
 /** Reads a shipment: the rows of a booking, run backwards. */
 export const shipmentGet = action({

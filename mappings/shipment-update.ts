@@ -1,16 +1,13 @@
 import { action, fixed, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
+import { bookingRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import {
-  bookingRows,
-  nameRows,
   partIdRows,
   quoteOnlyPlaces,
   serverRows,
-  shipmentExample,
-  shipmentNames,
   shipmentOnlyRows,
   shownServerRows,
   wholeShipmentRows,
-} from './booking-rows.ts'
+} from './shipment-rows.ts'
 
 /** Changes a shipment: the sent fields are merged into what the service has. */
 export const shipmentUpdate = action({

@@ -1,24 +1,21 @@
-import { isDeepStrictEqual } from 'node:util'
-import { configNames, readConfig } from '../src/config/config.ts'
-import { table } from './table.ts'
-
-interface Documented {
+/** A variable as the page describes it. */
+export interface Documented {
   /** As an operator writes it. */
   readonly default?: string
   readonly about: string
 }
 
-/** The description of each variable, in the order of the page. */
-const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
+/** The environment variables, in the order of the page. */
+export const variables: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
   'The service': {
     V2_BASE_URL: {
       about:
-        'Required. The production or stage address of the service; a path prefix is kept, a closing `/v2` is understood.',
+        'Required. The production or stage address of the service; a path prefix is kept; a `/v2` at the end makes no difference.',
     },
     V2_QUOTE_METHOD: {
       default: 'auto',
       about:
-        'How the gateway asks for quotes: `POST` with a body, `GET` with a query, or `auto`: `POST` until the service accepts only `GET`.',
+        'The method for quotes: `POST` with a body, `GET` with a query, or `auto`: `POST` until the service accepts only `GET`.',
     },
     V2_SHIPMENT_PATH: {
       default: 'auto',
@@ -27,13 +24,13 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     },
     V2_CLIENT_ID: {
       about:
-        'With `V2_CLIENT_SECRET`: the credential for all calls to the service, whatever the caller sent (fixed mode, for a sidecar).',
+        'With `V2_CLIENT_SECRET`: the credential for all calls to the service; credentials of callers are ignored (fixed mode, for a sidecar).',
     },
     V2_CLIENT_SECRET: { about: 'The secret of `V2_CLIENT_ID`.' },
     V2_TOKEN: {
       default: 'basic',
       about:
-        'How the gateway authenticates at the service: `basic`; `oauth2`: it exchanges the credential for a token; `auto`: `basic` until the service asks for a token.',
+        'The authentication at the service: `basic`; `oauth2`: it exchanges the credential for a token; `auto`: `basic` until the service asks for a token.',
     },
     V2_CA_FILE: { about: 'More certificate authorities to trust for the service, in PEM.' },
     V2_CERT_FILE: { about: 'With `V2_KEY_FILE`: the client certificate of the gateway at the service, in PEM.' },
@@ -69,7 +66,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     TLS_KEY_FILE: { about: 'The key of that certificate, in PEM, without a passphrase.' },
     TLS_MIN_VERSION: {
       default: '1.2',
-      about: 'The oldest accepted version of TLS; `1.0` and `1.1` are for old callers, and do not protect.',
+      about: 'The oldest accepted version of TLS; `1.0` and `1.1` are for old callers, and are insecure.',
     },
     WORKERS: {
       default: '1',
@@ -79,33 +76,33 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
     SOURCE_CONNECTIONS: {
       default: '256',
       about:
-        'Connections of one address (of IPv6: one /64 network) at most. Name proxies in `TRUST_PROXY`: their callers then count, each with so many requests at once.',
+        'The most connections of one address (of IPv6: one /64 network). Name proxies in `TRUST_PROXY`: the limit then applies to the concurrent requests of each of their callers.',
     },
     SOURCE_CALLS_PER_SECOND: {
       about:
-        'Calls per second of one address (of IPv6: one /64 network) at most; one more is 429. Without it: no limit.',
+        'The most calls per second of one address (of IPv6: one /64 network); one more is 429. Without it: no limit.',
     },
     MAX_IN_FLIGHT: {
       default: '1024',
       about:
-        'Calls under way at most; one more is answered 503 at once. A call is under way once its body has arrived.',
+        'The most calls under way; one more is answered 503 at once. A call is under way once its body has arrived.',
     },
     SOURCE_IN_FLIGHT: {
       about:
-        'Calls under way of one address (of IPv6: one /64 network) at most; one more is 429. Without it: a quarter of `MAX_IN_FLIGHT`.',
+        'The most calls under way of one address (of IPv6: one /64 network); one more is 429. Without it: a quarter of `MAX_IN_FLIGHT`.',
     },
     BODIES_LIMIT_BYTES: {
       default: '67108864',
       about:
-        'How much memory the bodies that are received or worked on may take together; more is 503. One address may take a quarter of it; more is 429.',
+        'The most memory for all bodies that are being received or processed; more is 503. One address may use a quarter of it; more is 429.',
     },
     ALLOWED_HOSTS: {
       about:
-        'More names by which a gateway that asks for no credential, or its admin listener, may be reached, such as `gateway.internal`; for browsers behind a proxy that speaks TLS, whole origins such as `https://gateway.example.com`.',
+        'More host names under which callers may reach the admin listener, or a gateway that requires no credential, such as `gateway.internal`. For browsers behind a proxy that terminates TLS: whole origins such as `https://gateway.example.com`.',
     },
     SHUTDOWN_GRACE_MS: {
       default: '30000',
-      about: 'How long calls under way may take after SIGTERM.',
+      about: 'The time in which calls under way may finish after SIGTERM.',
     },
     LOG_LEVEL: {
       default: 'info',
@@ -139,16 +136,16 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
   },
   'The translation': {
     DEFAULT_TRANSPORT_TYPE: { default: 'open', about: 'The transport type of calls that state none.' },
-    DEFAULT_VEHICLE_TYPE: { default: 'car', about: 'The vehicle type of quotes that state none that is known.' },
+    DEFAULT_VEHICLE_TYPE: { default: 'car', about: 'The vehicle type of quotes that state no known one.' },
     SHIPMENT_NUMBER: {
       default: 'caller',
-      about: "The number in replies: `caller`: the caller's own where it has one; `service`: always the service's.",
+      about: "The number in replies. `caller`: the caller's own, if it sent one; `service`: always the service's.",
     },
     SEND_QUOTE_ID: { default: 'false', about: '`true` sends the id of the remembered quote with a booking.' },
     APPROVAL_BOOKS: {
       default: 'auto',
       about:
-        'Whether the service makes an approved quote a shipment. `auto`: the gateway asks for that shipment before it books the quote; `no`: it never asks.',
+        'For services that make a shipment of an approved quote. `auto`: before it books such a quote, the gateway asks the service for that shipment; `no`: it never asks.',
     },
     LOOKUPS_FILE: { about: 'A JSON file with more vehicle types and `ActionName`s; see [below](#lookups).' },
     MAPPINGS_DIR: {
@@ -165,10 +162,10 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
       default: '16777216',
       about: 'The size of the cache of look-ups, for each process.',
     },
-    QUOTE_MEMORY: { default: '90d', about: "How long a quote's facts are used for a later booking." },
+    QUOTE_MEMORY: { default: '90d', about: 'The time in which the facts of a quote are used for a later booking.' },
     DEDUPE_WINDOW: {
       default: '10m',
-      about: 'How long two bookings without a reference and with equal fields count as one.',
+      about: 'The time in which two bookings without a reference and with equal fields count as one.',
     },
     BOOKING_REFUSED_STATUSES: {
       default: '4xx,503',
@@ -180,46 +177,27 @@ const groups: Readonly<Record<string, Readonly<Record<string, Documented>>>> = {
         'A file for bookings that were made while the store could not record them; the gateway reads it back by itself.',
     },
   },
-}
-
-/** Returns tables of all environment variables; throws where they differ from the configuration. */
-export function configurationTables(): string {
-  const documented = Object.assign({}, ...Object.values(groups)) as Readonly<Record<string, Documented>>
-  const missing = configNames.filter((name) => !Object.hasOwn(documented, name))
-  const invented = Object.keys(documented).filter((name) => !configNames.includes(name))
-  const wrong = Object.entries(documented).flatMap(([name, { default: text }]) => wrongDefault(name, text))
-  const errors = [
-    ...missing.map((name) => `${name} is not documented`),
-    ...invented.map((name) => `${name} is documented and does not exist`),
-    ...wrong,
-  ]
-  if (errors.length > 0) throw new Error(`scripts/configuration-table.ts: ${errors.join('; ')}`)
-
-  return Object.entries(groups)
-    .map(([title, variables]) => {
-      const rows = Object.entries(variables).map(([name, { default: text, about }]) => [
-        `\`${name}\``,
-        text === undefined ? '' : `\`${text}\``,
-        about,
-      ])
-      return `### ${title}\n\n${table(['Name', 'Default', ''], rows)}`
-    })
-    .join('\n')
-}
-
-const REQUIRED = { V2_BASE_URL: 'https://service.example.com' }
-
-/** Checks that setting a variable to its documented default changes nothing. */
-function wrongDefault(name: string, text: string | undefined): string[] {
-  if (Object.hasOwn(REQUIRED, name)) return []
-  const unset: Readonly<Record<string, unknown>> = readConfig(REQUIRED)
-  const set: Readonly<Record<string, unknown>> = text === undefined ? {} : readConfig({ ...REQUIRED, [name]: text })
-  return isDeepStrictEqual(comparable(unset[name]), comparable(set[name])) ? [] : [`the default of ${name} is wrong`]
-}
-
-const STATUSES = Array.from({ length: 500 }, (_, i) => 100 + i)
-
-/** Makes values comparable: a set of statuses is a function, and is compared by its results. */
-function comparable(value: unknown): unknown {
-  return typeof value === 'function' ? STATUSES.map((status) => value(status)) : value
+  'Events of the service': {
+    WEBHOOK_SECRET: {
+      about:
+        'Opens `POST /webhooks/<secret>` for the events of the service, in client and fixed mode: 16 to 256 letters, digits, dots, dashes, underscores or tildes. Several, separated by commas, allow a change-over. With `TENANTS_FILE`, each tenant has its own.',
+    },
+    WEBHOOK_SIGNING_SECRET: {
+      about:
+        'The `whsec_…` secret with which the service signs its events (Standard Webhooks); events without a valid signature are then refused. Several, separated by commas, allow a change-over.',
+    },
+    WEBHOOK_CLIENT_ID: {
+      about:
+        'With `WEBHOOK_CLIENT_SECRET`, in client mode: the credential with which the gateway reads the shipments of events and of unknown bookings. Without it, events are recorded only.',
+    },
+    WEBHOOK_CLIENT_SECRET: { about: 'The secret of `WEBHOOK_CLIENT_ID`.' },
+    SWEEP_INTERVAL: {
+      default: '10m',
+      about: 'The pause between two searches for the shipments of unknown bookings; at least `1s`.',
+    },
+    STATUS_CACHE: {
+      about:
+        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and the embedded store.',
+    },
+  },
 }

@@ -1,7 +1,8 @@
 import { tables } from '../mappings/index.ts'
 import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
-import type { Action, Fallback, Requirement, Row, Sentence } from '../src/mapping/declare.ts'
-import { codes, table } from './table.ts'
+import type { Action, Requirement, Row } from '../src/mapping/declare.ts'
+import { replyRow, requestRow } from './mapping-rows.ts'
+import { code, codes, table } from './table.ts'
 
 /** Generates the reference of every action's translation from the declarations. */
 export function mappingReference({ actions }: Catalog): string {
@@ -104,91 +105,6 @@ function requestTables(rows: readonly Row[], target = 'Version 2'): string {
     .join('\n')
 }
 
-function requestRow(row: Row): readonly (readonly string[])[] {
-  switch (row.kind) {
-    case 'move':
-      return [
-        [
-          code(row.v1),
-          code(row.v2),
-          rule(row.codec.name),
-          row.required ? 'required' : describeFallbacks(row.fallbacks),
-        ],
-      ]
-    case 'split':
-      return [[code(row.v1), codes(Object.values(row.v2)), rule(row.codec.name), '']]
-    case 'join':
-      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name), '']]
-    case 'lookup': {
-      const sources = row.sources.map(({ v1, by }) => (by === 'phraseIn' ? `a phrase in ${code(v1)}` : code(v1)))
-      return [
-        [
-          sources.join(', else '),
-          code(row.v2),
-          `the table [${row.table}](#${row.table})`,
-          describeFallbacks(row.fallbacks),
-        ],
-      ]
-    }
-    case 'fromQuote':
-      return [
-        [
-          '',
-          code(row.v2),
-          row.onlyWith ? `only with ${code(row.onlyWith.toUpperCase())}` : '',
-          describeFallbacks(row.fallbacks),
-        ],
-      ]
-    case 'ref':
-    case 'v1Only':
-    case 'v2Only':
-    case 'callerNumber':
-    case 'fixed':
-    case 'choose':
-    case 'message':
-      return []
-    default:
-      return row satisfies never
-  }
-}
-
-function replyRow(row: Row): readonly (readonly string[])[] {
-  switch (row.kind) {
-    case 'move':
-      return [[code(row.v1), code(row.v2), rule(row.codec.name) + (row.required ? ', required' : '')]]
-    case 'split':
-      return [[code(row.v1), codes(Object.values(row.v2)), rule(row.codec.name)]]
-    case 'join':
-      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name)]]
-    case 'callerNumber':
-      return [[code(row.v1), code(row.v2), "the caller's own number, else this"]]
-    case 'fixed':
-      return [[code(row.v1), '', `always ${code(row.value)}`]]
-    case 'choose': {
-      const cases = Object.entries(row.cases).map(([value, answer]) => `${code(answer)} for ${code(value)}`)
-      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, else ${code(row.default)}`]]
-    }
-    case 'message':
-      return [[code(row.v1), '', row.sentences.map(describeSentence).join('<br>')]]
-    case 'v1Only':
-    case 'v2Only':
-    case 'ref':
-    case 'lookup':
-    case 'fromQuote':
-      return []
-    default:
-      return row satisfies never
-  }
-}
-
-/** Returns a sentence of a reply with its condition. */
-export function describeSentence({ text, when }: Sentence): string {
-  const quoted = `“${text}”`
-  if (!when) return quoted
-  const conditions = { present: 'with', absent: 'without', several: 'with several' }
-  return `${quoted} ${conditions[when.is]} ${code(when.v2)}`
-}
-
 /** Lists the rows that are not translated, grouped by reason. */
 function onlyTable(title: string, rows: readonly Row[]): string {
   const byWhy = new Map<string, string[]>()
@@ -202,16 +118,6 @@ function onlyTable(title: string, rows: readonly Row[]): string {
     [title, 'Why'],
     [...byWhy].map(([why, names]) => [codes(names), why]),
   )
-}
-
-function describeFallbacks(fallbacks: readonly Fallback[]): string {
-  return fallbacks
-    .map((fallback) =>
-      fallback.kind === 'quoteFact'
-        ? `quote: ${fallback.facts.map(code).join(' or ')}`
-        : code(`DEFAULT_${fallback.setting.toUpperCase()}`),
-    )
-    .join(', else ')
 }
 
 function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
@@ -230,7 +136,3 @@ function lookupTable([name, phrases]: readonly [string, Readonly<Record<string, 
   const rows = [...byValue].map(([value, entries]) => [code(value), entries.map(([phrase]) => phrase).join(', ')])
   return `### ${name}\n\n${table(['Version 2', 'Words of version 1'], rows)}`
 }
-
-const code = (word: string) => `\`${word}\``
-
-const rule = (name: string) => `[${name}](#rules)`

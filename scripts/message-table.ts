@@ -5,7 +5,7 @@ import type { Codec } from '../src/mapping/codec.ts'
 import type { CompiledAction } from '../src/mapping/compile.ts'
 import { fieldProblems } from '../src/mapping/fields.ts'
 import { messages } from '../src/messages.ts'
-import { describeSentence } from './mapping-reference.ts'
+import { describeSentence } from './mapping-rows.ts'
 import { table } from './table.ts'
 
 /** Returns the page of every `Message` that a version-1 caller can get, from the code's own declarations. */
@@ -82,4 +82,4 @@ function codeOf(name: string): keyof typeof errorTable {
   return code
 }
 
-const shown = (text: string) => text.replace('{words}', ' *The service says: …*')
+const shown = (text: string) => text.replace('{serviceSays}', ' *The service says: …*')

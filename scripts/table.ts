@@ -4,7 +4,8 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), ''].join('\n')
 }
 
+/** Returns a word as code. */
+export const code = (word: string): string => `\`${word}\``
+
 /** Returns words as a list of code. */
-export function codes(words: readonly string[]): string {
-  return words.map((word) => `\`${word}\``).join(', ')
-}
+export const codes = (words: readonly string[]): string => words.map(code).join(', ')

@@ -8,7 +8,7 @@ import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
-import { gatewayError } from './errors.ts'
+import { type GatewayError, gatewayError } from './errors.ts'
 import { admission } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
@@ -18,11 +18,12 @@ import { legacyError } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
-import type { Router } from './http/routing.ts'
+import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 import { welcome } from './pages/welcome.ts'
+import type { ReceiveEvent } from './webhooks/receive.ts'
 
 /** The dependencies of the public app. */
 export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Observers {
@@ -33,6 +34,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
   /** Throws if a source address makes too many calls. */
   readonly limitSource: (incoming: IncomingMessage) => void
   readonly ready: () => boolean
+  readonly receiveEvent: ReceiveEvent
 }
 
 /**
@@ -50,17 +52,18 @@ export function createApp(deps: AppDeps): Hono<Env> {
   if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
 
   // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
-  const admit = admission(limitSource)
+  const admitted = admission(limitSource)
 
   // Version-1 calls.
   const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
   const { headers: deprecation } = commonDeprecation(config)
   for (const [path, endpoint] of legacyRoutes) {
-    app.on(endpoint.method, path, admit, async (c) => {
+    const answerLegacyCall = admitted(async (c) => {
       const answer = await legacyCall(c.env.incoming, endpoint, c.get('call'), deps)
       await endOfTurn()
       return reply(c, answer, c.get('call').legacyHeaders ?? deprecation)
     })
+    app.on(endpoint.method, path, answerLegacyCall)
     app.all(path, methodNotAllowed(endpoint.method))
   }
 
@@ -68,29 +71,36 @@ export function createApp(deps: AppDeps): Hono<Env> {
   for (const endpoint of catalog.endpoints.values()) {
     const path = `/dry-run${endpoint.path}`
     const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    app.on(methods, path, admit, async (c) =>
-      replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)),
-    )
+    const explain = admitted(async (c) => replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)))
+    app.on(methods, path, explain)
     app.all(path, methodNotAllowed(methods.join(', ')))
   }
-  app.post('/own/dry-run/reply/:action', admit, async (c) => {
-    const compiled = catalog.actions.get(c.req.param('action'))
+  const explainReply = admitted(async (c) => {
+    const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.get('call').action = compiled.action.name
     return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
   })
+  app.post('/own/dry-run/reply/:action', explainReply)
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn = async (c: Context<Env>) => {
+  const passOn = admitted(async (c) => {
     await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
     return RESPONSE_ALREADY_SENT
-  }
-  app.all('/service', admit, passOn)
-  app.post('/token', admit, passOn)
+  })
+  app.all('/service', passOn)
+  app.post('/token', passOn)
   app.all('/token', methodNotAllowed('POST'))
+
+  // Events of the service. A wrong secret is answered like any other unknown path.
+  const receive = admitted(async (c) => {
+    const answer = await deps.receiveEvent(c.env.incoming, c.get('call'))
+    return answer ? reply(c, answer) : c.notFound()
+  })
+  app.post(WEBHOOK_ROUTE, receive)
 
   // The gateway's own pages.
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
@@ -120,13 +130,19 @@ export function createApp(deps: AppDeps): Hono<Env> {
       const hidesStatus = (call.errorStatus ?? config.ERROR_STATUS) === 'ok'
       return reply(c, hidesStatus ? { ...answer, status: 200 } : answer, call.legacyHeaders ?? deprecation)
     }
-    return reply(c, DRY_RUN.test(c.env.incoming.url ?? '') ? problemDetails(error) : legacyError(error, 'shipment', ''))
+    return reply(c, isOwn(c, error) ? problemDetails(error) : legacyError(error, 'shipment', ''))
   }
 }
 
 /**
- * Dry runs answer problem details, as the gateway's own pages do. Any other path may be a version-1 caller's mistake.
+ * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
+ * caller's mistake.
  */
+function isOwn(c: Context<Env>, { code }: GatewayError): boolean {
+  if (c.req.path === WEBHOOK_ROUTE) return code !== 'path-unknown'
+  return DRY_RUN.test(c.env.incoming.url ?? '')
+}
+
 const DRY_RUN = /^\/dry-run(\/|$)/
 
 function methodNotAllowed(allowed: string): Handler<Env> {

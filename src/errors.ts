@@ -5,10 +5,12 @@ import { type MessageName, type MessageValues, messageText } from './messages.ts
 export const errorTable = {
   'path-unreadable': { status: 400, title: 'Malformed path' },
   'body-unreadable': { status: 400, title: 'The body cannot be read' },
+  'event-unreadable': { status: 400, title: 'The event cannot be read' },
   'caller-gone': { status: 400, title: 'The caller hung up' },
   'credential-missing': { status: 401, title: 'No usable credential' },
   'credential-wrong': { status: 401, title: 'Wrong credential' },
   'login-refused': { status: 401, title: 'The service refuses the credential' },
+  'signature-wrong': { status: 403, title: 'The event is not signed as it must be' },
   'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
   'origin-foreign': { status: 403, title: 'A page of another site calls' },
   'host-unknown': { status: 403, title: 'Unknown host name' },

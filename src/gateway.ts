@@ -13,6 +13,7 @@ import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
+import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
@@ -23,12 +24,10 @@ import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
-import { createBrownoutSignals } from './observe/brownouts.ts'
-import { createGauges } from './observe/gauges.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
-import { measureLoopDelay } from './observe/loop-delay.ts'
 import { createMeters } from './observe/meters.ts'
-import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import type { MetricsOptions } from './observe/metrics.ts'
+import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { basicPair } from './service/basic.ts'
@@ -36,6 +35,7 @@ import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
+import { createWebhooks } from './webhooks/webhooks.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -62,13 +62,15 @@ export interface Gateway {
   readonly url: string
   /** Undefined if the admin listener is turned off. */
   readonly adminUrl: string | undefined
-  /** Takes no more calls, finishes those in flight, and closes. The store stays open: the caller opened it. */
+  /** Takes no more calls, finishes those under way, and closes. The store stays open: the caller opened it. */
   readonly close: () => Promise<void>
 }
 
 /** Every use of a quote checks its age; this sweep only frees space. */
 const FORGET_EVERY_MS = 3_600_000
-const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
+
+/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
@@ -103,6 +105,27 @@ export async function openGateway(
   const merge = createMerge(service, store.exclusive)
   const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
+  const shares = createShares({
+    maxConnections: config.MAX_CONNECTIONS,
+    sourceConnections: config.SOURCE_CONNECTIONS,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    sourceInFlight: config.SOURCE_IN_FLIGHT,
+    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
+  })
+  const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
+  const webhooks = createWebhooks({
+    store,
+    credentials,
+    service,
+    catalog,
+    statusCache,
+    instance,
+    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    intervalMs: config.SWEEP_INTERVAL,
+    bodyLimitBytes: shares.largestBodyBytes,
+    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    log,
+  })
   const record = createBookingRecord({
     claims: store,
     xref,
@@ -110,6 +133,7 @@ export async function openGateway(
     log,
     emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
+    onUnknown: webhooks.onUnknown,
   })
   const bookings = createBookings({
     claims: store,
@@ -119,39 +143,26 @@ export async function openGateway(
     dedupeWindowMs: config.DEDUPE_WINDOW,
     countBooking: meters.countBooking,
   })
-  const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp })
+  const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
   const forgetting = setInterval(() => {
     store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
   }, FORGET_EVERY_MS)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
-  const shares = createShares({
-    maxConnections: config.MAX_CONNECTIONS,
-    sourceConnections: config.SOURCE_CONNECTIONS,
-    maxInFlight: config.MAX_IN_FLIGHT,
-    sourceInFlight: config.SOURCE_IN_FLIGHT,
-    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
-  })
-  const brownouts = createBrownoutSignals({
-    all: () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows })),
-    now: store.now,
-    log,
-  })
-  brownouts.look()
-  const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
-  const gauges = createGauges({
+  const signals = openSignals({
     version: programVersion(),
     usage: shares.total,
     upstream: upstream.stats,
     circuits: service.circuits,
     claims: unobserved,
     lookups: unobserved.lookups,
-  })
-  const metrics = createMetrics({
-    counted: [...meters.all, ...gauges, pending, ...brownouts.gauges],
+    brownouts: () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows })),
+    meters,
+    more: [pending, ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    now: store.now,
+    log,
     share: shareMetrics,
   })
-  const stopMeasuring = measureLoopDelay(meters)
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -164,7 +175,9 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, merge),
+    send: createSendPlan(service, merge, statusCache),
+    statusCache,
+    receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
@@ -190,11 +203,11 @@ export async function openGateway(
   const close = async () => {
     draining = true
     clearInterval(forgetting)
-    clearInterval(looking)
-    stopMeasuring()
+    signals.stop()
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
+    await webhooks.close()
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -213,13 +226,14 @@ export async function openGateway(
     const admin =
       adminPort === undefined
         ? undefined
-        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics })), {
+        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics: signals.metrics })), {
             host: config.ADMIN_HOST,
             port: adminPort,
             timeouts,
             log,
           })
     if (admin) open.push(admin)
+    webhooks.start()
     return { url: listener.url, adminUrl: admin?.url, close }
   } catch (error) {
     await close()

@@ -2,7 +2,7 @@ import type { ErrorCode } from './errors.ts'
 
 /**
  * The messages of errors, by code; where a code has several, `/` and a word follow it. `{name}` is filled in by
- * `gatewayError`, and `{words}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
+ * `gatewayError`, and `{serviceSays}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
  */
 export const messages = {
   'path-unreadable':
@@ -16,13 +16,16 @@ export const messages = {
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
   'body-unreadable/chunks': 'The chunks of the body are too small. Send larger ones.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
+  'event-unreadable': 'The event {fault}. Send a JSON object with shipment_id, event and event_date.',
   'caller-gone': 'The caller hung up; nothing was sent.',
   'credential-missing':
     'No credential was sent. Send the Client ID and the Client Secret as HTTP Basic authentication.',
   'credential-missing/unreadable':
     'The Authorization header holds no Basic credential. Send the Client ID and the Client Secret as HTTP Basic authentication.',
   'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
-  'login-refused': 'The service gives no token for this credential. Check the Client ID and the Client Secret.{words}',
+  'login-refused':
+    'The service gives no token for this credential. Check the Client ID and the Client Secret.{serviceSays}',
+  'signature-wrong': 'The signature of the event is {fault}. Sign it as Standard Webhooks does.',
   'token-not-given':
     'This gateway gives no tokens. Send the calls without one; the gateway authenticates them at the service.',
   'origin-foreign':
@@ -61,19 +64,19 @@ export const messages = {
   'too-many-calls/credentials':
     'Too many credentials from this address are being checked; nothing was sent. Try again in a few seconds.',
   'gateway-failed': 'The gateway failed. Give the X-Request-Id to its operator.',
-  'login-failed': 'The service gives no token now. Try again later.{words}',
+  'login-failed': 'The service gives no token now. Try again later.{serviceSays}',
   'login-failed/unreadable': 'The service gave a token that cannot be read. Try again later.',
   'login-failed/unreachable': 'The service cannot be reached for a token; nothing was sent. Try again later.',
   'login-failed/silent': 'The service gave no token in time; nothing was sent. Try again later.',
-  'service-refused': 'The service refused the call.{words}',
+  'service-refused': 'The service refused the call.{serviceSays}',
   'service-refused/401':
-    'The service does not accept the credential. Check the Client ID and the Client Secret.{words}',
-  'service-refused/403': 'The service does not permit this call with the credential that was sent.{words}',
-  'service-refused/404': 'The service does not know this number. Check it.{words}',
-  'service-refused/429': 'The service receives too many calls. Try again later.{words}',
+    'The service does not accept the credential. Check the Client ID and the Client Secret.{serviceSays}',
+  'service-refused/403': 'The service does not permit this call with the credential that was sent.{serviceSays}',
+  'service-refused/404': 'The service does not know this number. Check it.{serviceSays}',
+  'service-refused/429': 'The service receives too many calls. Try again later.{serviceSays}',
   'service-refused/canceled':
     'The quote was approved before, and its shipment is canceled. Get a new quote, or book without one.',
-  'service-failed': 'The service failed with status {status}. Try again later.{words}',
+  'service-failed': 'The service failed with status {status}. Try again later.{serviceSays}',
   'service-failed/redirect': 'The service answered with a redirect ({status}), which is not followed.',
   'service-failed/lost': 'The connection to the service broke before it answered. Try again.',
   'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
@@ -85,7 +88,7 @@ export const messages = {
     "The service's reply is not what was asked for: {fault}. The change may have been made or not; send it again.",
   'reply-doubtful/cancellation':
     "The service's reply is not what was asked for: {fault}. The shipment may not be canceled; cancel it again later.",
-  'service-unavailable': 'The service is not available. Try again later.{words}',
+  'service-unavailable': 'The service is not available. Try again later.{serviceSays}',
   'service-unavailable/proof':
     'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
   'service-unavailable/approved':
@@ -126,6 +129,6 @@ export function messageText<Name extends MessageName>(name: Name, values: Messag
   return messages[name].replace(/\{(\w+)\}/g, (_, placeholder: string) => String(filling.get(placeholder) ?? ''))
 }
 
-/** Returns the service's own message for `{words}`; empty where its reply holds none. */
-export const serviceWords = (words: string | undefined): string =>
-  words === undefined ? '' : ` The service says: ${words}`
+/** Returns the service's own message for `{serviceSays}`; empty where its reply holds none. */
+export const serviceSays = (message: string | undefined): string =>
+  message === undefined ? '' : ` The service says: ${message}`

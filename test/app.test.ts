@@ -37,7 +37,7 @@ const calls: readonly Sent[] = [
   ['unreadable-path', 'GET', '/%zz', '', 400, '/unreadable'],
 ]
 
-describe('the app is the front door', () => {
+describe('every call goes through the app', () => {
   test('every kind of call has one request id, one log line and one sample of the metrics', async () => {
     const gateway = await startGateway({ proven: false })
     for (const [kind, method, path, body, status] of calls) {

@@ -56,6 +56,7 @@ const LAYERS: readonly string[] = [
   'src/app.ts',
   'src/admin.ts',
   'src/pages/',
+  'src/webhooks/',
   'src/calls/',
   'src/bookings/',
   'src/http/',
@@ -80,7 +81,7 @@ const LAYERS: readonly string[] = [
 const SANDBOX = 'src/sandbox/'
 const DEMO = 'src/commands/demo.ts'
 
-/** Returns the folder of a file, or the file itself if it is a layer of its own. */
+/** Returns the folder of a file, or the file itself if it is a layer. */
 function folderOf(path: string): string | undefined {
   return [...LAYERS, SANDBOX].find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
 }
@@ -96,7 +97,7 @@ interface Rule {
   readonly broken: readonly Source[]
 }
 
-/** What a rule lets pass, each with its reason. */
+/** The exceptions of a rule, each with its reason. */
 type Exceptions = Readonly<Record<string, string>>
 
 /** Returns the breaches that are no exceptions, and the exceptions that nothing needs any more. */
@@ -182,7 +183,7 @@ function mutualImports(sources: readonly Source[]): readonly string[] {
 }
 
 const MAX_LINES = 250
-const MAX_ROOT_FILES = 12
+const MAX_ROOT_FILES = 13
 const MAX_FOLDERS = 3
 
 const isMapping = (path: string) => inside(path, 'src/mapping/')

@@ -59,7 +59,7 @@ export function start(program: string, args: readonly string[], options: Command
 }
 
 function launch(program: string, args: readonly string[], { env = cleanEnv(), input, ...options }: CommandOptions) {
-  // A process group of its own: a signal reaches its descendants and not the tests.
+  // A new process group: a signal reaches its descendants, not the tests.
   const child = spawn(program, args, {
     ...options,
     env: { ...COMPILED_ONCE, ...env },
@@ -127,7 +127,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR)$|VITE|TRANSLOAD_)/
 
-/** Where processes share what Node has compiled (vitest.config.ts); for those that inherit no environment. */
+/** The variable of Node's compile cache (vitest.config.ts), for processes that inherit no environment. */
 export const COMPILED_ONCE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }
 
 /** Returns the environment of a terminal: without the variables of npm and vitest, and without the packages' runtime. */

@@ -22,7 +22,7 @@ const pages = [
     .map((name) => join('docs', name)),
 ]
 
-test('what is generated is up to date: npm run docs', async () => {
+test('the generated documents are up to date: npm run docs', async () => {
   for (const [path, content] of await generatedDocs(ROOT)) expect(read(path), `${path} is stale`).toBe(content)
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { errorTable, GatewayError, gatewayError, oneLine } from '../src/errors.ts'
-import { messages, messageText, serviceWords } from '../src/messages.ts'
+import { messages, messageText, serviceSays } from '../src/messages.ts'
 
 const names = Object.entries(messages)
 
@@ -14,9 +14,9 @@ describe('the table of messages', () => {
   test.each(names.filter(([name]) => name !== 'untranslatable'))('%s is one line of sentences', (_, text) => {
     expect(oneLine(text)).toBe(text)
     expect(text).toMatch(/^[A-Z{].*[.}]$/)
-    expect(text.replace(/\.\{words\}$/, '.')).toMatch(/[.}]$/)
-    // The words of the service follow a whole sentence.
-    expect(text.replace(/\{words\}$/, '')).not.toContain('{words}')
+    expect(text.replace(/\.\{serviceSays\}$/, '.')).toMatch(/[.}]$/)
+    // The service's own message follows a whole sentence.
+    expect(text.replace(/\{serviceSays\}$/, '')).not.toContain('{serviceSays}')
   })
 
   test('says no two things in the same words', () => {
@@ -41,7 +41,7 @@ describe('an error of the table', () => {
     expect(error).toMatchObject({ code: 'login-failed', status: 504, cause, headers: { 'Retry-After': '5' } })
   })
 
-  test('fills in values as they are, whatever they look like', () => {
+  test('fills in values unchanged', () => {
     const text = messageText('booking-under-way', { key: '{bytes} $& {key}' })
     expect(text).toBe('The same booking is under way ({bytes} $& {key}). Try again in a few seconds.')
   })
@@ -50,6 +50,6 @@ describe('an error of the table', () => {
     [undefined, 'The service refused the call.'],
     ['No.', 'The service refused the call. The service says: No.'],
   ])('of the service that says %j', (words, text) => {
-    expect(gatewayError('service-refused', { words: serviceWords(words) }).message).toBe(text)
+    expect(gatewayError('service-refused', { serviceSays: serviceSays(words) }).message).toBe(text)
   })
 })

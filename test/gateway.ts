@@ -14,7 +14,7 @@ import type { Store } from '../src/store/store.ts'
 /** The credential that the stand-in of the service accepts. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
 
-/** The same as the gateway's own: nothing has to be proven before the first call, whatever answers it. */
+/** The same as the gateway's own credential: no call needs a proof. */
 export const OWN = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } as const
 
 /** A second loopback address: of IPv6, or of 127.0.0.0/8, all of which Linux answers on. */

@@ -2,11 +2,11 @@ import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { output, ROOT } from './command.ts'
 
-/** What the package is built from, and what goes into it as it is. */
+/** The sources of the package, and the files that it includes unchanged. */
 const BUILD = ['.npmrc', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'mappings']
 const BESIDES = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs']
 
-/** Packs a copy of the sources, so that a `dist` that somebody is using stays; gives the path of the archive. */
+/** Packs a copy of the sources, because `dist` may be in use; returns the path of the archive. */
 export async function pack(folder: string): Promise<string> {
   const source = join(folder, 'source')
   const besides = BESIDES.filter((name) => existsSync(join(ROOT, name)))

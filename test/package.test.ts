@@ -8,8 +8,8 @@ import { basic, CLIENT } from './gateway.ts'
 import { pack } from './pack.ts'
 
 /*
- * What is published: packed from a copy of the sources, installed into a project elsewhere, and run from there.
- * The installation is by hand, with this repository's packages, so that no registry is needed.
+ * Packs a copy of the sources, installs the package into another project, and runs it there.
+ * The installation uses this repository's packages, without a registry.
  */
 
 const folder = newFolder('package')
@@ -40,7 +40,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** The environment of the project: this Node, and nothing that configures the gateway. */
 const env = (more: NodeJS.ProcessEnv = {}) => cleanEnv({ PATH: pathWithThisNode(), ...more })
 
-test('the package carries what it needs to run, compiled, and nothing else', () => {
+test('the package contains exactly the compiled files that it needs', () => {
   const strays = packed.filter(
     (path) => !/^package\/(dist\/(src|mappings)\/.+|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(path),
   )
@@ -76,7 +76,7 @@ test('installed elsewhere, it explains a translation', async () => {
   expect(ended).toEqual({ code: 0, out, err: '' })
 })
 
-test('installed elsewhere, it serves with a store on disk, and stops when told', async () => {
+test('installed in another project, it serves with a store on disk, and stops on a signal', async () => {
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
   try {
     const settings = { V2_BASE_URL: sandbox.url, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
@@ -109,7 +109,7 @@ test('installed elsewhere, the demo runs, and leaves nothing behind at Ctrl-C', 
   expect(readdirSync(project)).toEqual(before)
 })
 
-test('an older Node, simulated or found on this machine, ends with one line that says what is needed', async () => {
+test('an older Node, simulated or real, ends with one line that names the required version', async () => {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })`
   const runtimes = [
     {

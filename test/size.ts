@@ -5,6 +5,9 @@
 /** True where harnesses run whole. */
 export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'all'
 
+/** True where the harness of pauses runs whole, and nothing else: `npm run test:pauses`. */
+export const PAUSES_ALONE = process.env['TRANSLOAD_TESTS'] === 'pauses'
+
 /** Returns the size of a harness: its rounds, its rows, its callers. */
 export const size = (sample: number, whole: number): number => (WHOLE ? whole : sample)
 

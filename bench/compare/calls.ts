@@ -38,7 +38,7 @@ function newNames(prefix: string): Names {
   return { prefix, digits: DIGITS, first: stretches * NAMES_PER_STRETCH }
 }
 
-/** Makes a version-1 quote; each call has a number of its own. */
+/** Makes a version-1 quote; each call has a new number. */
 export const quote = (): Call => ({
   method: 'POST',
   path: '/getShippingQuote.php',
@@ -60,7 +60,7 @@ const booking = (names: Names): Call => ({
   names,
 })
 
-/** Makes a booking; each call has a reference of its own. */
+/** Makes a booking; each call has a new reference. */
 export const newBooking = (): Call => booking(newNames('NEW'))
 
 /** The bookings that are made before the load, which then asks for them. */

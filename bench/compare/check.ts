@@ -66,7 +66,7 @@ const probes: Readonly<Record<Kind, readonly Probe[]>> = {
     priced('/v2/quote', { pickup: '10314', delivery: '33166', vehicle_type: 'car' }, 1234.5),
     priced('/v2/quote?x=%20y', { pickup: 'é', n: [1, 2.5, null] }, 2),
   ],
-  // Each has a reference of its own, because the gateway answers a repeated one from its record.
+  // Each has a new reference, because the gateway answers a repeated one from its record.
   bookings: [
     booking({}),
     booking({ ReferenceNumber: 'X-1', PickupState: 'New York', DeliveryState: 'fl', PickupZip: '2134', VinNo: '' }),

@@ -28,16 +28,18 @@ export const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
 )
 
 /** Returns the command of the image: the last `CMD` of the Dockerfile. */
-export function shippedCommand(): readonly string[] {
+export function shippedCommand(root = ROOT): readonly string[] {
   const commands = DOCKERFILE.match(/^CMD \[.*\]$/gm) ?? []
   const [, ...words]: string[] = JSON.parse(commands.at(-1)?.slice('CMD '.length) ?? '[]')
-  return [process.execPath, ...words.map((word) => (word.endsWith('.js') ? join(ROOT, word) : word))]
+  return [process.execPath, ...words.map((word) => (word.endsWith('.js') ? join(root, word) : word))]
 }
 
 interface GatewayOptions {
   /** @default an embedded store in the folder of the contender */
   readonly storeUrl?: string
   readonly env?: NodeJS.ProcessEnv
+  /** A checkout of the gateway that is built. @default this one */
+  readonly root?: string
   /** @default the contenders' core; null: all of them */
   readonly core?: string | null
 }
@@ -56,7 +58,7 @@ export async function startGateway({ folder, servicePort }: Place, options: Gate
     ...options.env,
   }
   const core = options.core === null ? undefined : (options.core ?? cores.contender)
-  return startServer(port, shippedCommand(), { core, env })
+  return startServer(port, shippedCommand(options.root), { core, env })
 }
 
 /** The gateway like in the image. */

@@ -36,7 +36,7 @@ export function readPhone(text: string): Phone {
   return { digits: withoutCountryCode(text) }
 }
 
-/** Returns what is lost or odd about a phone number. */
+/** Returns the remarks on a phone number: its lost or odd parts. */
 export function remarkOnPhone(text: string): Remark | undefined {
   const { digits, extension } = readPhone(text)
   if (digits === '' || (digits.length === US_DIGITS && extension === undefined)) return undefined

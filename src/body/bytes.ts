@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { type GatewayError, gatewayError } from '../errors.ts'
+import { freePart } from './free-part.ts'
 import { createGrowingBuffer, type GrowingBuffer } from './growing-buffer.ts'
 
 type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
@@ -40,8 +41,14 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
     throw gatewayError('body-unreadable/encoding', {})
   }
   const declaredBytes = Number(incoming.headers['content-length'] ?? 0)
-  if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
-  memory.expectBody(declaredBytes)
+  try {
+    if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
+    memory.expectBody(declaredBytes)
+  } catch (error) {
+    // Otherwise the beginning of each refused body stays in memory until the next collection.
+    incoming.on('data', freePart)
+    throw error
+  }
 
   const received = createGrowingBuffer({
     mostBytes: declaredBytes || limitBytes,
@@ -82,7 +89,7 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
 
     // The listeners stay: removing each would cost as much as adding it.
     incoming.on('data', (chunk: Buffer) => {
-      if (isSettled) return
+      if (isSettled) return freePart(chunk)
       try {
         if (received.lengthBytes() + chunk.length > limitBytes) throw tooLarge(limitBytes)
         received.append(chunk)

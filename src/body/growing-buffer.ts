@@ -1,3 +1,5 @@
+import { freePart } from './free-part.ts'
+
 /** A buffer for bytes that arrive in parts. */
 export interface GrowingBuffer {
   readonly append: (part: Buffer) => void
@@ -46,9 +48,11 @@ export function createGrowingBuffer({
           reserve(sizeBytes - held.length)
           const larger = Buffer.allocUnsafeSlow(sizeBytes)
           held.copy(larger, 0, 0, filledBytes)
+          freePart(held)
           held = larger
         }
         part.copy(held, filledBytes)
+        freePart(part)
       }
       filledBytes = wantedBytes
     },

@@ -3,7 +3,7 @@ import type { FlatBody } from './flat.ts'
 import { looksLikeForm, readFormFields } from './form.ts'
 import { readJsonFields } from './json.ts'
 import { boundaryOf, readMultipartFields } from './multipart.ts'
-import { decodeUnlabelled, openText } from './text.ts'
+import { decodeUnlabeled, openText } from './text.ts'
 
 export { type Entry, type FieldValue, type FlatBody, IS_FILE, NOT_FLAT } from './flat.ts'
 
@@ -30,5 +30,5 @@ export function readQuery(rawQuery: string): FlatBody {
   const text = rawQuery.startsWith('?') ? rawQuery.slice(1) : rawQuery
   // Node returns each raw byte of a request line as one character, as the form reader expects.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
-  return { entries: readFormFields(bytes, decodeUnlabelled), format: 'form', text }
+  return { entries: readFormFields(bytes, decodeUnlabeled), format: 'form', text }
 }

@@ -20,12 +20,12 @@ function fromWindows1252(bytes: Buffer): string {
 }
 
 /** Decodes UTF-8, or Windows-1252 if the bytes are not UTF-8. */
-export const decodeUnlabelled: Decode = (bytes) => (isUtf8(bytes) ? bytes.toString('utf8') : fromWindows1252(bytes))
+export const decodeUnlabeled: Decode = (bytes) => (isUtf8(bytes) ? bytes.toString('utf8') : fromWindows1252(bytes))
 
 /** Finds the encoding of a body: by its byte order mark, its zero bytes, its `charset`, else by trying. */
 export function openText(bytes: Buffer, contentType: string | undefined): BodyText {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
-    return { bytes: bytes.subarray(3), decode: decodeUnlabelled }
+    return { bytes: bytes.subarray(3), decode: decodeUnlabeled }
   }
   const utf16 = utf16Of(bytes)
   if (utf16 !== undefined) return transcoded(bytes, strict(utf16))
@@ -43,7 +43,7 @@ function utf16Of([first, second]: Buffer): string | undefined {
 }
 
 function transcoded(bytes: Buffer, decode: Decode): BodyText {
-  return { bytes: Buffer.from(decode(bytes), 'utf8'), decode: decodeUnlabelled }
+  return { bytes: Buffer.from(decode(bytes), 'utf8'), decode: decodeUnlabeled }
 }
 
 // Its characters consist of ASCII bytes, including `&` and `=`: a form must be decoded before it is split.
@@ -60,7 +60,7 @@ const decoders = new Map<string, Decode>([['iso-2022-jp', decodeIso2022Jp]])
 /** Returns the decoder of a `Content-Type`'s `charset`. */
 export function decoderFor(contentType: string | undefined): Decode {
   const label = contentType?.match(CHARSET)?.[1]?.toLowerCase()
-  if (label === undefined || IGNORED.test(label)) return decodeUnlabelled
+  if (label === undefined || IGNORED.test(label)) return decodeUnlabeled
   const known = decoders.get(label)
   if (known !== undefined) return known
   try {
@@ -68,7 +68,7 @@ export function decoderFor(contentType: string | undefined): Decode {
     decoders.set(label, decode)
     return decode
   } catch {
-    return decodeUnlabelled
+    return decodeUnlabeled
   }
 }
 
@@ -80,7 +80,7 @@ function strict(label: string): Decode {
     try {
       return decoder.decode(bytes)
     } catch {
-      return decodeUnlabelled(bytes)
+      return decodeUnlabeled(bytes)
     }
   }
 }

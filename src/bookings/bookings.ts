@@ -48,7 +48,7 @@ const ALL = 1_000_000
 /** Makes the function that sends a booking once, with its claims. */
 export function createBookings(deps: BookingsDeps): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, countBooking } = deps
-  /** Every call that books or waits, whether or not its caller is still there. */
+  /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
   const senders = new Map<string, Promise<void>>()
@@ -129,7 +129,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
     }
   }
 
-  /** Sends a claimed booking, and records in its claim what became of it. */
+  /** Sends a claimed booking, and records its outcome in the claim. */
   async function sendClaimed(claim: Claim, send: () => Promise<Made>): Promise<Booked> {
     let made: Made
     try {

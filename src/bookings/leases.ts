@@ -1,7 +1,7 @@
 import type { Logger } from '../observe/log.ts'
 import { currentMoment, elapsedSince, type Moment } from '../store/elapsed.ts'
 import { isAlive } from '../store/instance.ts'
-import type { Claims, Store } from '../store/store.ts'
+import type { Claim, Claims, Store } from '../store/store.ts'
 
 /** This gateway's lease among the gateways of one store. */
 export interface Leases {
@@ -31,6 +31,11 @@ export interface LeasesDeps {
   readonly log: Logger
   /** Runs with every heartbeat. */
   readonly catchUp: () => Promise<void>
+  /**
+   * Called with a claim that became unknown because its gateway is gone.
+   * @default does nothing
+   */
+  readonly onUnknown?: (claim: Claim) => void
   /** @default 10 seconds */
   readonly silentForMs?: number
 }
@@ -38,7 +43,7 @@ export interface LeasesDeps {
 /** Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. */
 export async function keepLeases(
   instance: string,
-  { store, log, catchUp, silentForMs = LEASE_MS }: LeasesDeps,
+  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: LeasesDeps,
 ): Promise<Leases> {
   let confirmedAt: Moment | undefined
   /** Counts the times that the lease may have lapsed: another gateway may have taken the claims of a former term. */
@@ -52,7 +57,9 @@ export async function keepLeases(
   const heartbeat = async () => {
     try {
       await renew()
-      for (const { handle, tenant } of await store.orphanClaims(silentForMs, instance)) {
+      for (const claim of await store.orphanClaims(silentForMs, instance)) {
+        const { handle, tenant } = claim
+        onUnknown?.(claim)
         log.error({ booking: handle, tenant, why: 'its gateway is gone' }, 'the outcome of a booking is not known')
       }
       await catchUp()

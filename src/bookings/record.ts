@@ -41,6 +41,11 @@ export interface BookingRecordDeps {
   readonly emergencyLog: EmergencyLog
   /** The statuses of the service that prove that nothing was booked. */
   readonly refusedStatuses: StatusSet
+  /**
+   * Called with a claim whose outcome was recorded as unknown.
+   * @default does nothing
+   */
+  readonly onUnknown?: (claim: Claim) => void
 }
 
 /** Makes the record of bookings. */
@@ -76,6 +81,8 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     const changed = await claims.change(claim, change)
     if (changed || change.state === 'unknown') return changed
     const current = await claims.claimByHandle(claim.handle)
+    // An event of the service, or an operator, may have told the same before.
+    if (current?.state === 'booked' && current.shipment === change.shipment) return current
     return current?.state === 'unknown' ? claims.change(current, change) : undefined
   }
 
@@ -91,12 +98,15 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
 
   async function failed(claim: Claim, error: unknown): Promise<Outcome> {
     const { state, why } = proofOf(error)
-    const change = { state, why, instance }
+    const recorded = async () => {
+      const changed = await changeClaim(claim, { state, why, instance })
+      if (changed?.state === 'unknown') deps.onUnknown?.(changed)
+    }
     try {
-      await changeClaim(claim, change)
+      await recorded()
     } catch (err) {
       log.error({ booking: claim.handle, err }, 'the outcome of a booking could not be recorded yet')
-      late.set(claim.handle, () => changeClaim(claim, change))
+      late.set(claim.handle, recorded)
     }
     if (state === 'unknown') {
       log.error({ booking: claim.handle, tenant: claim.tenant, why }, 'the outcome of a booking is not known')
@@ -141,7 +151,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         late.delete(booking)
         unrecorded.delete(booking)
       } catch (err) {
-        log.warn({ booking, err }, 'what became of a booking could not be recorded yet')
+        log.warn({ booking, err }, 'a change of a booking could still not be recorded')
         // If the store is down, the others would fail too; any other error concerns this change alone.
         if (err instanceof StoreDown) return
       }

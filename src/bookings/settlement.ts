@@ -1,14 +1,20 @@
 import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
-import type { Claim, ClaimState, GivenBy, LinkToId, Store } from '../store/store.ts'
+import type { AuditEntry, Claim, ClaimState, Store } from '../store/store.ts'
 import { headerText } from '../text/service-text.ts'
-import { createXref } from '../xref/xref.ts'
+import { giveNames, takeBackNames } from './settled-names.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
   readonly shipment: string
   readonly number: string | undefined
+  /**
+   * The shipment as the service shows it, for an answer with more than its numbers.
+   * @default the numbers alone
+   */
+  readonly body?: Readonly<Draft>
 }
 
 /** The operator's decision on a booking with an unknown outcome. */
@@ -26,16 +32,33 @@ export interface SettlementDeps {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
-  /** The person who settles, for the audit trail. */
+  /** The person or the gateway that settles, for the audit trail. */
   readonly instance: string
+  /**
+   * How the gateway itself found the shipment.
+   * @default an operator settles
+   */
+  readonly healedBy?: HealedBy
 }
 
-/**
- * The audit trail's reasons for the two settlements. A booking can be reopened only if one of them is its last entry.
- */
+/** How a gateway finds the shipment of a booking with an unknown outcome: by an event of the service, or by a sweep. */
+export const HEALED_BY = ['webhook', 'sweep'] as const
+export type HealedBy = (typeof HEALED_BY)[number]
+
+/** The audit trail's reasons for settlements. A booking can be reopened only if one of them is its last entry. */
 const SETTLED_AS_BOOKED = 'settled: booked'
 const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
+const HEALED = 'healed: '
 const REOPENED = 'reopened'
+
+/** Returns how a gateway found the shipment of a booking, from its audit trail; undefined if none did. */
+export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
+  const last = audit.findLast(({ to }) => to === 'booked')
+  return HEALED_BY.find((how) => last?.why === HEALED + how)
+}
+
+/** Tells if an operator took back the last settlement; then only an operator settles the booking again. */
+export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
 /** An id or a number of the service that may stand in a path and in a header. */
 const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
@@ -44,55 +67,58 @@ const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 export const isPlainId = (text: string): boolean => PLAIN.test(text)
 
 /** Settles an unknown booking: the caller's next retry is answered from the settlement. */
-export async function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
-  if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
-  const { store, instance } = deps
-  if (settlement === 'not-booked') {
-    const change = { state: 'freed', instance, why: SETTLED_AS_NOT_BOOKED } as const
-    return resultOf(await store.change(claim, change), claim, store)
-  }
-  const { shipment, number } = settlement
-  const holder = await holderOf(claim, shipment, store)
-  if (holder !== undefined) return { outcome: 'taken', by: holder }
-  // The names come first: once the claim says booked, a caller may ask for them.
-  await createXref(store, 0).write(claim.tenant, {
-    kind: 'shipment',
-    id: shipment,
-    names: claim.reference === '' ? [] : [claim.reference],
-    serviceNames: number === undefined ? [] : [number],
-    vin: claim.vin,
-    own: undefined,
-    facts: undefined,
+export function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
+  const { store, instance, healedBy: how } = deps
+  return alone(claim, store, async () => {
+    if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
+    // Of a settlement that was interrupted.
+    await takeBackNames(claim, store)
+    if (settlement === 'not-booked') {
+      const change = { state: 'freed', instance, why: SETTLED_AS_NOT_BOOKED } as const
+      return resultOf(await store.change(claim, change), claim, store)
+    }
+    const { shipment } = settlement
+    const holder = await holderOf(claim, shipment, store)
+    if (holder !== undefined) return { outcome: 'taken', by: holder }
+    // The names come first: once the claim says booked, a caller may ask for them.
+    await giveNames(claim, settlement, store)
+    const reply = JSON.stringify(answerOf(settlement, deps))
+    const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
+    const settled = await store.change(claim, change)
+    if (!settled) await takeBackNames(claim, store)
+    return resultOf(settled, claim, store)
   })
-  const reply = JSON.stringify(answerOf(settlement, deps))
-  const change = { state: 'booked', instance, shipment, reply, why: SETTLED_AS_BOOKED } as const
-  return resultOf(await store.change(claim, change), claim, store)
 }
 
 /**
- * Takes back a settlement that was wrong: the booking is unknown again, and its names no longer stand for the shipment. No
- * other booking can be reopened.
+ * Takes back a settlement that was wrong: the booking is unknown again, and its names stand for what they stood for before.
+ * No other booking can be reopened.
  */
-export async function reopen(
+export function reopen(
   claim: Claim,
   { store, instance }: Pick<SettlementDeps, 'store' | 'instance'>,
 ): Promise<SettlementResult> {
-  const last = (await store.audit(claim.handle)).at(-1)
-  if (last?.why !== SETTLED_AS_BOOKED && last?.why !== SETTLED_AS_NOT_BOOKED) {
-    return { outcome: 'wrong-state', state: claim.state }
-  }
-  const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
-  const reopened = await store.change(claim, change)
-  if (reopened && claim.shipment !== '') await store.unlink(linksOf(claim))
-  return resultOf(reopened, claim, store)
+  return alone(claim, store, async () => {
+    const why = (await store.audit(claim.handle)).at(-1)?.why ?? ''
+    if (why !== SETTLED_AS_BOOKED && why !== SETTLED_AS_NOT_BOOKED && !why.startsWith(HEALED)) {
+      return { outcome: 'wrong-state', state: claim.state }
+    }
+    // The names come first: an interrupted attempt can be repeated.
+    await takeBackNames(claim, store)
+    const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
+    return resultOf(await store.change(claim, change), claim, store)
+  })
 }
 
-/** Returns the links that the settlement of a booking wrote. */
-function linksOf({ tenant, reference, vin, shipment: id, reply }: Claim): readonly LinkToId[] {
-  // `answerOf` wrote it.
-  const { headers } = JSON.parse(reply) as Answer
-  const link = (name: string, givenBy: GivenBy) => ({ tenant, kind: 'shipment', name, vin, id, givenBy }) as const
-  return [link(reference, 'caller'), link(String(headers['Transload-Shipment-Number'] ?? ''), 'service')]
+/** How long a settlement waits for another one of the same booking. */
+const WAIT_MS = 10_000
+
+/** Runs work on a claim that was not changed since it was read, while no other settlement of it runs. */
+function alone(claim: Claim, store: Store, work: () => Promise<SettlementResult>): Promise<SettlementResult> {
+  return store.exclusive(`settlement ${claim.handle}`, WAIT_MS, async () => {
+    const current = await store.claimByHandle(claim.handle)
+    return current?.version === claim.version ? work() : resultOf(undefined, claim, store)
+  })
 }
 
 async function resultOf(changed: Claim | undefined, before: Claim, store: Store): Promise<SettlementResult> {
@@ -108,8 +134,10 @@ async function holderOf(claim: Claim, shipment: string, store: Store): Promise<s
 }
 
 /** Returns the answer that the booking would have had. */
-function answerOf({ shipment, number }: BookedShipment, { catalog, settings }: SettlementDeps): Answer {
-  const body = { id: shipment, ...(number && { number }) }
+function answerOf(
+  { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
+  { catalog, settings }: SettlementDeps,
+): Answer {
   const compiled = [...catalog.actions.values()].find(({ action }) => action.service.notIdempotent)
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
   return {

@@ -1,20 +1,20 @@
 import { LRUCache } from 'lru-cache'
-import type { Standing } from '../service/standing.ts'
+import type { Acceptance } from '../service/acceptance.ts'
 
 /** A credential that the service has accepted in this process, with its account. */
 export interface Accepted<T> {
   readonly value: T
-  readonly standing: Standing
+  readonly acceptance: Acceptance
 }
 
 /** Accepted credentials, by the `Authorization` header that carries them. */
 export interface AcceptedCredentials<T> {
   readonly find: (header: string) => Accepted<T> | undefined
   /**
-   * Makes the standing of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
+   * Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
    * `decided` is called for both.
    */
-  readonly open: (header: string, value: (standing: Standing) => T, decided?: Decided) => Accepted<T>
+  readonly open: (header: string, value: (acceptance: Acceptance) => T, decided?: Decided) => Accepted<T>
 }
 
 /** Called with the service's verdict on a header. */
@@ -39,7 +39,7 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
     find: (header) => kept.get(header),
     open: (header, value, decided = () => undefined) => {
       let provenUntil = Number.NEGATIVE_INFINITY
-      const standing: Standing = {
+      const acceptance: Acceptance = {
         isProven: () => performance.now() < provenUntil,
         accepted: () => {
           provenUntil = performance.now() + PROVEN_MS
@@ -52,7 +52,7 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
           decided(header, false)
         },
       }
-      const entry: Accepted<T> = { value: value(standing), standing }
+      const entry: Accepted<T> = { value: value(acceptance), acceptance }
       return entry
     },
   }

@@ -58,7 +58,7 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
 /** Checks the callers of a gateway that recognizes callers by their network alone. */
 export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
   const check = (incoming: IncomingMessage) => {
-    // Any other header, such as a token, is none by which the gateway knows a caller.
+    // Other headers, such as a token, do not identify a caller.
     if (BASIC.test(incoming.headers.authorization ?? '')) return
     checks.demandOwnOrigin(incoming)
     checks.demandOwnHost(incoming)
@@ -75,10 +75,10 @@ export function checkNetworkCallers<T extends Credentials>(credentials: T, check
       if (caller) check(incoming)
       return caller
     },
-    passage: async (incoming, streams) => {
-      const passage = await credentials.passage(incoming, streams)
+    passThrough: async (incoming, streams) => {
+      const account = await credentials.passThrough(incoming, streams)
       check(incoming)
-      return passage
+      return account
     },
   }
 }

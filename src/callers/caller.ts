@@ -5,6 +5,7 @@ import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { type Account, type AccountOptions, openAccount } from '../service/account.ts'
 import type { Upstream } from '../service/upstream.ts'
+import type { EventRecipient } from './events.ts'
 import { type Limits, unlimited } from './limits.ts'
 import type { Prove } from './prove.ts'
 
@@ -31,7 +32,7 @@ export interface Profile {
 }
 
 /** The address and credential of a passed-through call. */
-export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
+export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   /** Undefined: a connection for this call alone. */
   readonly pool: string | undefined
   /** Undefined where the call names no client. */
@@ -44,7 +45,7 @@ export interface Passage extends Pick<Account, 'origin' | 'prefix'> {
   readonly limits: Limits
 }
 
-/** How callers are told apart, and whose credential goes to the service. */
+/** Identifies callers, and chooses the credential for the service. */
 export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /**
@@ -55,19 +56,26 @@ export interface Credentials {
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
-  readonly passage: (incoming: IncomingMessage, streams: boolean) => Promise<Passage>
+  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => Promise<PassThrough>
+  /** Returns a tenant whose credential the operator gave to the gateway; undefined for any other. */
+  readonly ownCaller: (tenant: string) => OwnCaller | undefined
+  /** Returns the tenants that receive the service's events. */
+  readonly eventRecipients: () => readonly EventRecipient[]
 }
+
+/** A tenant for which the gateway can ask the service by itself. */
+export type OwnCaller = Pick<Caller, 'account' | 'profile'>
 
 export interface CredentialsDeps {
   readonly config: Config
   readonly settings: Settings
   readonly upstream: Upstream
   readonly prove: Prove
-  /** Where a call comes from, as far as proxies may be believed. */
+  /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
   readonly addressOf: (incoming: IncomingMessage) => string
 }
 
-/** The profile of callers that have none of their own. */
+/** The profile of callers without their own. */
 export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
   return {
     settings,
@@ -95,7 +103,7 @@ export type DeprecationConfig = Pick<Config, 'SUNSET' | 'MIGRATION_GUIDE_URL' | 
 export function accountAt(
   { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
   address: Config['V2_BASE_URL'],
-  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'standing'>,
+  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'acceptance'>,
 ): Account {
   return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }
@@ -105,8 +113,8 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
   if (asksForToken(url)) throw gatewayError('token-not-given', {})
 }
 
-/** The passage of a call on an account that the operator gave to the gateway. */
-export function passageOf({ tenant, account, profile }: Caller): Passage {
+/** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
+export function passThroughOf({ tenant, account, profile }: Caller): PassThrough {
   return { tenant, ...account, pool: account.pool(), limits: profile.limits }
 }
 

@@ -9,8 +9,10 @@ import {
   type CredentialsDeps,
   commonProfile,
   missingCredential,
+  type OwnCaller,
 } from './caller.ts'
-import { createPassages } from './passages.ts'
+import { recipientsOf } from './events.ts'
+import { createPassThrough } from './pass-through.ts'
 import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
 /** Sends the caller's own credential to the service, which verifies it (docs/decisions/0016). */
@@ -23,10 +25,15 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     unproven.decide(header, isAccepted ? undefined : credentialRefused())
 
   function open(header: string, { id, secret }: BasicPair): Caller {
-    const make = (standing: Caller['account']['standing']): Caller => ({
+    const make = (acceptance: Caller['account']['acceptance']): Caller => ({
       tenant: id,
       credential: basicOf(id, secret),
-      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: config.V2_TOKEN, standing }),
+      account: accountAt(deps, config.V2_BASE_URL, {
+        basic: header,
+        pool: header,
+        scheme: config.V2_TOKEN,
+        acceptance,
+      }),
       profile,
     })
     return callers.open(header, make, decided).value
@@ -39,15 +46,32 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     return { ...shared, profile: { ...profile, limits: enteredLimits(leave) } }
   }
 
+  const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
+  const own = ownCallerOf(deps)
+  const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
+
   return {
     mode: 'client',
     identify: (incoming) => {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)
       const known = callers.find(authorization)
-      return known?.standing.isProven() ? known.value : arrive(incoming, authorization, known?.value)
+      return known?.acceptance.isProven() ? known.value : arrive(incoming, authorization, known?.value)
     },
     verified: async () => undefined,
-    passage: createPassages(deps),
+    passThrough: createPassThrough(deps),
+    ownCaller: (tenant) => (tenant === ownId ? own : undefined),
+    eventRecipients: () => recipients,
   }
+}
+
+/** The tenant of events that no credential can read; no Client ID is empty. */
+const NO_CLIENT = ''
+
+/** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
+function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
+  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+  if (id === undefined || secret === undefined) return undefined
+  const basic = basicOf(id, secret)
+  return { account: accountAt(deps, address, { basic, pool: `events ${basic}`, scheme }), profile: commonProfile(deps) }
 }

@@ -10,7 +10,7 @@ export interface Turn {
   readonly settle: (error?: Error) => void
 }
 
-/** Limits concurrent work, and serves sources round robin, however many calls one source has waiting. */
+/** Limits concurrent work, and serves sources round robin, regardless of how many calls each has waiting. */
 export interface FairQueue {
   readonly enter: (source: string) => Turn
 }
@@ -19,7 +19,7 @@ export interface FairQueueOptions {
   readonly atOnce: number
   /** The concurrent work of one source. */
   readonly atOnceOfSource: number
-  /** The most calls that the gateway has in flight; only a share of them may wait here. */
+  /** The most calls under way in the gateway; only a share of them may wait here. */
   readonly calls: number
   /**
    * Sources with a lower number come first.
@@ -66,7 +66,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   function stop(name: string, source: Source): void {
     running -= 1
     source.running -= 1
-    // Others may have come since it began.
+    // Others may have entered since it began.
     goLast(name, source)
     forget(name, source)
     startNext()

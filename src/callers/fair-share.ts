@@ -1,5 +1,5 @@
 /** The total of a resource, and the most of it that one source may hold. */
-export interface Supply {
+export interface Quota {
   readonly limit: number
   /** Equal to `limit` if one source may hold all of it. */
   readonly perSource: number
@@ -21,7 +21,7 @@ const PART_OF_REST = 3
  * source may take: a thousand greedy sources still leave room for a small call of another one.
  */
 export function shortage(
-  { limit, perSource, little }: Supply,
+  { limit, perSource, little }: Quota,
   heldByAll: number,
   held: number,
   more: number,

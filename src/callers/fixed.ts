@@ -5,23 +5,28 @@ import {
   type Credentials,
   type CredentialsDeps,
   commonProfile,
-  passageOf,
+  passThroughOf,
   refuseTokens,
 } from './caller.ts'
+import { recipientsOf } from './events.ts'
 
-/** Sends one credential to the service, whatever the caller sent: the gateway is the sidecar of one application. */
+/** Sends one credential to the service instead of the caller's: the gateway is the sidecar of one application. */
 export function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
   const basic = basicOf(id, secret)
   const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
   const account = accountAt(deps, address, { basic, pool: basic, scheme })
   const caller: Caller = { tenant: id, credential: undefined, account, profile: commonProfile(deps) }
+  const { WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = deps.config
+  const recipients = recipientsOf(id, { secrets, signingKeys })
   return {
     mode: 'fixed',
     identify: () => caller,
     verified: async () => caller,
-    passage: async (incoming) => {
+    passThrough: async (incoming) => {
       refuseTokens(incoming)
-      return passageOf(caller)
+      return passThroughOf(caller)
     },
+    ownCaller: (tenant) => (tenant === id ? caller : undefined),
+    eventRecipients: () => recipients,
   }
 }

@@ -46,7 +46,7 @@ function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
       const errors = error instanceof ConfigErrors ? error.errors : undefined
       deps.log.error(
         { errors, err: errors ? undefined : error },
-        'the new tenants file is refused; the old one goes on',
+        'the new tenants file is refused; the old one stays in use',
       )
     }
   }

@@ -1,10 +1,10 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
+import { NO_SHIPMENT } from '../service/acceptance.ts'
 import type { Account } from '../service/account.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { timeAsked } from '../service/retries.ts'
 import type { Sending, Service } from '../service/service.ts'
-import { NO_SHIPMENT } from '../service/standing.ts'
 
 /**
  * Asks the service if it accepts a credential, with a harmless read; throws if the service refuses it or gives no
@@ -23,15 +23,15 @@ export function createProve(service: Pick<Service, 'send'>): Prove {
       reply = await service.send(request, sending)
     } catch (error) {
       // A token that the service issued is proof enough.
-      if (account.standing.isProven()) return
+      if (account.acceptance.isProven()) return
       throw error instanceof NoReply && error.silence !== 'unsent' && error.silence !== 'busy' ? notSaid(error) : error
     }
-    if (account.standing.isProven()) return
+    if (account.acceptance.isProven()) return
     throw reply.status === 401 || reply.status === 403 ? refusal(reply) : undecided(reply)
   }
   return (sending) => {
     const { account } = sending
-    if (account.standing.isProven()) return undefined
+    if (account.acceptance.isProven()) return undefined
     const known = underWay.get(account)
     if (known) return known
     const asked = ask(sending).finally(() => underWay.delete(account))

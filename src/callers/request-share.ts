@@ -1,7 +1,7 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Share } from '../observe/call.ts'
 import type { Held, UnorderedList } from '../unordered-list.ts'
-import { type Shortage, type Supply, shortage } from './fair-share.ts'
+import { type Quota, type Shortage, shortage } from './fair-share.ts'
 import type { Source } from './source-address.ts'
 import type { Usage } from './usage.ts'
 
@@ -15,10 +15,10 @@ export interface Reply {
 }
 
 /** The limits and counts that all requests share. */
-export interface Supplies {
-  readonly connections: Supply
-  readonly calls: Supply
-  readonly bodyBytes: Supply
+export interface SharedLimits {
+  readonly connections: Quota
+  readonly calls: Quota
+  readonly bodyBytes: Quota
   /** The usage of all sources together. */
   readonly total: Usage
   readonly underWay: UnorderedList<RequestShare>
@@ -32,7 +32,7 @@ const STREAM_BYTES = 256 * 1024
 
 /** Tracks the resources that one request takes, until it ends. */
 export class RequestShare implements Share {
-  readonly #supplies: Supplies
+  readonly #shared: SharedLimits
   readonly #source: Source
   readonly #usage: Usage
   readonly #reply: Reply
@@ -40,24 +40,24 @@ export class RequestShare implements Share {
   #bodyBytes = 0
   #underWay: Held<RequestShare> | undefined
 
-  constructor(supplies: Supplies, source: Source, usage: Usage, reply: Reply) {
-    this.#supplies = supplies
+  constructor(shared: SharedLimits, source: Source, usage: Usage, reply: Reply) {
+    this.#shared = shared
     this.#source = source
     this.#usage = usage
     this.#reply = reply
     usage.requests += 1
-    supplies.total.requests += 1
+    shared.total.requests += 1
   }
 
   admit(): void {
-    const { perSource } = this.#supplies.connections
+    const { perSource } = this.#shared.connections
     if (this.#source.isBehindProxy && this.#usage.requests > perSource) throw tooMuch('source')
     const lacking = this.#lackingCall()
     if (lacking) throw tooMuch(lacking)
   }
 
   expectBody(bytes: number): void {
-    const { bodyBytes, total } = this.#supplies
+    const { bodyBytes, total } = this.#shared
     const lacking = shortage(this.#allowed(bodyBytes), total.bodyBytes, this.#usage.bodyBytes, bytes)
     if (lacking) throw tooMuch(lacking)
   }
@@ -72,25 +72,25 @@ export class RequestShare implements Share {
   }
 
   streamBody(lengthBytes: number): void {
-    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#supplies.bodyBytes.perSource))
+    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#shared.bodyBytes.perSource))
   }
 
   enter(): void {
     const lacking = this.#lackingCall()
     if (lacking) throw tooMuch(lacking)
     if (this.#underWay || this.#isOver) return
-    this.#underWay = this.#supplies.underWay.add(this)
-    this.#supplies.total.calls += 1
+    this.#underWay = this.#shared.underWay.add(this)
+    this.#shared.total.calls += 1
     this.#usage.calls += 1
   }
 
   holdAnswer(bytes: number): void {
     this.expectBody(bytes)
     if (this.#reply.destroyed) return
-    this.#supplies.total.bodyBytes += bytes
+    this.#shared.total.bodyBytes += bytes
     this.#usage.bodyBytes += bytes
     this.#reply.once('close', () => {
-      this.#supplies.total.bodyBytes -= bytes
+      this.#shared.total.bodyBytes -= bytes
       this.#usage.bodyBytes -= bytes
     })
   }
@@ -100,22 +100,22 @@ export class RequestShare implements Share {
     this.#isOver = true
     this.#addBytes(-this.#bodyBytes)
     this.#usage.requests -= 1
-    this.#supplies.total.requests -= 1
+    this.#shared.total.requests -= 1
     if (!this.#underWay) return
-    this.#supplies.underWay.take(this.#underWay)
-    this.#supplies.total.calls -= 1
+    this.#shared.underWay.take(this.#underWay)
+    this.#shared.total.calls -= 1
     this.#usage.calls -= 1
   }
 
   #addBytes(bytes: number): void {
     this.#bodyBytes += bytes
     this.#usage.bodyBytes += bytes
-    this.#supplies.total.bodyBytes += bytes
+    this.#shared.total.bodyBytes += bytes
   }
 
   #lackingCall(): Shortage | undefined {
-    const { total, underWay } = this.#supplies
-    const calls = this.#allowed(this.#supplies.calls)
+    const { total, underWay } = this.#shared
+    const calls = this.#allowed(this.#shared.calls)
     if (!shortage(calls, total.calls, this.#usage.calls, 1)) return undefined
     // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
     const working = underWay.items().filter((share) => share.#isWork())
@@ -128,12 +128,12 @@ export class RequestShare implements Share {
   }
 
   /** A source that stands for many callers may use the whole limit. */
-  #allowed(supply: Supply): Supply {
-    return this.#source.isEverybody ? { ...supply, perSource: supply.limit } : supply
+  #allowed(quota: Quota): Quota {
+    return this.#source.isEverybody ? { ...quota, perSource: quota.limit } : quota
   }
 }
 
-/** The rest of a refused body is not read; the next call may find room over another connection. */
+/** The rest of a refused body is not read; the caller's next call uses another connection. */
 const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {

@@ -1,7 +1,7 @@
 import type { Share } from '../observe/call.ts'
 import { createUnorderedList } from '../unordered-list.ts'
-import { type Supply, shortage } from './fair-share.ts'
-import { type Reply, RequestShare, type Supplies } from './request-share.ts'
+import { type Quota, shortage } from './fair-share.ts'
+import { type Reply, RequestShare, type SharedLimits } from './request-share.ts'
 import type { Source } from './source-address.ts'
 import { createUsages, noUsage, type Usage } from './usage.ts'
 
@@ -36,14 +36,14 @@ const SMALL_BODIES_BYTES = 16 * 1024
 /** Makes the shares of this process. */
 export function createShares(limits: ShareLimits): Shares {
   const usageOf = createUsages()
-  const supplies: Supplies = {
-    connections: supply(limits.maxConnections, limits.sourceConnections, FEW_CONNECTIONS),
-    calls: supply(limits.maxInFlight, limits.sourceInFlight ?? quarterOf(limits.maxInFlight), FEW_CALLS),
-    bodyBytes: supply(limits.bodiesLimitBytes, quarterOf(limits.bodiesLimitBytes), SMALL_BODIES_BYTES),
+  const shared: SharedLimits = {
+    connections: quota(limits.maxConnections, limits.sourceConnections, FEW_CONNECTIONS),
+    calls: quota(limits.maxInFlight, limits.sourceInFlight ?? quarterOf(limits.maxInFlight), FEW_CALLS),
+    bodyBytes: quota(limits.bodiesLimitBytes, quarterOf(limits.bodiesLimitBytes), SMALL_BODIES_BYTES),
     total: noUsage(),
     underWay: createUnorderedList(),
   }
-  const { connections, total } = supplies
+  const { connections, total } = shared
   return {
     connect: ({ name, isEverybody }) => {
       const usage = usageOf(name)
@@ -59,13 +59,13 @@ export function createShares(limits: ShareLimits): Shares {
         usage.connections -= 1
       }
     },
-    open: (source, reply) => new RequestShare(supplies, source, usageOf(source.name), reply),
-    largestBodyBytes: supplies.bodyBytes.perSource,
+    open: (source, reply) => new RequestShare(shared, source, usageOf(source.name), reply),
+    largestBodyBytes: shared.bodyBytes.perSource,
     total,
   }
 }
 
-function supply(limit: number, perSource: number, little: number): Supply {
+function quota(limit: number, perSource: number, little: number): Quota {
   return { limit, perSource: Math.min(perSource, limit), little }
 }
 

@@ -13,10 +13,11 @@ import {
   type DeprecationConfig,
   isBearer,
   missingCredential,
-  passageOf,
+  passThroughOf,
   refuseTokens,
   wrongCredential,
 } from './caller.ts'
+import { type EventRecipient, recipientsOf } from './events.ts'
 import { createLimits } from './limits.ts'
 import { type Candidate, type Candidates, createVerification } from './verification.ts'
 
@@ -40,6 +41,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
   const decoyOf = createDecoys()
   let callers = new Map<string, { readonly declared: string; readonly caller: Caller }>()
   let register = registerOf(tenants)
+  let recipients = recipientsIn(tenants)
   const { verify, renew } = createVerification(deps, () => register)
 
   function registerOf(list: readonly Tenant[]): Register {
@@ -84,13 +86,16 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     mode: 'tenants',
     identify,
     verified: async (incoming) => recognize(incoming),
-    passage: async (incoming) => {
+    passThrough: async (incoming) => {
       refuseTokens(incoming)
-      return passageOf(await identify(incoming))
+      return passThroughOf(await identify(incoming))
     },
     deprecations: () => [...callers].map(([name, { caller }]) => [name, caller.profile.deprecation]),
+    ownCaller: (tenant) => callers.get(tenant)?.caller,
+    eventRecipients: () => recipients,
     replace: (list) => {
       register = registerOf(list)
+      recipients = recipientsIn(list)
       renew((caller) => callers.get(caller.tenant)?.caller === caller)
     },
   }
@@ -121,6 +126,12 @@ export function tenantDeprecation(tenant: Tenant, config: DeprecationConfig): De
     windows: tenant.brownouts ?? config.BROWNOUTS,
     coversBookings: tenant.brownout_bookings ?? config.BROWNOUT_BOOKINGS,
   })
+}
+
+function recipientsIn(tenants: readonly Tenant[]): readonly EventRecipient[] {
+  return tenants.flatMap(({ name, webhookSecrets: secrets, signingKeys, callback_url }) =>
+    recipientsOf(name, { secrets, signingKeys, hasCallback: callback_url !== undefined }),
+  )
 }
 
 function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {

@@ -3,7 +3,7 @@ export interface Usage {
   connections: number
   /** Requests that have started to arrive. */
   requests: number
-  /** Requests that have arrived and are in progress. */
+  /** Calls that are under way. */
   calls: number
   bodyBytes: number
 }

@@ -57,7 +57,7 @@ export function createVerification(
     atOnce: HASHES_AT_ONCE,
     atOnceOfSource: HASHES_AT_ONCE,
     calls: MAX_IN_FLIGHT,
-    // A source that has not guessed wrong comes before those that have.
+    // A source that has sent no wrong secret comes before those that have.
     rankOf: (source) => guesses.peek(digest(source)) ?? 0,
   })
   /** The turns of calls with one credential, which share one hash. */

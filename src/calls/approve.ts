@@ -34,8 +34,7 @@ export function isApproval({ target, xrefRecord }: Action): boolean {
 
 /**
  * Approves a quote, unless one of its names is booked already: then the answer is about that shipment. The approval is
- * recorded before it is sent, so a later booking asks the service for the quote's shipment, whatever happens to this
- * call.
+ * recorded before it is sent, so a later booking asks the service for the quote's shipment even if this call fails.
  */
 export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
   const quote = plan.found.id ?? ''
@@ -67,7 +66,7 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
   })
 }
 
-/** Throws if a booking under a name of the quote is in progress or has an unknown outcome. */
+/** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
 async function requireNonePending(plan: Plan, tenant: string, { bookings, xref }: ApproveDeps): Promise<void> {
   const names = namesOf(plan)
   for (const claim of await bookings.pending(tenant)) {

@@ -12,13 +12,23 @@ export function canceledBy({ method, url = '' }: Pick<IncomingMessage, 'method' 
   return segment === undefined ? undefined : decodeURIComponent(segment)
 }
 
+/** A shipment, or the quote that may become it, in the path of a version-2 call. */
+const CHANGED_PATH = /^\/v2\/(?:shipments?|quote)\/([^/?]+)/
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Returns the id, or the number, of the shipment that a version-2 call may change; undefined if it changes none. */
+export function changedBy({ method = '', url = '' }: Pick<IncomingMessage, 'method' | 'url'>): string | undefined {
+  const segment = SAFE_METHODS.has(method) ? undefined : CHANGED_PATH.exec(url)?.[1]
+  return segment === undefined ? undefined : decodeURIComponent(segment)
+}
+
 /** Frees the keys of a shipment that a version-2 call canceled, by its id or by the service's number. */
 export async function freeCanceled(
   name: string,
   tenant: string,
   { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'numbered'> },
 ): Promise<void> {
-  // A store that cannot be read now cannot tell the id of a number; it is the callers' version-1 calls that need it.
+  // If the store fails, the id of a number stays unknown. That must not fail the call, because the cancellation succeeded.
   const ids = await xref.numbered(tenant, name).catch(() => [])
   for (const id of new Set([name, name.toLowerCase(), ...ids])) await bookings.freeLater(tenant, id)
 }

@@ -16,9 +16,9 @@ import { withPlaceholder } from './service-request.ts'
 /** The dependencies of dry runs. */
 export interface DryRunDeps
   extends Pick<LegacyCallDeps, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'xref'> {
-  /** The service's address for callers that have none of their own. */
+  /** The service's address for callers without their own. */
   readonly address: Address
-  /** The settings of callers that have none of their own. */
+  /** The settings of callers without their own. */
   readonly settings: Settings
 }
 

@@ -1,7 +1,7 @@
 import type { Unused } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
-import type { Explanation } from '../mapping/request.ts'
+import type { Explanation } from '../mapping/request-run.ts'
 import type { Address, Outgoing, Service } from '../service/service.ts'
 import { accountOf, type Plan, type Version2Plan } from './plan.ts'
 
@@ -14,7 +14,7 @@ export interface DryRun {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body?: unknown
-    /** The read whose result the body is merged into. */
+    /** The read whose result the body is merged into (`mergeInto` in a declaration). */
     readonly over?: string
   }
   readonly fields: readonly Explanation[]

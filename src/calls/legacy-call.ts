@@ -16,10 +16,11 @@ import { brownoutError } from './brownout.ts'
 import { freeCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
-import { planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
+import type { StatusCache } from './status-cache.ts'
 import { deniesCancellation, idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
@@ -35,6 +36,7 @@ export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   readonly timeoutMs: number
   /** Returns the time by the store's clock, in milliseconds since 1970. */
   readonly now: () => number
+  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
 }
 
 /** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
@@ -82,7 +84,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.legacyHeaders = caller?.profile.deprecation.headers
 }
 
-/** Finds what the call names, plans, sends, records, and answers. */
+/** Finds what the call names, plans it, and carries the plan out. */
 async function answerVersion1(
   request: Version1,
   headers: IncomingHttpHeaders,
@@ -105,6 +107,31 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
+  const act = () => actOn(plan, headers, call, caller, sending, deps, brownout)
+  const { statusCache } = deps
+  if (!statusCache || plan.toService.method === 'GET') return act()
+  try {
+    return await act()
+  } finally {
+    // Even if it failed: the service may have carried it out.
+    const { id, quote, approved } = found
+    for (const changed of new Set([id, quote?.id, approved?.id])) if (changed !== undefined) statusCache.drop(changed)
+  }
+}
+
+/** Sends a planned call, records it, and answers. */
+async function actOn(
+  plan: Plan,
+  headers: IncomingHttpHeaders,
+  call: Call,
+  caller: Caller,
+  sending: Sending,
+  deps: LegacyCallDeps,
+  brownout: GatewayError | undefined,
+): Promise<Answer> {
+  const { request, found } = plan
+  const { tenant } = caller
+  const { action } = request.compiled
   const { notIdempotent, doneWhenStatus } = action.service
   if (notIdempotent) {
     const answer = await book(plan, headers, caller, sending, deps, brownout)
@@ -141,10 +168,12 @@ async function answerVersion2(
   { action, toService, id }: Version2Plan,
   tenant: string,
   sending: Sending,
-  { service, bookings, xref }: LegacyCallDeps,
+  { service, bookings, xref, statusCache }: LegacyCallDeps,
 ): Promise<Answer> {
   const { doneWhenStatus } = action.service
-  const reply = await service.send(toService, sending)
+  const reply = await service.send(toService, sending).finally(() => {
+    if (id !== undefined && toService.method !== 'GET') statusCache?.drop(id)
+  })
   if (isSuccess(reply.status) && doneWhenStatus && id !== undefined && !deniesCancellation(reply, id, doneWhenStatus)) {
     await freeCanceled(id, tenant, { bookings, xref })
   }

@@ -58,11 +58,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export const isId = (value: string): boolean => UUID.test(value)
 
 /** Looks up what a call names, or the quote that a booking refers to; undefined if the gateway does not know it. */
-export async function lookUp(
+export function lookUp(
   request: Version1,
   tenant: string,
   xref: Xref,
-): Promise<Found | SeveralMatches | undefined> {
+): Found | Promise<Found | SeveralMatches | undefined> {
   const { target, quoteNamedBy } = request.compiled.action
   if (!target) return recallQuote(namesIn(request, quoteNamedBy ?? []), tenant, xref)
   const naming = namingOf(request)

@@ -4,7 +4,7 @@ import type { Version1 } from './read-request.ts'
 /** A field that names something, and its value. */
 export type Name = readonly [field: string, value: string]
 
-/** How a call names the thing that it is about. */
+/** The names by which a call refers to a quote or a shipment. */
 export interface Naming {
   /** In order of preference; never empty. */
   readonly names: readonly Name[]
@@ -15,7 +15,7 @@ export interface Naming {
   readonly changesVin: boolean
 }
 
-/** Returns how a call names the thing that it is about; undefined if it does not. */
+/** Returns the names by which a call refers to a quote or a shipment; undefined if it has none. */
 export function namingOf(request: Version1): Naming | undefined {
   const { target, service } = request.compiled.action
   const names = target ? namesIn(request, target.namedBy) : []
@@ -39,7 +39,7 @@ export function namesIn({ sent }: Version1, fields: readonly string[]): readonly
 /** Returns the problem of a call that must name something and does not. */
 export function missingName({ compiled, fields }: Version1): Problem | undefined {
   const { target } = compiled.action
-  // A name that was sent and cannot be used is a problem of its own already.
+  // A name that was sent and cannot be used is already another problem.
   if (!target || target.namedBy.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)) {
     return undefined
   }

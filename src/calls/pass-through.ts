@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { readBytes } from '../body/bytes.ts'
 import { streamedBody } from '../body/streamed-body.ts'
 import type { Bookings } from '../bookings/bookings.ts'
-import type { Credentials, Passage } from '../callers/caller.ts'
+import type { Credentials, PassThrough } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError, gatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
@@ -13,22 +13,9 @@ import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
-import { canceledBy, freeCanceled } from './canceled.ts'
-
-/** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+import { canceledBy, changedBy, freeCanceled } from './canceled.ts'
+import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
+import type { StatusCache } from './status-cache.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -37,6 +24,7 @@ export interface PassThroughDeps {
   readonly upstream: Upstream
   readonly bookings: Bookings
   readonly xref: Xref
+  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
@@ -68,57 +56,63 @@ async function passOn(
   deps: PassThroughDeps,
 ): Promise<void> {
   const { config, credentials, upstream, readerTimeoutMs } = deps
-  const passage = await credentials.passage(incoming, body instanceof Readable)
-  call.tenant = passage.tenant
-  const leave = passage.limits.enter()
+  const account = await credentials.passThrough(incoming, body instanceof Readable)
+  call.tenant = account.tenant
+  const leave = account.limits.enter()
+  const changed = deps.statusCache && changedBy(incoming)
+  let mayHaveChanged = changed !== undefined
   try {
     const headers = requestLines(incoming.rawHeaders, call.id)
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
         // Every method passes; undici's type lists the common ones only.
         method: (incoming.method ?? 'GET') as 'GET',
-        path: passage.prefix + incoming.url,
+        path: account.prefix + incoming.url,
         headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
         body,
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
       const patience = { deadline, readerTimeoutMs }
-      const sendOver = (pool: string | undefined) =>
-        stream(upstream.line(passage.origin, pool), request, outgoing, patience)
+      const sendOver = (usesOwn: boolean) =>
+        stream(upstream.line(account.origin, account.pool, usesOwn), request, outgoing, patience)
       const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
-      return isSafe ? sendTwice(sendOver, passage.pool) : sendOver(passage.pool)
+      return isSafe ? sendTwice(sendOver) : sendOver(false)
     }
-    const reply = await answerOf(passage, body, deadline, attempt)
+    const reply = await answerOf(account, body, deadline, attempt)
+    mayHaveChanged &&= !isRefusal(reply.status)
+    // Before the reply, like what follows: the caller may read again at once.
+    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
+    mayHaveChanged = false
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
     // Before the reply: the caller may book again at once.
-    if (canceled !== undefined && passage.tenant !== undefined) await freeCanceled(canceled, passage.tenant, deps)
+    if (canceled !== undefined && account.tenant !== undefined) await freeCanceled(canceled, account.tenant, deps)
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()
   } catch (cause) {
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
     else throw cause instanceof GatewayError ? cause : passThroughError(cause)
   } finally {
+    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()
   }
 }
+
+const isRefusal = (status: number) => status >= 400 && status < 500
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
 /** The codes of a connection that closed before the reply. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
-/** Sends a safe request again, over a connection of its own, if a kept one closes before the reply. */
-async function sendTwice(
-  send: (pool: string | undefined) => Promise<StreamedReply>,
-  pool: string | undefined,
-): Promise<StreamedReply> {
+/** Sends a safe request again, over a new connection, if a kept one closes before the reply. */
+async function sendTwice(send: (usesOwn: boolean) => Promise<StreamedReply>): Promise<StreamedReply> {
   try {
-    return await send(pool)
+    return await send(false)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (!CLOSED.has(code)) throw error
-    return send(undefined)
+    return send(true)
   }
 }
 
@@ -130,7 +124,7 @@ const SMALL_BYTES = 64 * 1024
 
 /** Makes one attempt with a body that can be read only once, otherwise as many as the credential needs. */
 async function answerOf(
-  { authorized, authorization, learn }: Passage,
+  { authorized, authorization, learn }: PassThrough,
   body: Body,
   deadline: number,
   attempt: (authorization: string | undefined) => Promise<StreamedReply>,
@@ -156,11 +150,6 @@ async function answerOf(
   return reply
 }
 
-const challengesIn = (lines: readonly string[]) => {
-  const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
-  return values.length > 0 ? { 'www-authenticate': values.join(', ') } : {}
-}
-
 function isSmall({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return (
@@ -169,49 +158,6 @@ function isSmall({ headers }: IncomingMessage): boolean {
     Number(length) <= SMALL_BYTES &&
     Number(length) > 0
   )
-}
-
-/** Returns the header lines of a call that go to the service, without its credential. */
-function requestLines(lines: readonly string[], requestId: string): string[] {
-  const own = namedByConnection(lines)
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] ?? ''
-    const key = name.toLowerCase()
-    if (PLAIN_NAME.test(key) && key !== 'authorization' && isPassedOn(key, own)) kept.push(name, lines[i + 1] ?? '')
-  }
-  kept.push('x-request-id', requestId)
-  return kept
-}
-
-/**
- * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body,
- * and `X_Forwarded_For` as the statement of a trusted proxy.
- */
-const PLAIN_NAME = /^[a-z\d-]+$/
-
-/** Returns the header lines of a reply that go to the caller. */
-function replyLines(lines: readonly string[], requestId: string): string[] {
-  const own = namedByConnection(lines)
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] ?? ''
-    if (isPassedOn(name.toLowerCase(), own)) kept.push(name, lines[i + 1] ?? '')
-  }
-  kept.push('X-Request-Id', requestId)
-  return kept
-}
-
-const isPassedOn = (name: string, own: readonly string[]) => !HOP_BY_HOP.has(name) && !own.includes(name)
-
-/** Returns the headers that apply to this hop only: those that `Connection` names, and the request id. */
-function namedByConnection(lines: readonly string[]): readonly string[] {
-  const names = ['x-request-id']
-  for (let i = 0; i < lines.length; i += 2) {
-    if (lines[i]?.toLowerCase() !== 'connection') continue
-    for (const name of (lines[i + 1] ?? '').split(',')) names.push(name.trim().toLowerCase())
-  }
-  return names
 }
 
 /** Returns a small body whole, and a larger one as a stream. */

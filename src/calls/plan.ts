@@ -5,7 +5,7 @@ import { type ExplainedRequest, explainRequestTranslation } from '../mapping/exp
 import type { Problem } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
-import type { KnownFacts } from '../mapping/request.ts'
+import type { KnownFacts } from '../mapping/request-run.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { ServiceRequest } from '../service/service.ts'
 import type { Found } from './look-up.ts'

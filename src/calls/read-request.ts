@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
 import type { FlatBody } from '../body/flat.ts'
+import { freePart } from '../body/free-part.ts'
 import { readJsonValue } from '../body/json.ts'
 import { readBody, readQuery } from '../body/read.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
@@ -43,9 +44,18 @@ export async function readRequest(incoming: IncomingMessage, call: Call, bodyLim
   const body =
     incoming.method === 'GET' || incoming.method === 'HEAD'
       ? readQuery(queryWithoutBody(incoming))
-      : readBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
+      : readWholeBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
   call.own = textOf(body, 'ShipmentNumber') ?? ''
   return body
+}
+
+/** The fields are copies: a waiting call needs no bytes. */
+function readWholeBody(bytes: Buffer, contentType: string | undefined): FlatBody {
+  try {
+    return readBody(bytes, contentType)
+  } finally {
+    freePart(bytes)
+  }
 }
 
 /** Decides the version of a request, and the action of a version-1 request. */

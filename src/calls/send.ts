@@ -6,6 +6,7 @@ import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
+import type { StatusCache } from './status-cache.ts'
 import {
   bookedShipment,
   cancellationOf,
@@ -20,7 +21,7 @@ import {
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
 
 /** Makes the function through which all translated calls reach the service. */
-export function createSendPlan(service: Service, merge: Merge): SendPlan {
+export function createSendPlan(service: Service, merge: Merge, statusCache?: StatusCache): SendPlan {
   return async (plan, tenant, sending) => {
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
@@ -34,8 +35,24 @@ export function createSendPlan(service: Service, merge: Merge): SendPlan {
     if (doneWhenStatus) return cancel(plan, id, doneWhenStatus, sending)
     // The search has read the shipment already.
     if (found.shipment && toService.method === 'GET') return found.shipment.body
+    if (statusCache && toService.method === 'GET') return readThrough(statusCache, plan, id, sending)
     const reply = await service.send(toService, sending)
     return verified(action, succeeded(plan, reply), id)
+  }
+
+  /** Returns the last read of a shipment while it is fresh, else reads it. */
+  async function readThrough(cache: StatusCache, plan: Plan, id: string, sending: Sending): Promise<unknown> {
+    const known = cache.find(id, sending.account)
+    if (known !== undefined) return known
+    const reading = cache.begin(id, sending.account)
+    try {
+      const reply = await service.send(plan.toService, sending)
+      const shipment = verified(plan.request.compiled.action, succeeded(plan, reply), id)
+      reading.keep(shipment, reply.body.length)
+      return shipment
+    } finally {
+      reading.end()
+    }
   }
 
   /**

@@ -1,6 +1,14 @@
 import { hostname, userInfo } from 'node:os'
 import { publicView } from '../bookings/bookings.ts'
-import { isPlainId, reopen, type Settlement, type SettlementResult, settle } from '../bookings/settlement.ts'
+import {
+  type HealedBy,
+  healedBy,
+  isPlainId,
+  reopen,
+  type Settlement,
+  type SettlementResult,
+  settle,
+} from '../bookings/settlement.ts'
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { translationSettings } from '../config/translation-settings.ts'
@@ -96,8 +104,11 @@ function settlementOf({ 'shipment-id': shipment, number, 'not-booked': notBooked
 
 async function list(store: Store, filter: { state?: ClaimState; tenant?: string }, json: boolean): Promise<number> {
   const claims = await store.listClaims(filter)
-  if (json) for (const claim of claims) printJson(publicView(claim))
-  else print(...claims.map(lineOf))
+  for (const claim of claims) {
+    const healed = await howHealed(store, claim)
+    if (json) printJson({ ...publicView(claim), ...(healed && { healed }) })
+    else print(lineOf(claim, healed))
+  }
   if (!json) printError(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}`)
   if (claims.length === LIST_LIMIT) printError(`These are the oldest ${LIST_LIMIT}; there may be more.`)
   return 0
@@ -105,11 +116,17 @@ async function list(store: Store, filter: { state?: ClaimState; tenant?: string 
 
 async function show(store: Store, handle: string): Promise<number> {
   const claim = await claimOf(store, handle)
-  printJson(publicView(claim), 2)
+  const healed = await howHealed(store, claim)
+  printJson({ ...publicView(claim), ...(healed && { healed }) }, 2)
   for (const { at, from, to, instance, why } of await store.audit(handle)) {
     print(`${new Date(at).toISOString()}  ${from} → ${to}  ${why}  (${instance})`)
   }
   return 0
+}
+
+/** Returns how the gateway found the shipment of a booking that was unknown; undefined for any other booking. */
+async function howHealed(store: Store, { state, handle }: Claim): Promise<HealedBy | undefined> {
+  return state === 'booked' ? healedBy(await store.audit(handle)) : undefined
 }
 
 async function settleOne(store: Store, handle: string, settlement: Settlement, unchecked: boolean): Promise<number> {
@@ -131,7 +148,7 @@ async function settleOne(store: Store, handle: string, settlement: Settlement, u
 async function reopenOne(store: Store, handle: string): Promise<number> {
   const claim = await claimOf(store, handle)
   const reopened = await reopen(claim, { store, instance: operator() })
-  changed(reopened, handle, 'only bookings that an operator settled can be reopened')
+  changed(reopened, handle, 'only settled bookings can be reopened')
   print(`${handle} is unknown again.`)
   return 0
 }
@@ -169,7 +186,18 @@ function userName(): string {
   }
 }
 
-function lineOf(claim: Claim): string {
+function lineOf(claim: Claim, healed: HealedBy | undefined): string {
   const { key, state, created, tenant, reference, vin, shipment } = publicView(claim)
-  return [key, state.padEnd(7), created, tenant, reference || '-', vin || '-', shipment || '-'].join('  ')
+  return [
+    key,
+    state.padEnd(7),
+    created,
+    tenant,
+    reference || '-',
+    vin || '-',
+    shipment || '-',
+    healed ? `healed: ${healed}` : [],
+  ]
+    .flat()
+    .join('  ')
 }

@@ -1,5 +1,6 @@
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
+import type { Config } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { type BrownoutWindow, windowsToCome } from '../deprecation/brownouts.ts'
 import { print } from './output.ts'
@@ -9,6 +10,11 @@ export async function check(): Promise<number> {
   const loaded = await loadConfig()
   const { actions, endpoints } = loaded.catalog
   print(`The configuration is valid: ${actions.size} actions at ${endpoints.size} legacy paths.`)
+  if (recordsEventsOnly(loaded.config)) {
+    print(
+      'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.',
+    )
+  }
   print(...brownoutLines(loaded, Date.now()))
   return 0
 }
@@ -42,4 +48,10 @@ function periodOf({ start, end }: BrownoutWindow): string {
     timeZoneName: 'short',
   })
   return `${format.format(start)} to ${format.format(end)}`
+}
+
+/** In client mode, the gateway has no credential but one for events. */
+function recordsEventsOnly(config: Config): boolean {
+  const { WEBHOOK_SECRET: secrets, WEBHOOK_CLIENT_ID: own, V2_CLIENT_ID: fixed, TENANTS_FILE: tenants } = config
+  return secrets !== undefined && [own, fixed, tenants].every((set) => set === undefined)
 }

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import { endOfLog } from '../observe/end-of-log.ts'
 import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
@@ -66,6 +67,6 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   await gateway.close()
   await store.close()
   log.info('stopped')
-  await new Promise<void>((resolve) => log.flush(() => resolve()))
+  await endOfLog(log)
   return 0
 }

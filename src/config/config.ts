@@ -21,6 +21,7 @@ import {
   wholeNumber,
   yesOrNo,
 } from './values.ts'
+import { pathSecrets, pause, signingKeys } from './webhook-values.ts'
 
 const schema = z.object({
   V2_BASE_URL: z.string('is required: set it to the address of the service').pipe(serviceAddress),
@@ -92,6 +93,13 @@ const schema = z.object({
   DEDUPE_WINDOW: duration.prefault('10m'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
   BOOKING_REFUSED_STATUSES: statuses.prefault('4xx,503'),
+
+  WEBHOOK_SECRET: pathSecrets.optional(),
+  WEBHOOK_SIGNING_SECRET: signingKeys.optional(),
+  WEBHOOK_CLIENT_ID: z.string().optional(),
+  WEBHOOK_CLIENT_SECRET: z.string().optional(),
+  SWEEP_INTERVAL: pause.prefault('10m'),
+  STATUS_CACHE: duration.optional(),
 })
 
 /** The checked configuration, frozen. */
@@ -103,7 +111,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The names of all variables; the documentation is generated from them. */
 export const configNames = Object.keys(schema.shape)
 
-/** How the configuration is read. */
+/** Options of reading the configuration. */
 export interface ConfigOptions {
   /**
    * Checks certificates and keys. A command beside a gateway that still uses its old ones turns this off.

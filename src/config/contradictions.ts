@@ -6,7 +6,9 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
   return [
     ...incompletePairs(set),
     ...twoModes(set),
+    ...unusedWebhookVariables(set),
     ...unsharedStore(set),
+    ...unsharedStatusCache(set),
     ...sharedPort(valid),
     ...brownoutsWithout(set),
   ]
@@ -15,6 +17,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
 /** Variables that are set together or not at all. */
 const PAIRS = [
   ['V2_CLIENT_ID', 'V2_CLIENT_SECRET'],
+  ['WEBHOOK_CLIENT_ID', 'WEBHOOK_CLIENT_SECRET'],
   ['V2_CERT_FILE', 'V2_KEY_FILE'],
   ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
 ] as const
@@ -32,9 +35,36 @@ function twoModes(set: Environment): string[] {
   return ['TENANTS_FILE and V2_CLIENT_ID are both set; remove one, because each tenant has a client id of its own']
 }
 
+/** Variables for events that the mode does not use: a secret that opens nothing would hide a mistake. */
+function unusedWebhookVariables(set: Environment): string[] {
+  const ofTenants = { WEBHOOK_SECRET: 'webhook_secret', WEBHOOK_SIGNING_SECRET: 'webhook_signing_secret' }
+  const errors: string[] = []
+  for (const [name, key] of Object.entries(ofTenants)) {
+    if (set[name] !== undefined && set['TENANTS_FILE'] !== undefined)
+      errors.push(`TENANTS_FILE and ${name} are both set; remove ${name}, because each tenant has a ${key} of its own`)
+  }
+  for (const mode of ['TENANTS_FILE', 'V2_CLIENT_ID']) {
+    if (set['WEBHOOK_CLIENT_ID'] !== undefined && set[mode] !== undefined)
+      errors.push(`${mode} and WEBHOOK_CLIENT_ID are both set; remove WEBHOOK_CLIENT_ID, which serves client mode only`)
+  }
+  if (set['WEBHOOK_SIGNING_SECRET'] !== undefined && set['WEBHOOK_SECRET'] === undefined && errors.length === 0)
+    errors.push('WEBHOOK_SECRET is required because WEBHOOK_SIGNING_SECRET is set')
+  return errors
+}
+
 function unsharedStore(set: Environment): string[] {
   if (!/^\s*memory:/i.test(set['STORE_URL'] ?? '') || !(Number(set['WORKERS']) > 1)) return []
   return ['STORE_URL=memory: works only with WORKERS=1, because workers do not share memory']
+}
+
+/** An update or an event that reaches another process would leave an old answer in the cache of this one. */
+function unsharedStatusCache(set: Environment): string[] {
+  if (set['STATUS_CACHE'] === undefined) return []
+  const isPostgres = /^\s*postgres(ql)?:/i.test(set['STORE_URL'] ?? '')
+  return [
+    ...(Number(set['WORKERS']) > 1 ? ['STATUS_CACHE works only with WORKERS=1, because workers do not share it'] : []),
+    ...(isPostgres ? ['STATUS_CACHE works only with the embedded store, because gateways do not share it'] : []),
+  ]
 }
 
 /** A port of 0 is any free one, or turns the admin listener off. */

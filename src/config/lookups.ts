@@ -6,7 +6,7 @@ const texts = z.record(z.string(), z.string('must be text'), 'must be an object'
 
 const lookups = z.strictObject({ vehicle_types: texts, actions: texts })
 
-/** The operator's additions to the shipped lookup tables and action names. */
+/** The operator's additions to the built-in lookup tables and action names. */
 export type Lookups = z.output<typeof lookups>
 
 /** Reads and checks the JSON file at a path. */

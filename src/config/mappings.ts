@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import * as codecs from '../../mappings/codecs.ts'
-import { actions as shipped, tables } from '../../mappings/index.ts'
+import { actions as builtIn, tables } from '../../mappings/index.ts'
 import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
@@ -22,15 +22,15 @@ export interface Toolbox {
   readonly codec: typeof codec
   /** For the version-2 side of a codec. */
   readonly z: typeof z
-  /** The shipped actions by name, to derive from. */
+  /** The built-in actions by name, to derive from. */
   readonly actions: Readonly<Record<string, Action>>
 }
 
-/** Loads the shipped mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
+/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
   const own = directory === undefined ? [] : await ownActions(directory)
   const replaced = new Set(own.map(({ name }) => name))
-  const actions = [...shipped.filter(({ name }) => !replaced.has(name)), ...own]
+  const actions = [...builtIn.filter(({ name }) => !replaced.has(name)), ...own]
   return compileCatalog(actions, {
     tables: new Map(
       Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
@@ -41,11 +41,11 @@ export async function loadMappings(directory?: string, lookups: Partial<Lookups>
 
 function compileTable(
   name: string,
-  shippedTable: Readonly<Record<string, string>>,
+  builtInTable: Readonly<Record<string, string>>,
   own: Readonly<Record<string, string>>,
 ) {
   try {
-    return compileLookup(shippedTable, own)
+    return compileLookup(builtInTable, own)
   } catch (error) {
     throw new MappingErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
   }
@@ -53,7 +53,7 @@ function compileTable(
 
 /** Loads the operator's modules. The default export is an action, a list of actions, or a function of the toolbox. */
 async function ownActions(directory: string): Promise<readonly Action[]> {
-  const actions = Object.fromEntries(shipped.map((action) => [action.name, action]))
+  const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
   const toolbox: Toolbox = { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
   const found: Action[] = []
   const errors: string[] = []

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
+import type { SigningKey } from '../webhook-signature.ts'
 import { brownouts, sunset } from './brownout-values.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
 import { codeOf, readJsonFile } from './json-file.ts'
 import { parseSecretHash } from './secret-hash-form.ts'
 import { serviceAddress, version2Word, webAddress } from './values.ts'
+import { PATH_SECRET_ERROR, pathSecretsIn, SIGNING_SECRET_ERROR, signingKeysIn } from './webhook-values.ts'
 
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
   error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
@@ -45,7 +47,12 @@ const tenant = z
         token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
       })
       .describe('Its credential at the service.'),
-    webhook_secret: secretRef.optional(),
+    webhook_secret: secretRef
+      .optional()
+      .describe('The last segment of the path /webhooks/… of its events, 16 characters or more.'),
+    webhook_signing_secret: secretRef
+      .optional()
+      .describe('The whsec_… secret with which the service signs its events; unsigned ones are then refused.'),
     callback_url: z.string().pipe(webAddress).optional(),
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
@@ -80,14 +87,22 @@ const readable = z.object({
   networks: z.array(network.nullable().catch(null)).default([]).catch([null]),
   v2: z.object({ client_secret: secretRef.optional().catch(undefined) }).catch({ client_secret: undefined }),
   webhook_secret: secretRef.optional().catch(undefined),
+  webhook_signing_secret: secretRef.optional().catch(undefined),
   actions: tenant.shape.actions.catch({}),
 })
 const readableTenants = z.object({ tenants: z.array(readable) })
 
 type Readable = z.output<typeof readable>
 
-/** A declared tenant, with the service's secret resolved from where the file points. */
-export type Tenant = z.output<typeof tenant> & { readonly secret: string }
+/** A declared tenant, with its secrets resolved from where the file points. */
+export type Tenant = z.output<typeof tenant> & {
+  /** Of its credential at the service. */
+  readonly secret: string
+  /** In the paths of its events; empty if it receives none. */
+  readonly webhookSecrets: readonly string[]
+  /** Of signed events; empty if events are not signed. */
+  readonly signingKeys: readonly SigningKey[]
+}
 
 /** The names of the actions. */
 type Actions = Pick<ReadonlySet<string>, 'has'>
@@ -104,12 +119,15 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
     ...sharedValues(tenants),
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),
+    ...unusableSecrets(tenants, env),
   ]
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
   return parsed.data.tenants.map((declared) => {
-    const fetched = fetchSecret(declared.v2.client_secret, env)
     // Without errors, every secret is present.
-    return { ...declared, secret: 'secret' in fetched ? fetched.secret : '' }
+    const secret = secretOf(declared.v2.client_secret, env) ?? ''
+    const webhookSecrets = pathSecretsIn(secretOf(declared.webhook_secret, env) ?? '') ?? []
+    const signingKeys = signingKeysIn(secretOf(declared.webhook_signing_secret, env) ?? '') ?? []
+    return { ...declared, secret, webhookSecrets, signingKeys }
   })
 }
 
@@ -119,12 +137,37 @@ function placed(keys: readonly PropertyKey[], message: string): string {
   return place === '' ? message : `${place.slice(1)}: ${message}`
 }
 
-function missingSecrets({ name, v2, webhook_secret }: Readable, env: NodeJS.ProcessEnv): string[] {
-  const places = { 'v2.client_secret': v2.client_secret, webhook_secret }
+function missingSecrets(
+  { name, v2, webhook_secret, webhook_signing_secret }: Readable,
+  env: NodeJS.ProcessEnv,
+): string[] {
+  const places = { 'v2.client_secret': v2.client_secret, webhook_secret, webhook_signing_secret }
   return Object.entries(places).flatMap(([place, ref]) => {
     const fetched = ref && fetchSecret(ref, env)
     return fetched && 'error' in fetched ? [`${name}: ${place}: ${fetched.error}`] : []
   })
+}
+
+/** Returns the errors of secrets that are present and do not serve their purpose. */
+function unusableSecrets(tenants: readonly Readable[], env: NodeJS.ProcessEnv): string[] {
+  const ofPaths = tenants.map(({ name, webhook_secret }) => ({ name, text: secretOf(webhook_secret, env) }))
+  return [
+    ...ofPaths.flatMap(({ name, text }) =>
+      text === undefined || pathSecretsIn(text) ? [] : [`${name}: webhook_secret ${PATH_SECRET_ERROR}`],
+    ),
+    ...tenants.flatMap(({ name, webhook_signing_secret }) => {
+      const text = secretOf(webhook_signing_secret, env)
+      return text === undefined || signingKeysIn(text)
+        ? []
+        : [`${name}: webhook_signing_secret ${SIGNING_SECRET_ERROR}`]
+    }),
+    ...tenants
+      .filter(({ webhook_secret, webhook_signing_secret }) => webhook_signing_secret && !webhook_secret)
+      .map(({ name }) => `${name}: needs a webhook_secret, because it has a webhook_signing_secret`),
+    ...duplicates(ofPaths.flatMap(({ text }) => [...new Set(pathSecretsIn(text ?? ''))])).map(
+      () => 'two tenants have the same webhook_secret',
+    ),
+  ]
 }
 
 const isUnreachable = ({ credentials, networks }: Readable) => credentials.length === 0 && networks.length === 0
@@ -157,6 +200,12 @@ function sharedBy<T>(tenants: readonly T[], of: (tenant: T) => readonly string[]
 
 function duplicates(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
+}
+
+/** Reads a secret that may be declared; undefined without one. */
+function secretOf(ref: z.output<typeof secretRef> | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  const fetched = ref && fetchSecret(ref, env)
+  return fetched && 'secret' in fetched ? fetched.secret : undefined
 }
 
 /** Reads a secret from where the file points, or returns the error. */

@@ -1,16 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import type { MiddlewareHandler } from 'hono'
+import type { Context, Handler } from 'hono'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Env, Unavailable } from './env.ts'
 
-/** Admits a call, or throws: the gateway is shutting down or overloaded, or the source makes too many calls. */
-export function admission(limitSource: (incoming: IncomingMessage) => void): MiddlewareHandler<Env> {
-  return (c, next) => {
+/** Puts admission before a handler: while the gateway shuts down or is overloaded, or the source makes too many calls, it throws. */
+export type Admitted = (handler: Handler<Env>) => Handler<Env>
+
+/** Makes the admission of a listener. A middleware would cost every call a promise and a closure more. */
+export function admission(limitSource: (incoming: IncomingMessage) => void): Admitted {
+  return (handler) => (c: Context<Env>, next) => {
     const { incoming, unavailable } = c.env
     if (unavailable) throw unavailableError(unavailable)
     c.get('call').share.admit()
     limitSource(incoming)
-    return next()
+    return handler(c, next)
   }
 }
 

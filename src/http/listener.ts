@@ -25,7 +25,7 @@ export type RequestHandler = (
 /** A listening server. */
 export interface Listener {
   readonly url: string
-  /** Refuses new calls, waits at most `graceMs` for those in flight, and closes. */
+  /** Refuses new calls, waits at most `graceMs` for those under way, and closes. */
   readonly close: (graceMs: number) => Promise<void>
 }
 
@@ -42,7 +42,7 @@ export interface ListenerOptions extends ConnectionLimits {
 /** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
 export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, log, timeouts = LISTENER_TIMEOUTS } = options
-  const inFlight = createUnorderedList<ServerResponse>()
+  const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
   const finished = new WeakSet<Duplex>()
   let isClosing = false
@@ -54,10 +54,10 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
       finished.add(incoming.socket)
       return refuse(outgoing, refused)
     }
-    const held = inFlight.add(outgoing)
+    const held = unanswered.add(outgoing)
     outgoing.once('close', () => {
-      inFlight.take(held)
-      if (inFlight.size() === 0) onEmpty()
+      unanswered.take(held)
+      if (unanswered.size() === 0) onEmpty()
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
     if (isClosing) outgoing.setHeader('Connection', 'close')
@@ -68,8 +68,8 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
   const refuseConnection = (socket: Duplex, reason: Refusal) => {
     if (finished.has(socket)) return
     finished.add(socket)
-    const pending = inFlight.items().filter(({ req }) => req.socket === socket)
-    // Refuses an incomplete request. Without one, the caller would mistake the refusal for another reply.
+    const pending = unanswered.items().filter(({ req }) => req.socket === socket)
+    // Refuses an incomplete request. Without one, the caller would take the refusal for another reply.
     const incomplete = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
     const last = pending.at(-1)
     if (last) {
@@ -115,7 +115,7 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
       ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log, timeouts.certificateMs)
       : undefined
   const destroyConnections = limitConnections(server, options)
-  const checks = destroyUnreadReplies(inFlight, timeouts)
+  const checks = destroyUnreadReplies(unanswered, timeouts)
   await started(server, host, port)
 
   return {
@@ -123,11 +123,11 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
     close: async (graceMs) => {
       isClosing = true
       stopWatching?.()
-      for (const outgoing of inFlight.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+      for (const outgoing of unanswered.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
       await within(timeouts.lastRequestMs, closed)
-      if (inFlight.size() > 0) await within(graceMs, new Promise<void>((resolve) => (onEmpty = resolve)))
+      if (unanswered.size() > 0) await within(graceMs, new Promise<void>((resolve) => (onEmpty = resolve)))
       destroyConnections()
       await closed
       clearInterval(checks)

@@ -8,7 +8,7 @@ import type { Meters } from '../observe/meters.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { Env } from './env.ts'
 
-/** Where calls are recorded, and the limits that they share. */
+/** The records of calls, and the limits that they share. */
 export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
@@ -21,8 +21,10 @@ export interface Observers {
 export function observeCalls({ openShare, logCall, countCall, tracing }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
-    // The pattern of the last matching route, because a path may contain anything.
-    const call = beginCall(incoming, routePath(c, -1), openShare(incoming, outgoing))
+    const { path } = c.req
+    // The gateway's own pages are known by their pattern, because such a path may contain anything.
+    const route = path.startsWith('/own') ? routePath(c, -1) : path
+    const call = beginCall(incoming, route, openShare(incoming, outgoing))
     c.set('call', call)
     try {
       await (tracing ? tracing.run(call, incoming, () => runCall(call, next)) : runCall(call, next))

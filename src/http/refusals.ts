@@ -24,7 +24,7 @@ export const refusals = {
 } as const satisfies Readonly<Record<string, Refusal>>
 
 const HTTP_1_0_OR_LATER = /^1\.[01]$/
-/** More headers than any caller needs. Beyond a limit of its own, Node would drop headers silently. */
+/** More headers than any caller needs. Beyond its own limit, Node would drop headers silently. */
 const MAX_HEADERS = 200
 
 /** Returns the reason to refuse a request that Node accepts and other servers read differently. */

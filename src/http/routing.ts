@@ -13,6 +13,8 @@ export type Route =
   | '/service'
   /** The service's token endpoint, also passed through. */
   | '/token'
+  /** An event of the service. The secret in its path is no part of the route, which is logged. */
+  | typeof WEBHOOK_ROUTE
   /** Refused: the path does not decode, or the service might read it differently. */
   | '/unreadable'
 
@@ -38,9 +40,20 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
       return explained === undefined ? `/own${path}` : `/dry-run${explained}`
     }
     if (path === '/oauth2/token') return '/token'
+    if (WEBHOOK.test(path)) return WEBHOOK_ROUTE
     if (!path.startsWith('/v2/')) return `/own${path}`
     return isBelowVersion2(raw) ? '/service' : '/unreadable'
   }
+}
+
+/** The route of all deliveries, as it stands in logs and metrics. */
+export const WEBHOOK_ROUTE = '/webhooks/***'
+const WEBHOOK = /^\/webhooks\/([^/]+)\/?$/
+
+/** Returns the secret in the target of a delivery; undefined if there is none. */
+export function webhookSecret(target: string): string | undefined {
+  const path = decoded(target.split('?', 1)[0] ?? '')
+  return path === undefined ? undefined : WEBHOOK.exec(path)?.[1]
 }
 
 const DRY_RUN = '/dry-run/'

@@ -7,13 +7,13 @@ import type { ListenerTimeouts } from './timeouts.ts'
  * would cost every call, and almost none would fire.
  */
 export function destroyUnreadReplies(
-  inFlight: UnorderedList<ServerResponse>,
+  unanswered: UnorderedList<ServerResponse>,
   { replyMs, checkMs }: ListenerTimeouts,
 ): NodeJS.Timeout {
   const readySince = new WeakMap<ServerResponse, number>()
   return setInterval(() => {
     const now = performance.now()
-    for (const outgoing of inFlight.items()) {
+    for (const outgoing of unanswered.items()) {
       // Without a socket, it waits behind another reply on its connection.
       if (!outgoing.writableEnded || !outgoing.socket) continue
       const since = readySince.get(outgoing) ?? now

@@ -34,7 +34,7 @@ export interface XrefRecord {
   readonly disambiguateBy?: string
 }
 
-/** One version-1 action: where it is called, what it calls, and how the two are translated. */
+/** One version-1 action: its legacy paths, its request to the service, and the translation in both directions. */
 export interface Action {
   readonly name: string
   readonly summary: string

@@ -2,7 +2,7 @@ import type { Action } from './action.ts'
 import { mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
 import { looseName } from './fields.ts'
-import type { Tables } from './request.ts'
+import type { Tables } from './request-run.ts'
 
 /** A legacy path and its actions. */
 export interface Endpoint {

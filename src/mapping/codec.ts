@@ -24,9 +24,14 @@ export interface Codec<T = unknown> {
    * @default the schema decodes
    */
   readonly decode?: (text: string) => T | Failed | LeftOut
+  /**
+   * Encodes without zod, for the same reason; returns a `Failed` for a value that is not of this codec.
+   * @default the schema encodes
+   */
+  readonly encode?: (value: unknown) => string | Failed
   /** The end of the sentence `<field> …` for a text that cannot be read, such as `must be a US state`. */
   readonly problem?: string
-  /** Returns what decoding this string loses or assumes; only explained runs call it. */
+  /** Returns the remarks on decoding this string: its losses and assumptions. Only explained runs call it. */
   readonly remark?: (before: string) => Remark | undefined
   /**
    * Answers a value of the service that the codec does not know as it is: the service's lists grow.
@@ -94,7 +99,7 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
     decode: caught(decode, fail),
     encode: caught(encode, fail),
   })
-  const quick = (text: string) => {
+  const decodeQuickly = (text: string) => {
     try {
       return decode(text, fail, leaveOut)
     } catch (error) {
@@ -102,5 +107,38 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
       throw error
     }
   }
-  return { ...rest, schema, decode: quick }
+  const isOfType = typeCheck(v2)
+  const encodeQuickly =
+    isOfType &&
+    ((value: unknown) => {
+      if (!isOfType(value)) return new Failed()
+      try {
+        const text: unknown = encode(value, fail)
+        return typeof text === 'string' ? text : new Failed()
+      } catch (error) {
+        if (error instanceof Failed) return error
+        throw error
+      }
+    })
+  return { ...rest, schema, decode: decodeQuickly, ...(encodeQuickly && { encode: encodeQuickly }) }
+}
+
+/** Returns the check of a schema that asks for scalar types only; undefined for any other schema, which zod has to check. */
+function typeCheck<T>(schema: z.ZodType<T>): ((value: unknown) => value is T) | undefined {
+  const types = scalarTypes(schema)
+  return types && ((value): value is T => types.includes(typeof value) && isFiniteIfNumber(value))
+}
+
+const isFiniteIfNumber = (value: unknown) => typeof value !== 'number' || Number.isFinite(value)
+
+function scalarTypes(schema: z.core.$ZodType): readonly string[] | undefined {
+  if (schema instanceof z.ZodUnion) {
+    const types = schema.options.map(scalarTypes)
+    return types.every((type) => type !== undefined) ? types.flat() : undefined
+  }
+  const isBare = !('format' in schema._zod.def) && (schema._zod.def.checks ?? []).length === 0
+  if (!isBare) return undefined
+  if (schema instanceof z.ZodString) return ['string']
+  if (schema instanceof z.ZodNumber) return ['number']
+  return schema instanceof z.ZodBoolean ? ['boolean'] : undefined
 }

@@ -4,7 +4,7 @@ import { unknownKeys, unknownKind } from './renamed.ts'
 import type { Fallback, QuoteFact, Row } from './row.ts'
 
 /*
- * The shape of a declaration. The compiler checks the shipped declarations; an operator's module is plain JavaScript, and a
+ * The shape of a declaration. The compiler checks the built-in declarations; an operator's module is plain JavaScript, and a
  * mistake in it has to show at start, not at the first call.
  */
 
@@ -130,7 +130,7 @@ const declaration = part(
   'the default export is not an action, a list of actions, or a function that returns them',
 )
 
-/** Returns what is wrong with the shape of a declaration, one line each; nothing if it is an action. */
+/** Returns the errors in the shape of a declaration, one line each; none if it is an action. */
 export function shapeMistakes(candidate: unknown): readonly string[] {
   const parsed = declaration.safeParse(candidate)
   return (parsed.error?.issues ?? []).map(({ path, message: said }) => {

@@ -4,7 +4,7 @@
  *
  * Version-1 fields have their documented names (`PickupPhNo.`), version-2 places are dotted paths (`vehicles[0].year`).
  *
- * The shipped declarations import it from here; an operator's module receives it as an object. The engine imports each
+ * The built-in declarations import it from here; an operator's module receives it as an object. The engine imports each
  * part from its own file.
  */
 export * from './action.ts'

@@ -2,7 +2,7 @@ import { LeftOut } from './codec.ts'
 import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
 import { covers, type Draft, leaves } from './paths.ts'
-import type { Explanation, KnownFacts } from './request.ts'
+import type { Explanation, KnownFacts } from './request-run.ts'
 import { fieldsOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 

@@ -1,4 +1,4 @@
-/** A table of phrases, by which codes and free text are looked up. */
+/** A table of phrases for looking up codes and free text. */
 export interface LookupTable {
   /** Returns the value of a whole text: any case, and a run of blanks, `_` and `-` is one blank. */
   readonly wholeValue: (text: string) => string | undefined

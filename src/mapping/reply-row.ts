@@ -8,7 +8,7 @@ export interface CallerNumber {
   readonly v2: string
 }
 
-/** Answers the caller's own number for the thing, else what the service calls it. */
+/** Answers the caller's own number for the thing, else the service's. */
 export const callerNumber = (v1: string, v2: string): CallerNumber => ({ kind: 'callerNumber', v1, v2 })
 
 /** A reply's field that is always the same. */
@@ -21,7 +21,7 @@ export interface Fixed {
 /** Answers the same value always. */
 export const fixed = (v1: string, value: string): Fixed => ({ kind: 'fixed', v1, value })
 
-/** A reply's field that depends on a place's value and cannot be turned back. */
+/** A reply's field that depends on a place's value and cannot be reversed. */
 export interface Choose {
   readonly kind: 'choose'
   readonly v1: string

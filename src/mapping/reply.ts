@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { scalarText } from '../text/json.ts'
 import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
-import type { Codec } from './codec.ts'
+import { type Codec, Failed } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'
-import type { Explanation, Origin } from './request.ts'
+import type { Explanation, Origin } from './request-run.ts'
 import type { Row } from './row.ts'
 import type { Settings } from './settings.ts'
 
@@ -38,12 +38,14 @@ function compileRow(row: Row): ReplyStep | undefined {
       return (run) => {
         const before = valueAt(run.body, place)
         const isAbsent = absent(before)
-        const encoded = isAbsent ? undefined : encode(row.codec, before, row.required)
-        const after = encoded === undefined ? '' : shown(row.v1, encoded)
+        const text = isAbsent ? undefined : encode(row.codec, before, row.required)
+        const after = text === undefined ? '' : shown(row.v1, text)
         if (after === '' && row.required) run.missing.push(row.v2)
-        if (encoded === undefined && !isAbsent) run.unreadable.push(row.v2)
+        if (text === undefined && !isAbsent) run.unreadable.push(row.v2)
         run.reply[row.v1] = after
-        explain(run, row.v1, encoded === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
+        if (run.explanations) {
+          explain(run, row.v1, text === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
+        }
       }
     }
     case 'split': {
@@ -149,11 +151,18 @@ function shown(v1: string, text: string): string {
 }
 
 /** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
-function encode({ schema, passThroughUnknown = true }: Codec, value: unknown, strictly: boolean): string | undefined {
+function encode(codec: Codec, value: unknown, strictly: boolean): string | undefined {
   // A codec gets a number whose digits a double would change as its text.
-  const result = z.safeEncode(schema, typeof value === 'object' ? (scalarText(value) ?? value) : value)
-  if (result.success) return result.data
-  return strictly || !passThroughUnknown ? undefined : asText(value)
+  const text = encoded(codec, typeof value === 'object' ? (scalarText(value) ?? value) : value)
+  if (text !== undefined) return text
+  return strictly || codec.passThroughUnknown === false ? undefined : asText(value)
+}
+
+/** Returns undefined for a value that is not of the codec. */
+function encoded(codec: Codec, value: unknown): string | undefined {
+  if (!codec.encode) return z.safeEncode(codec.schema, value).data
+  const text = codec.encode(value)
+  return text instanceof Failed ? undefined : text
 }
 
 const PLACEHOLDER = /\{([^}]+)\}/g

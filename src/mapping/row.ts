@@ -2,7 +2,7 @@ import type { Codec } from './codec.ts'
 import type { ReplyRow } from './reply-row.ts'
 import type { DefaultSetting, SwitchSetting } from './settings.ts'
 
-/** One line of a mapping: twelve kinds, and no other. */
+/** One line of a mapping: a closed union of twelve kinds. */
 export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2Only | ReplyRow
 
 /** The source of a place's value if the caller sent nothing for it. A row tries its fallbacks in order. */
@@ -153,7 +153,7 @@ export interface V1Only {
   readonly why: string
 }
 
-/** Declares fields that only version 1 has, and why leaving them out loses nothing. */
+/** Declares fields that only version 1 has, and the reason why leaving them out loses nothing. */
 export const v1Only = (v1: readonly string[], why: string): readonly V1Only[] =>
   v1.map((field) => ({ kind: 'v1Only', v1: field, why }))
 
@@ -166,7 +166,7 @@ export interface V2Only {
   readonly setByService: boolean
 }
 
-/** Declares places that only version 2 has, and why version 1 does without. A place stands for all that is below it. */
+/** Declares places that only version 2 has, and the reason. A place includes everything below it. */
 export const v2Only = (v2: readonly string[], why: string): readonly V2Only[] =>
   v2.map((place) => ({ kind: 'v2Only', v2: place, why, setByService: false }))
 

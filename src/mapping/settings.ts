@@ -8,6 +8,6 @@ export interface Settings {
   readonly transport_type: string
   readonly vehicle_type: string
   readonly send_quote_id: boolean
-  /** Whose numbers replies carry: the caller's own, if there is one, or always the service's. */
+  /** The numbers in replies: the caller's own, if there is one, or always the service's. */
   readonly shipment_number: 'caller' | 'service'
 }

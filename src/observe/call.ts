@@ -12,7 +12,7 @@ export interface Share extends BodyMemory {
   readonly admit: () => void
   /** Reserves memory for a body that is passed on while it arrives. */
   readonly streamBody: (lengthBytes: number) => void
-  /** Counts the call as in flight from now on; throws if there are too many. */
+  /** Counts the call as under way from now on; throws if there are too many. */
   readonly enter: () => void
   /** Reserves memory for a long answer until its reader has it or disconnects. */
   readonly holdAnswer: (bytes: number) => void
@@ -69,7 +69,7 @@ export interface Call {
   unknownFields: number
   /** The code of the error that the call ended with. */
   error: string | undefined
-  /** True if the credential was missing or refused, whatever status the answer has. */
+  /** True if the credential was missing or refused, even if the answer has another status. */
   unauthorized: boolean
   /** The thrown value, if the gateway itself failed. */
   cause: unknown

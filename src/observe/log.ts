@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { escapeControls, printableLines } from '../text/plain-text.ts'
+import { escapeControls } from '../text/plain-text.ts'
 import { type Call, gatewayMs } from './call.ts'
+import { createLogOutput } from './log-output.ts'
 
 export type { Logger }
 
@@ -10,39 +11,15 @@ export type { Logger }
 export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
   const base = { name: 'transload' }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
-  return pino(options, destination ?? batched())
+  if (destination) return pino(options, destination)
+  const onDropped = (lines: number) =>
+    log.warn({ lines }, 'log lines were dropped, because standard output did not take them')
+  const log = pino(options, createLogOutput({ printableTail: CALL_LINE_END, onDropped }))
+  return log
 }
 
-const LINES_PER_WRITE = 256
-const FLUSH_EVERY_MS = 100
-/** The tail of a line of `createLogCall`. */
+/** The tail of a line of `createLogCall`, which contains no control characters. */
 const CALL_LINE_END = '"msg":"call"}\n'
-
-/** Writes lines to standard output in batches: one write per line would cost as much as making the line. */
-function batched(): DestinationStream & { readonly flush: (done: () => void) => void } {
-  const out = pino.destination({ sync: false })
-  let lines: string[] = []
-  const writeLines = () => {
-    if (lines.length > 0) out.write(lines.join(''))
-    lines = []
-  }
-  process.once('exit', () => {
-    writeLines()
-    out.flushSync()
-  })
-  return {
-    write: (line) => {
-      if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
-      // pino escapes only C0, and logs are read in terminals. The lines of calls contain none: see `createLogCall`.
-      const printable = line.endsWith(CALL_LINE_END) ? line : printableLines(line)
-      if (lines.push(printable) === LINES_PER_WRITE) writeLines()
-    },
-    flush: (done) => {
-      writeLines()
-      out.flush(done)
-    },
-  }
-}
 
 /** Logs the one line of a call, without anything that may contain a secret: no body, credential or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void

@@ -19,6 +19,7 @@ const settingsSchema = z
     etag: z.boolean(),
     repeatedCancel: z.literal([200, 404, 409]),
     approvalBooks: z.boolean(),
+    findsByReference: z.boolean(),
   } satisfies Partial<Record<keyof SandboxSettings, z.ZodType>>)
   .partial()
 

@@ -52,7 +52,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('empty'), ...common }),
   /** Carried out; the answer is a page instead of JSON. */
   z.strictObject({ kind: z.literal('not-json'), ...common }),
-  /** Carried out; the answer's body is this text, whatever it is. */
+  /** Carried out; the answer's body is this text, of any form. */
   z.strictObject({ kind: z.literal('body'), ...common, body: z.string() }),
   /**
    * Carried out; every text of the answer, except ids, statuses and types, ends in control characters and half a

@@ -124,6 +124,7 @@ const DEFAULTS: SandboxSettings = {
   etag: false,
   repeatedCancel: 409,
   approvalBooks: true,
+  findsByReference: false,
   webhookUrl: undefined,
   webhookRetry: { attempts: 6, delayMs: 60_000 },
   clock: () => new Date(),

@@ -64,12 +64,20 @@ export function findShipment(
   name: string,
   by: 'id' | 'id or number' = 'id',
 ): Shipment {
-  const id = by === 'id' ? name : (state.numbers.get(name) ?? name)
+  const id = by === 'id' ? name : (state.numbers.get(name) ?? idOfReference(state, client, name) ?? name)
   const shipment = state.shipments.get(id)
   if (!shipment || (state.ledger.get(id)?.client ?? client) !== client) {
     throw new Refusal('not_found', `There is no shipment ${name}`)
   }
   return shipment
+}
+
+/** Returns the id of the client's newest shipment with a reference, if reads find those. */
+function idOfReference(state: SandboxState, client: string, reference: string): string | undefined {
+  if (!state.settings.findsByReference) return undefined
+  const isFound = ({ id, external_id }: Shipment) =>
+    external_id === reference && (state.ledger.get(id)?.client ?? client) === client
+  return [...state.shipments.values()].findLast(isFound)?.id
 }
 
 /**

@@ -101,10 +101,12 @@ export interface SandboxSettings {
   quoteMethod: 'POST' | 'GET' | 'both'
   /** Shipments carry an `ETag`, and updates obey `If-Match`. @default false */
   etag: boolean
-  /** The answer to cancelling a shipment that is canceled already. @default 409 */
+  /** The answer to canceling a shipment that is canceled already. @default 409 */
   repeatedCancel: 200 | 404 | 409
   /** An approval makes the quote a shipment of the same id; else the quote is approved and nothing is booked. @default true */
   approvalBooks: boolean
+  /** A read by an `external_id` finds the newest shipment that has it. @default false */
+  findsByReference: boolean
   /** The receiver of events; none are sent without it. */
   webhookUrl: string | undefined
   /** The attempts for each webhook, the delay between them, and the time-out of each. @default 6, 60 s, 30 s */

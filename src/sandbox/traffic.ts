@@ -19,7 +19,7 @@ export interface Traffic {
   next(matches?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
   /** Counts an answer or a webhook as under way until the returned function is called. */
   begin(): () => void
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when nothing is under way. */
   idle(): Promise<void>
 }
 

@@ -32,7 +32,7 @@ const TIMEOUT_MS = 30_000
 export function webhooks(settings: SandboxSettings, begin: () => () => void, closing: AbortSignal): Webhooks {
   const deliveries: WebhookDelivery[] = []
   let waiting: { matches: (delivery: WebhookDelivery) => boolean; resolve: (delivery: WebhookDelivery) => void }[] = []
-  // The service has connections of its own; closing the stand-in closes them.
+  // Separate connections, which close with the stand-in.
   const agent = new Agent()
 
   async function deliver(url: string, event: ServiceEvent): Promise<void> {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
+import { type Acceptance, trusted } from './acceptance.ts'
 import { repeatsCredential } from './secret-echo.ts'
-import { type Standing, trusted } from './standing.ts'
 import { createTokens } from './tokens.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -21,10 +21,10 @@ export interface Account {
   readonly scheme: Scheme
   /**
    * Separates the connections of one credential from those of another; undefined until the service has accepted the
-   * credential. Until then, each request uses a connection of its own.
+   * credential. Until then, each request uses a new connection.
    */
   readonly pool: () => string | undefined
-  readonly standing: Standing
+  readonly acceptance: Acceptance
   /**
    * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
    */
@@ -46,8 +46,8 @@ export interface AccountOptions {
   readonly pool: string
   readonly scheme: Scheme
   readonly timeoutMs: number
-  /** @default the standing of an operator's credential */
-  readonly standing?: Standing
+  /** @default the acceptance of an operator's credential */
+  readonly acceptance?: Acceptance
 }
 
 /** The time during which the scheme that the service wants is remembered, before Basic is tried again. */
@@ -55,9 +55,9 @@ const PROBE_AGAIN_MS = 3_600_000
 
 /** Opens an account with the scheme that the operator chose. */
 export function openAccount(options: AccountOptions): Account {
-  const { origin, prefix, basic, scheme, standing = trusted } = options
-  const pool = () => (standing.isProven() ? options.pool : undefined)
-  const tokens = createTokens({ ...options, pool, standing })
+  const { origin, prefix, basic, scheme, acceptance = trusted } = options
+  const pool = () => (acceptance.isProven() ? options.pool : undefined)
+  const tokens = createTokens({ ...options, pool, acceptance })
   /** The time until which `auto` assumes that the service wants tokens. */
   let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
   const usesTokens = () => performance.now() < bearerUntil
@@ -114,7 +114,7 @@ export function openAccount(options: AccountOptions): Account {
     prefix,
     scheme,
     pool,
-    standing,
+    acceptance,
     learn,
     isRepeatedIn: repeatsCredential(basic),
     authorization: async (deadline) => {

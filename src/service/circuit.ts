@@ -34,7 +34,7 @@ export function createCircuit(onChange: (isOpen: boolean) => void = () => {}): C
     return true
   }
   const note = (failed: boolean, isProbe: boolean) => {
-    // Calls that were in flight when the circuit opened prove nothing new.
+    // Calls that were under way when the circuit opened prove nothing new.
     if (probeAt !== undefined && !isProbe) return
     const now = performance.now()
     if (isProbe || now - windowAt > WINDOW_MS) {

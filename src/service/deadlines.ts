@@ -7,7 +7,7 @@ export interface Waiting {
   readonly late: () => void
 }
 
-/** Watches the deadlines of work in progress. */
+/** Watches the deadlines of calls under way. */
 export interface Deadlines {
   readonly add: (waiting: Waiting) => Held<Waiting>
   readonly take: (held: Held<Waiting>) => void

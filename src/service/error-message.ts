@@ -1,8 +1,8 @@
-import { decodeUnlabelled } from '../body/text.ts'
+import { decodeUnlabeled } from '../body/text.ts'
 import { oneLine } from '../errors.ts'
 import { parseJson } from '../text/json.ts'
 
-const WORDS_LIMIT_CHARACTERS = 300
+const MESSAGE_LIMIT_CHARACTERS = 300
 /** The keys of messages in error bodies, most specific first, in lower case and without `_` and `-`. */
 const KEYS = [
   'message',
@@ -23,7 +23,7 @@ const DEPTH_LIMIT = 4
 
 /** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
 export function replyText(body: Buffer): string {
-  return decodeUnlabelled(body).replace(/^\ufeff/, '')
+  return decodeUnlabeled(body).replace(/^\ufeff/, '')
 }
 
 /**
@@ -32,10 +32,12 @@ export function replyText(body: Buffer): string {
  */
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
-  const words = /^[{["]/.test(text) ? wordsIn(parsed(text), 0) : wordsIn(text, 0)
-  const line = nameFields(oneLine(withoutRepeats(words).join('; ')))
+  const messages = /^[{["]/.test(text) ? messagesIn(parsed(text), 0) : messagesIn(text, 0)
+  const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
   if (line === '') return undefined
-  return line.length > WORDS_LIMIT_CHARACTERS ? `${line.slice(0, WORDS_LIMIT_CHARACTERS - 1).replace(HALF, '')}…` : line
+  return line.length > MESSAGE_LIMIT_CHARACTERS
+    ? `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).replace(HALF, '')}…`
+    : line
 }
 
 /** Longer than any message shows: a refusal may have megabytes. */
@@ -70,15 +72,15 @@ function parsed(text: string): unknown {
 
 const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|center|a|table)\b/i
 
-function wordsIn(value: unknown, depth: number): string[] {
+function messagesIn(value: unknown, depth: number): string[] {
   if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
-  if (Array.isArray(value)) return value.flatMap((entry) => wordsIn(entry, depth + 1))
+  if (Array.isArray(value)) return value.flatMap((entry) => messagesIn(entry, depth + 1))
   const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
-  const own = KEYS.map((key) => wordsIn(body.get(key), depth + 1)).find((words) => words.length > 0) ?? []
+  const own = KEYS.map((key) => messagesIn(body.get(key), depth + 1)).find((messages) => messages.length > 0) ?? []
   const field = FIELDS.map((key) => body.get(key)).find((name) => typeof name === 'string' && !name.startsWith('/'))
-  const named = own.map((words) =>
-    field === undefined || words.includes(String(field)) ? words : `${field}: ${words}`,
+  const named = own.map((message) =>
+    field === undefined || message.includes(String(field)) ? message : `${field}: ${message}`,
   )
   const held = HOLDERS.flatMap((key) => heldWords(body.get(key), depth + 1))
   return [...named, ...held]
@@ -86,9 +88,9 @@ function wordsIn(value: unknown, depth: number): string[] {
 
 /** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
 function heldWords(value: unknown, depth: number): string[] {
-  const words = wordsIn(value, depth)
-  if (words.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return words
+  const messages = messagesIn(value, depth)
+  if (messages.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return messages
   return Object.entries(value).flatMap(([field, entry]) =>
-    field === 'code' || field === 'status' ? [] : wordsIn(entry, depth + 1).map((said) => `${field}: ${said}`),
+    field === 'code' || field === 'status' ? [] : messagesIn(entry, depth + 1).map((said) => `${field}: ${said}`),
   )
 }

@@ -1,9 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type Call, noteRequest } from '../observe/call.ts'
-import { currentCall } from '../observe/current-call.ts'
 import type { Meters } from '../observe/meters.ts'
-import type { RequestTrace } from '../observe/trace.ts'
+import { RequestAccount } from '../observe/request-account.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Deadlines, Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
@@ -23,10 +21,16 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   /**
-   * Separates the connections of one credential from those of another; undefined: a connection for this request alone.
-   * The service may be closing a pooled connection right now, and then it is unknown if it read the request.
+   * Separates the connections and TLS sessions of one credential from those of another; undefined: a connection for this
+   * request alone.
    */
   readonly pool: string | undefined
+  /**
+   * True for a connection for this request alone: the service may be closing a pooled one right now, and then it is unknown
+   * if it read the request.
+   * @default false
+   */
+  readonly usesOwn?: boolean
   /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
@@ -45,11 +49,11 @@ export interface UpstreamReply {
 
 /** The reason why there is no whole reply. */
 export type Silence =
-  /** The request provably never left: no connection was made. */
+  /** The request did not leave: no connection was made. */
   | 'unsent'
-  /** The request never left either, because the gateway had no free connection, socket or thread. */
+  /** The request did not leave, because the gateway had no free connection, socket or thread. */
   | 'busy'
-  /** It was not written, because the gateway may have lost its claim or lock meanwhile. */
+  /** The request was not written, because the gateway may have lost its claim or lock meanwhile. */
   | 'withdrawn'
   /** The request left, and no whole reply came in time. */
   | 'late'
@@ -105,7 +109,7 @@ export function notConnected(cause: unknown): NoReply {
     : new NoReply('unsent', { cause, isOurs: OUR_RESOLVER.has(code) })
 }
 
-/** A deadline that is noticed this late was missed because the process itself stood still. */
+/** A deadline that is noticed this late was missed because the process itself was suspended. */
 const STANDSTILL_MS = 1_000
 
 /** The error of a call that got no connection in time. */
@@ -137,14 +141,12 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
     const now = performance.now()
     // A call after its deadline is not sent.
     if (request.deadline <= now) return reject(new NoReply('unsent'))
-    const { method, path, headers, body = null } = request
-    const call = currentCall()
-    const trace = call?.trace?.beginRequest(request)
-    const traceHeaders = trace?.headers ?? call?.traceHeaders
-    const sent = { method, path, headers: traceHeaders ? { ...headers, ...traceHeaders } : headers, body }
-    const handler = new Exchange(request, now, call, trace, line, resolve, reject)
-    if (trace) trace.dispatch(() => void line.dispatcher.dispatch(sent, handler))
-    else line.dispatcher.dispatch(sent, handler)
+    const { method, path, operation = OTHER, body = null } = request
+    const account = new RequestAccount(request, operation, now, line.countRequest)
+    const { headers: trace } = account
+    const headers = trace ? { ...request.headers, ...trace } : request.headers
+    const handler = new Exchange(request, account, line, resolve, reject)
+    account.dispatch(() => void line.dispatcher.dispatch({ method, path, headers, body }, handler))
   })
 }
 
@@ -152,10 +154,7 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly deadline: number
   readonly #mayWrite: (() => boolean) | undefined
-  readonly #operation: string
-  readonly #startedAt: number
-  readonly #call: Call | undefined
-  readonly #trace: RequestTrace | undefined
+  readonly #account: RequestAccount
   readonly #line: Line
   readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly #reject: (error: NoReply) => void
@@ -168,20 +167,15 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly #chunks: Buffer[] = []
 
   constructor(
-    { deadline, mayWrite, operation = OTHER }: UpstreamRequest,
-    startedAt: number,
-    call: Call | undefined,
-    trace: RequestTrace | undefined,
+    { deadline, mayWrite }: UpstreamRequest,
+    account: RequestAccount,
     line: Line,
     resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
     reject: (error: NoReply) => void,
   ) {
     this.deadline = deadline
     this.#mayWrite = mayWrite
-    this.#operation = operation
-    this.#startedAt = startedAt
-    this.#call = call
-    this.#trace = trace
+    this.#account = account
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject
@@ -237,10 +231,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     if (this.#over) return false
     this.#over = true
     this.#line.deadlines.take(this.#held)
-    const ms = performance.now() - this.#startedAt
-    this.#line.countRequest(this.#operation, status, ms)
-    if (this.#call) noteRequest(this.#call, status, ms)
-    this.#trace?.end(status)
+    this.#account.end(status)
     return true
   }
 }

@@ -1,5 +1,5 @@
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
-import { serviceWords } from '../messages.ts'
+import { serviceSays } from '../messages.ts'
 import { serviceMessage } from './error-message.ts'
 import type { NoReply, UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
@@ -26,21 +26,25 @@ export function noReplyError(error: NoReply): GatewayError {
 
 /** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
 export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
-  const words = serviceWords(serviceMessage(body, nameFields))
+  const said = serviceSays(serviceMessage(body, nameFields))
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }
   if (status === 503) {
     const retry = { 'Retry-After': String(RETRY_AFTER_SECONDS), ...later }
-    return gatewayError('service-unavailable', { words }, { serviceStatus: status, headers: retry })
+    return gatewayError('service-unavailable', { serviceSays: said }, { serviceStatus: status, headers: retry })
   }
   if (status >= 400 && status < 500) {
     const challenged = status === 401 ? { 'WWW-Authenticate': CHALLENGE, ...later } : later
-    return gatewayError(refusalName(status), { words }, { status, serviceStatus: status, headers: challenged })
+    return gatewayError(
+      refusalName(status),
+      { serviceSays: said },
+      { status, serviceStatus: status, headers: challenged },
+    )
   }
   if (status >= 300 && status < 400) {
     return gatewayError('service-failed/redirect', { status }, { serviceStatus: status })
   }
-  return gatewayError('service-failed', { status, words }, { serviceStatus: status })
+  return gatewayError('service-failed', { status, serviceSays: said }, { serviceStatus: status })
 }
 
 /** Returns the error of a call with a credential that the service has just refused to another call. */

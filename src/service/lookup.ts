@@ -26,7 +26,7 @@ interface Known {
 type Done = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 
 /**
- * Asks for each name once, however many connections wait for it, and caches the answer for seconds. Each question to
+ * Asks for each name once for all connections that wait for it, and caches the answer for seconds. Each question to
  * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
  * delay all other calls.
  */

@@ -2,12 +2,21 @@ import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
-import { parseJson, scalarText } from '../text/json.ts'
+import { parseJson } from '../text/json.ts'
 import type { Account } from './account.ts'
 import { type Circuit, createCircuit } from './circuit.ts'
 import { replyText } from './error-message.ts'
 import type { UpstreamReply } from './exchange.ts'
 import { operationOf } from './operation.ts'
+import {
+  asksForQuote,
+  isAboutShipments,
+  plain,
+  type QuoteMethod,
+  quoteSpelled,
+  type ShipmentPath,
+  shipmentSpelled,
+} from './outgoing.ts'
 import { createRetry, type Retry } from './retries.ts'
 import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
 import type { Upstream } from './upstream.ts'
@@ -59,7 +68,7 @@ export interface Service {
 export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
 
 /** The learned state of a service address. */
-interface Acquaintance {
+interface LearnedState {
   readonly retry: Retry
   /** For unproven credentials: their retries use none of the budget of the others. */
   readonly retryUnproven: Retry
@@ -71,9 +80,6 @@ interface Acquaintance {
   readonly shipments: Spelling<ShipmentPath>
 }
 
-type QuoteMethod = 'POST' | 'GET'
-type ShipmentPath = '/v2/shipments' | '/v2/shipment'
-
 /** Makes the client, which uses the spelling that the service understands. */
 export function createService(
   config: Config,
@@ -81,11 +87,11 @@ export function createService(
   { countRetry }: Pick<Meters, 'countRetry'> = createMeters(false),
 ): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
-  const known = new Map<string, Acquaintance>()
-  const acquaintance = ({ origin, prefix }: Address): Acquaintance => {
+  const known = new Map<string, LearnedState>()
+  const learned = ({ origin, prefix }: Address): LearnedState => {
     const found = known.get(origin + prefix)
     if (found) return found
-    const made: Acquaintance = {
+    const made: LearnedState = {
       retry: createRetry(countRetry),
       retryUnproven: createRetry(countRetry),
       circuit: createCircuit((isOpen) => {
@@ -102,14 +108,14 @@ export function createService(
 
   const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
     const { account, requestId, deadline, mayWrite } = sending
-    const { origin, prefix, authorized, standing } = account
-    const about = acquaintance(account)
+    const { origin, prefix, authorized, acceptance } = account
+    const state = learned(account)
     const isSafeToRepeat = isRepeatable(method, path)
-    // The service may be closing a kept connection: what cannot be sent again, and a second try, have one of their own.
+    // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const operation = operationOf(method, path)
     const attempt = (authorization: string) => {
-      const pool = usesKept ? account.pool() : undefined
+      const usesOwn = !usesKept
       usesKept = false
       return upstream.call({
         method,
@@ -118,24 +124,25 @@ export function createService(
         path: prefix + path,
         headers: { ...headers, authorization, 'x-request-id': requestId },
         body,
-        pool,
+        pool: account.pool(),
+        usesOwn,
         deadline,
         mayWrite,
       })
     }
-    const isProven = standing.isProven()
+    const isProven = acceptance.isProven()
     // Calls that are likely to be refused count only if there are no others.
-    const counts = isProven || performance.now() - about.acceptedAt > ACCEPTED_LATELY_MS
-    const once = () => about.circuit(() => authorized(deadline, attempt), counts)
+    const counts = isProven || performance.now() - state.acceptedAt > ACCEPTED_LATELY_MS
+    const once = () => state.circuit(() => authorized(deadline, attempt), counts)
     const again = isProven
-      ? about.retry
+      ? state.retry
       : (attempt: typeof once) =>
-          about.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
+          state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
     const reply = await (isSafeToRepeat ? again(once, deadline) : once())
     if (accepts(method, path, reply.status)) {
-      about.acceptedAt = performance.now()
-      standing.accepted()
-    } else if (reply.status === UNAUTHORIZED) standing.refused()
+      state.acceptedAt = performance.now()
+      acceptance.accepted()
+    } else if (reply.status === UNAUTHORIZED) acceptance.refused()
     // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
     const tells = !isSuccess(reply.status) && account.isRepeatedIn(reply.body.toString('latin1'))
     return tells ? { ...reply, body: Buffer.alloc(0) } : reply
@@ -143,7 +150,7 @@ export function createService(
 
   return {
     send: (request, sending) => {
-      const { quotes, shipments } = acquaintance(sending.account)
+      const { quotes, shipments } = learned(sending.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
         return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))
@@ -151,7 +158,7 @@ export function createService(
       return call(plain(request), sending)
     },
     outgoing: (request, address) => {
-      const { quotes, shipments } = acquaintance(address)
+      const { quotes, shipments } = learned(address)
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
     },
@@ -173,48 +180,8 @@ export function accepts(method: string, path: string, status: number): boolean {
   return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }
 
-const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
 /** Reads, quotes and cancels are idempotent; updates and bookings are not. */
 const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
-
-const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
-
-const BASE_HEADERS = {
-  accept: 'application/json',
-  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
-  'accept-encoding': 'identity',
-  'user-agent': 'transload',
-} as const
-
-function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
-  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
-  return {
-    method,
-    path,
-    headers: {
-      ...BASE_HEADERS,
-      ...(text !== undefined && { 'content-type': 'application/json' }),
-      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-    },
-    body: text,
-  }
-}
-
-function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
-  if (method === 'POST') return plain(request)
-  const { body, ...rest } = request
-  const values: unknown = typeof body === 'string' ? parseJson(body) : (body ?? {})
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(values as object)) {
-    const text = scalarText(value)
-    if (text !== undefined) query.append(name, text)
-  }
-  return plain({ ...rest, method, path: `${request.path}?${query}` })
-}
-
-function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing {
-  return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
-}
 
 /** Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. */
 export function readJson(reply: UpstreamReply): unknown {

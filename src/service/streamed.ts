@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type Call, noteRequest } from '../observe/call.ts'
-import { currentCall } from '../observe/current-call.ts'
-import { type RequestTrace, withTraceHeaders } from '../observe/trace.ts'
+import { RequestAccount } from '../observe/request-account.ts'
+import { withTraceHeaders } from '../observe/trace.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
@@ -55,12 +54,12 @@ export function stream(
 ): Promise<StreamedReply> {
   return new Promise((resolve, reject) => {
     if (reader.destroyed) return reject(new HungUp())
-    const call = currentCall()
-    const trace = call?.trace?.beginRequest({ method: request.method, origin: line.origin, path: request.path })
-    const streamed = new Streamed(line, call, trace, reader, patience, resolve, reject)
-    if (!trace) return void line.dispatcher.dispatch(request, streamed)
-    const headers = withTraceHeaders(request.headers, trace.headers)
-    trace.dispatch(() => void line.dispatcher.dispatch({ ...request, headers }, streamed))
+    const traced = { method: request.method, origin: line.origin, path: request.path }
+    const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
+    const streamed = new Streamed(line, account, reader, patience, resolve, reject)
+    const { ownHeaders } = account
+    const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
+    account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
   })
 }
 
@@ -75,9 +74,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   readonly #reject: (error: Error) => void
   readonly #onClose = () => this.#abort(new HungUp())
   readonly #onDrain = () => this.#goOn()
-  readonly #startedAt = performance.now()
-  readonly #call: Call | undefined
-  readonly #trace: RequestTrace | undefined
+  readonly #account: RequestAccount
   #controller: Dispatcher.DispatchController | undefined
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
@@ -90,8 +87,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
 
   constructor(
     line: Line,
-    call: Call | undefined,
-    trace: RequestTrace | undefined,
+    account: RequestAccount,
     reader: ServerResponse,
     { deadline, readerTimeoutMs }: Patience,
     resolve: (reply: StreamedReply) => void,
@@ -99,8 +95,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   ) {
     this.deadline = deadline
     this.#line = line
-    this.#call = call
-    this.#trace = trace
+    this.#account = account
     this.#reader = reader
     this.#readerTimeoutMs = readerTimeoutMs
     this.#resolve = resolve
@@ -208,10 +203,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   /** The service sends no more; the status is that of a whole reply. */
   #leave(status?: number): void {
     this.#isOver = true
-    const ms = performance.now() - this.#startedAt
-    this.#line.countRequest(PASSED_THROUGH, status, ms)
-    if (this.#call) noteRequest(this.#call, status, ms)
-    this.#trace?.end(status)
+    this.#account.end(status)
     this.#line.deadlines.take(this.#waiting)
     clearTimeout(this.#patience)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)

@@ -1,10 +1,10 @@
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
-import { serviceWords } from '../messages.ts'
+import { serviceSays } from '../messages.ts'
+import type { Acceptance } from './acceptance.ts'
 import { serviceMessage } from './error-message.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
 import { repeatsCredential } from './secret-echo.ts'
-import type { Standing } from './standing.ts'
 import type { Upstream } from './upstream.ts'
 
 /** The token endpoint and the credential. */
@@ -17,7 +17,7 @@ export interface TokenSource {
   readonly pool: () => string | undefined
   readonly timeoutMs: number
   /** Called with true if the token endpoint accepts the credential, with false if it refuses it. */
-  readonly standing: Pick<Standing, 'accepted' | 'refused'>
+  readonly acceptance: Pick<Acceptance, 'accepted' | 'refused'>
 }
 
 /** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
@@ -109,7 +109,7 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
     countToken('failed')
     throw error instanceof NoReply ? silent(error) : error
   })
-  if (REFUSALS.has(reply.status)) source.standing.refused()
+  if (REFUSALS.has(reply.status)) source.acceptance.refused()
   if (reply.status < 200 || reply.status > 299) {
     countToken(REFUSALS.has(reply.status) ? 'refused' : 'failed')
     throw notGiven(reply, source.basic)
@@ -120,7 +120,7 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
     throw unreadable()
   }
   countToken('given')
-  source.standing.accepted()
+  source.acceptance.accepted()
   const seconds = Number(life ?? DEFAULT_LIFE_S)
   const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
@@ -144,17 +144,17 @@ const REFUSALS = new Set([400, 401, 403])
 
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
   const found = status < 500 ? serviceMessage(body) : undefined
-  const words = serviceWords(found === undefined || repeatsCredential(basic)(found) ? undefined : found)
+  const said = serviceSays(found === undefined || repeatsCredential(basic)(found) ? undefined : found)
   if (REFUSALS.has(status)) {
     return gatewayError(
       'login-refused',
-      { words },
+      { serviceSays: said },
       { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
     )
   }
   return gatewayError(
     'login-failed',
-    { words },
+    { serviceSays: said },
     {
       status: status === 503 || status === 429 ? 503 : 502,
       serviceStatus: status,

@@ -3,6 +3,10 @@
  * caches, and takes twice as long.
  */
 
+declare module 'undici/lib/core/connect.js' {
+  export { buildConnector as default } from 'undici'
+}
+
 declare module 'undici/lib/dispatcher/client.js' {
   export { Client as default } from 'undici'
 }

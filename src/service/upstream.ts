@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import { createMeters, type Meters } from '../observe/meters.ts'
+import { type Connector, createConnector } from './connector.ts'
 import { createDeadlines } from './deadlines.ts'
 import { exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
 import { createNames } from './lookup.ts'
@@ -10,8 +11,10 @@ import { createNames } from './lookup.ts'
 /** The connections to the service. */
 export interface Upstream {
   readonly call: (request: UpstreamRequest) => Promise<UpstreamReply>
-  /** Connects calls that stream, over a pool's connections or, without a pool, over one connection per call. */
-  readonly line: (origin: string, pool: string | undefined) => Line
+  /**
+   * Connects calls that stream, over a pool's connections or, without a pool or if `usesOwn`, over one connection per call.
+   */
+  readonly line: (origin: string, pool: string | undefined, usesOwn?: boolean) => Line
   /** Returns the state of the kept connections. */
   readonly stats: () => UpstreamStats
   readonly countToken: Meters['countToken']
@@ -80,7 +83,6 @@ export function createUpstream({
   })
   // Deadlines are kept per call below, because undici's own timeouts restart with every byte.
   const options: Client.Options = {
-    connect: { timeout: timeoutMs, ...tls, lookup: names.lookup },
     headersTimeout: 0,
     bodyTimeout: 0,
     // HTTP/2 may resend a request by itself; HTTP/1.1 sends it once.
@@ -88,9 +90,22 @@ export function createUpstream({
   }
   const pools = new LRUCache<string, AgeingPool>({
     max: POOLS_KEPT,
-    // Calls in flight finish.
+    // Calls under way finish.
     dispose: ({ pool }) => void pool.close().catch(() => undefined),
   })
+
+  const newConnector = () => createConnector({ timeout: timeoutMs, ...tls, lookup: names.lookup, allowH2: false })
+  const connectors = new LRUCache<string, Connector>({ max: POOLS_KEPT })
+  /** Returns the connector of a credential. Those that share nothing share no TLS session either. */
+  const connectorOf = (origin: string, name: string | undefined): Connector => {
+    if (name === undefined) return newConnector()
+    const id = `${origin} ${name}`
+    const known = connectors.get(id)
+    if (known) return known
+    const made = newConnector()
+    connectors.set(id, made)
+    return made
+  }
 
   const deadlines = createDeadlines()
   const pool = (origin: string, name: string): Pool => {
@@ -99,13 +114,13 @@ export function createUpstream({
     const now = performance.now()
     if (known && now < known.usedUntil) return known.pool
     // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
-    const made = new Pool(origin, { ...options, connections })
+    const made = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
     pools.set(id, { pool: made, usedUntil: now + connectionAgeMs })
     return made
   }
-  const ownLine = (origin: string): Line => {
+  const ownLine = (origin: string, name: string | undefined): Line => {
     const dispatch: Line['dispatcher']['dispatch'] = (request, handler) => {
-      const client = new Client(origin, options)
+      const client = new Client(origin, { ...options, connect: connectorOf(origin, name) })
       const isReady = client.dispatch(request, handler)
       // Takes no more requests, and closes after this one.
       client.close().catch(() => undefined)
@@ -120,8 +135,8 @@ export function createUpstream({
     }
   }
 
-  const line = (origin: string, name: string | undefined): Line => {
-    if (name === undefined) return ownLine(origin)
+  const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
+    if (usesOwn || name === undefined) return ownLine(origin, name)
     const dispatcher = pool(origin, name)
     const isBusy = () => dispatcher.stats.connected >= connections || names.isPending(new URL(origin).hostname)
     return { origin, dispatcher, deadlines, isBusy, countRequest }
@@ -140,7 +155,7 @@ export function createUpstream({
       }
       return total
     },
-    call: (request) => exchange(line(request.origin, request.pool), request),
+    call: (request) => exchange(line(request.origin, request.pool, request.usesOwn), request),
     close: async () => {
       // The callers of pending calls have hung up, and bookings have connections of their own.
       await Promise.all([...pools.values()].map(({ pool: made }) => made.destroy()))

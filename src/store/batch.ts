@@ -1,6 +1,6 @@
 /** The settings of a batcher. */
 export interface BatchOptions<T> {
-  /** How many batches run at once. */
+  /** The most batches that run at once. */
   readonly concurrency: number
   readonly maxItems: number
   /** Processes all items, or none. */

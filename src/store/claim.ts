@@ -49,7 +49,7 @@ export function orphaning(claim: Claim, by: string): ClaimChange {
   return { state: 'unknown', instance: by, why: `gateway ${claim.instance} is gone` }
 }
 
-/** How many claims a list has by default. */
+/** The default number of claims in a list. */
 export const LIST_LIMIT = 1_000
 
 /** The reason of a new claim in the audit trail. */

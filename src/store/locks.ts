@@ -3,7 +3,7 @@ import { createKeyedMutex } from '../keyed-mutex.ts'
 import { currentMoment, elapsedSince, type Moment } from './elapsed.ts'
 import { type Locks, LockTimeout } from './store.ts'
 
-/** How long a lock lasts without a renewal. */
+/** The time that a lock lasts without a renewal. */
 const LOCK_LEASE_MS = 10_000
 const RENEW_EVERY_MS = LOCK_LEASE_MS / 4
 /** Until then a lock counts as held without another look at the store. */

@@ -1,6 +1,7 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
+import { createMemoryEvents } from './memory-events.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
@@ -16,7 +17,7 @@ import {
   type Thing,
 } from './store.ts'
 
-/** How many links a page of a scan has. */
+/** The number of links in a page of a scan. */
 const SCAN_PAGE = 1_000
 
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */
@@ -209,6 +210,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       checkOpen()
       return locks.exclusive(key, waitMs, work)
     },
+    ...createMemoryEvents(now, checkOpen),
   })
 }
 

@@ -1,3 +1,4 @@
+import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
 import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
 
 /** A row as a driver returns it. Only this program writes the tables, and their values have the types that it wrote. */
@@ -60,6 +61,46 @@ export function auditOf(row: DatabaseRow): AuditEntry {
     instance: String(row['instance']),
     why: String(row['why']),
   }
+}
+
+/** Returns the event in a row with all columns of an event and the name of its tenant. */
+export function eventOf(row: DatabaseRow): StoredEvent {
+  const text = row['body']
+  return {
+    tenant: String(row['tenant']),
+    shipment: String(row['shipment']),
+    event: String(row['event']),
+    date: String(row['date']),
+    digest: String(row['digest']),
+    payload: String(row['payload']),
+    id: String(row['id']),
+    no: Number(row['no']),
+    receivedAt: Number(row['received_at']),
+    // Only states and formats are ever written to these columns.
+    state: String(row['state']) as EventState,
+    version: Number(row['version']),
+    failures: Number(row['failures']),
+    retryAt: Number(row['retry_at']),
+    changedAt: Number(row['changed_at']),
+    outcome: String(row['outcome']),
+    body: typeof text === 'string' ? { text, format: String(row['format']) as CallbackFormat } : undefined,
+  }
+}
+
+/** Returns the endpoint in a row with the name of its tenant. */
+export function endpointOf(row: DatabaseRow): EndpointState {
+  return {
+    tenant: String(row['tenant']),
+    stopped: Number(row['stopped']) === 1,
+    pausedUntil: Number(row['paused_until']),
+    changedAt: Number(row['changed_at']),
+  }
+}
+
+/** Returns the count in a row of open events. */
+export function openEventsOf(row: DatabaseRow): OpenEvents {
+  const state = row['state'] === 'due' ? 'due' : 'parked'
+  return { tenant: String(row['tenant']), state, count: Number(row['count']), oldest: Number(row['oldest']) }
 }
 
 function stateOf(value: unknown): ClaimState {

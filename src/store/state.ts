@@ -5,7 +5,7 @@ export interface StoreState {
   readonly error?: Error
 }
 
-/** How a store is opened. */
+/** Options of a store. */
 export interface StoreOptions {
   /**
    * The size of the cache in front of the store, in bytes.
@@ -20,7 +20,7 @@ export interface StoreOptions {
    */
   readonly mustExist?: boolean
   /**
-   * The clock of a store without one of its own: all but PostgreSQL.
+   * The clock of a store that has none: all engines but PostgreSQL.
    * @default Date.now
    */
   readonly now?: () => number

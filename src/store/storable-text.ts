@@ -5,16 +5,21 @@ export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Throws for text that an engine would refuse or, worse, change. */
+/** Tells if a field of a record is text that an engine would refuse or, worse, change. */
+function hasBadText(record: object): boolean {
+  return Object.values(record).some((value) => typeof value === 'string' && !isStorableText(value))
+}
+
+const badText = () => new RangeError('Text with a NUL character or an unpaired surrogate cannot be stored.')
+
 function checkText(record: object): void {
-  for (const value of Object.values(record)) {
-    if (typeof value === 'string' && !isStorableText(value)) {
-      throw new RangeError('Text with a NUL character or an unpaired surrogate cannot be stored.')
-    }
-  }
+  if (hasBadText(record)) throw badText()
 }
 
 const areStorable = (one: string, other: string) => isStorableText(one) && isStorableText(other)
+
+const NO_LINKS = Promise.resolve([])
+const NO_THING = Promise.resolve(undefined)
 
 /**
  * Wraps an engine so that all engines treat unstorable text alike: writes reject it, and reads find nothing. Facts need
@@ -23,21 +28,17 @@ const areStorable = (one: string, other: string) => isStorableText(one) && isSto
 export function withTextChecks(store: Store): Store {
   return {
     ...store,
-    async put(write) {
-      write.links.forEach(checkText)
-      if (write.thing) checkText(write.thing)
-      return store.put(write)
-    },
     async unlink(links) {
       links.forEach(checkText)
       return store.unlink(links)
     },
-    async links(tenant, name) {
-      return areStorable(tenant, name) ? store.links(tenant, name) : []
-    },
-    async thing(tenant, id) {
-      return areStorable(tenant, id) ? store.thing(tenant, id) : undefined
-    },
+    // Not `async`, because every call reads and writes.
+    put: (write) =>
+      write.links.some(hasBadText) || (write.thing && hasBadText(write.thing))
+        ? Promise.reject(badText())
+        : store.put(write),
+    links: (tenant, name) => (areStorable(tenant, name) ? store.links(tenant, name) : NO_LINKS),
+    thing: (tenant, id) => (areStorable(tenant, id) ? store.thing(tenant, id) : NO_THING),
     async load(links, options) {
       links.forEach(checkText)
       return store.load(links, options)
@@ -81,5 +82,31 @@ export function withTextChecks(store: Store): Store {
       checkText({ key })
       return store.exclusive(key, waitMs, work)
     },
+    async takeEvent(event) {
+      checkText(event)
+      return store.takeEvent(event)
+    },
+    async findEvent(id) {
+      return isStorableText(id) ? store.findEvent(id) : undefined
+    },
+    async eventsOfShipment(tenant, shipment) {
+      return areStorable(tenant, shipment) ? store.eventsOfShipment(tenant, shipment) : []
+    },
+    async shipmentsWithEvents(tenant, since, limit) {
+      return isStorableText(tenant) ? store.shipmentsWithEvents(tenant, since, limit) : []
+    },
+    async listEvents(filter) {
+      return isStorableText(filter.tenant ?? '') ? store.listEvents(filter) : []
+    },
+    async keepBody(event, body) {
+      checkText(body)
+      return store.keepBody(event, body)
+    },
+    async finishTry(event, outcome) {
+      checkText(outcome)
+      return store.finishTry(event, outcome)
+    },
+    replayEvents: async (ids) => store.replayEvents(ids.filter(isStorableText)),
+    skipEvents: async (ids) => store.skipEvents(ids.filter(isStorableText)),
   }
 }

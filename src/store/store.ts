@@ -1,3 +1,5 @@
+import type { Events } from './events.ts'
+
 /**
  * The gateway's durable state, and the contract that every engine keeps.
  *
@@ -5,7 +7,7 @@
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks {
+export interface Store extends Xref, Claims, Locks, Events {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -71,7 +73,7 @@ export type Facts = Readonly<Record<string, string | number>>
 export interface Xref {
   /**
    * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
-   * whatever its `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
+   * regardless of `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
    */
   put(write: { readonly links: readonly NewLink[]; readonly thing?: NewThing }): Promise<void>
   /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
@@ -135,7 +137,7 @@ export type NewClaim = Omit<
   'state' | 'version' | 'createdAt' | 'changedAt' | 'shipment' | 'reply' | 'expires'
 > & {
   /**
-   * How long after the claim a `booked` key is free again.
+   * The time after the claim when a `booked` key is free again.
    * @default never
    */
   readonly expiresInMs?: number | undefined

@@ -67,7 +67,7 @@ export function isStructure(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !JSON.isRawJSON(value)
 }
 
-/** Sets a member of an object, whatever its name: assigning to `__proto__` would set the prototype. */
+/** Sets a member of any name: assigning to `__proto__` would set the prototype. */
 export function setMember(object: object, name: string, value: unknown): void {
   if (name !== '__proto__') (object as Record<string, unknown>)[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })

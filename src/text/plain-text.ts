@@ -20,6 +20,6 @@ export const printableLines = (text: string): string => text.split('\n').map(esc
 
 /** Returns JSON that is safe on a terminal. It stays valid and equivalent; only its own line ends stay. */
 export function printableJson(value: unknown, indent?: number): string {
-  // JSON.stringify escapes C0 by itself, so that the only line ends left are those of the indentation.
+  // JSON.stringify escapes C0 by itself, so the only remaining line ends are those of the indentation.
   return printableLines(JSON.stringify(value, null, indent))
 }

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { CollectMetrics, ProcessMetrics } from '../observe/metrics.ts'
 
-/** How long the first process waits for the workers; one that is just starting is left out. */
+/** The longest time for which the first process waits for the workers; one that is just starting is left out. */
 const COLLECT_TIMEOUT_MS = 3_000
 
 /** A worker sends `collect`; the first process sends `report` to every worker, receives `reported`, sends `collected`. */

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
+import { endOfLog } from '../observe/end-of-log.ts'
 import type { Logger } from '../observe/log.ts'
 import { relayMetrics } from './metrics.ts'
 
@@ -61,7 +62,7 @@ export async function runWorkers(
     for (const worker of workers) worker.process.kill('SIGKILL')
   })
   await Promise.all(workers.map(stopWorker))
-  await new Promise<void>((resolve) => log.flush(() => resolve()))
+  await endOfLog(log)
   return exitCode
 }
 

@@ -1,14 +1,9 @@
-import { pipeline, type Readable } from 'node:stream'
-import { CsvError, parse } from 'csv-parse'
-
+import type { Readable } from 'node:stream'
 import { isStorableText } from '../store/storable-text.ts'
-import type { GivenBy, Kind, Link, NewLink } from '../store/store.ts'
-import { printableJson } from '../text/plain-text.ts'
-
-import { fromCell, toCell } from './csv-cell.ts'
+import type { GivenBy, Kind, NewLink } from '../store/store.ts'
+import type { Column } from './columns.ts'
+import { type Cell, csvRecords, type Format, jsonRecords } from './file-records.ts'
 import { vinKey } from './xref.ts'
-
-export type Format = 'csv' | 'ndjson'
 
 /** A row of an import: its links, or the error. */
 export type ImportRow =
@@ -20,36 +15,6 @@ export interface RowDefaults {
   readonly tenant: string | undefined
 }
 
-/** A file that cannot be read to its end; the rows before the error may have been imported. */
-export class FileUnreadable extends Error {
-  override readonly name = 'FileUnreadable'
-}
-
-export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const
-type Column = (typeof COLUMNS)[number]
-
-/** The meaning of a column's name. */
-interface Meaning {
-  readonly column: Column
-  /** The kind that the name of an id implies. */
-  readonly kind?: Kind
-}
-
-/** Columns by their names in lower case: those of an export, and those of old integrations' tables. */
-const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
-  ...COLUMNS.map((column) => [column, { column }] as const),
-  ['shipmentnumber', { column: 'name' }],
-  ['referencenumber', { column: 'name' }],
-  ['orderrefnumber', { column: 'name' }],
-  ['number', { column: 'name' }],
-  ['shipment_id', { column: 'id', kind: 'shipment' }],
-  ['quote_id', { column: 'id', kind: 'quote' }],
-  ['uuid', { column: 'id' }],
-  ['vinno', { column: 'vin' }],
-])
-
-const meaningOf = (name: string): Meaning | undefined => MEANINGS.get(name.trim().toLowerCase())
-
 /** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
 export async function* readRows(
   input: Readable,
@@ -60,124 +25,6 @@ export async function* readRows(
   const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
   for await (const { line, record } of records) {
     yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, defaults)
-  }
-}
-
-type Cell = readonly [meaning: Meaning | undefined, value: string]
-
-interface FileRecord {
-  readonly line: number
-  /** The cells of a row, or an error. */
-  readonly record: readonly Cell[] | string
-}
-
-/** Limits the length of a row: after an unclosed quote, the rest of the file would be one row. */
-const ROW_LIMIT_CHARACTERS = 64 * 1024
-
-async function* csvRecords(
-  input: Readable,
-  onUnused: (columns: readonly string[]) => void,
-): AsyncGenerator<FileRecord> {
-  const parser = parse({
-    // Files that were joined from several may end their lines in different ways.
-    record_delimiter: ['\r\n', '\n', '\r'],
-    max_record_size: ROW_LIMIT_CHARACTERS,
-    trim: true,
-    info: true,
-    relax_column_count: true,
-    skip_empty_lines: true,
-  })
-  // The parser passes on the errors of its input.
-  pipeline(notJson(textOf(input)), parser, () => {})
-  let columns: readonly (Meaning | undefined)[] | undefined
-  try {
-    for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
-      if (columns) yield { line: info.lines, record: cellsOf(record, columns) }
-      else columns = header(record, onUnused)
-    }
-  } catch (error) {
-    // The parser's messages name the line.
-    throw error instanceof CsvError ? new FileUnreadable(`is not CSV: ${error.message}`, { cause: error }) : error
-  }
-  if (!columns) throw new FileUnreadable('is empty; its first line must name the columns')
-}
-
-function header(names: readonly string[], onUnused: (columns: readonly string[]) => void) {
-  const columns = names.map(meaningOf)
-  const lacking = (['name', 'id'] as const).filter((column) => !columns.some((meaning) => meaning?.column === column))
-  if (lacking.length > 0) {
-    throw new FileUnreadable(
-      `has no column ${lacking.join(' and no column ')}; its first line must name the columns, separated by commas: ${[...MEANINGS.keys()].join(', ')}`,
-    )
-  }
-  const unused = names.filter((name, index) => name !== '' && !columns[index])
-  if (unused.length > 0) onUnused(unused)
-  return columns
-}
-
-function cellsOf(record: readonly string[], columns: readonly (Meaning | undefined)[]): FileRecord['record'] {
-  // A comma that should have been quoted shifts all later cells into the wrong columns.
-  if (record.slice(columns.length).some((value) => value !== '')) return 'has more fields than the first line'
-  return record.map((value, index) => [columns[index], fromCell(value.trim())])
-}
-
-/** Passes text on unless it begins like JSON, which the CSV parser would report as a wrong quote. */
-async function* notJson(texts: AsyncIterable<string>): AsyncGenerator<string> {
-  let isBeginning = true
-  for await (const text of texts) {
-    if (isBeginning && /^\s*[{[]/.test(text)) throw new FileUnreadable('holds JSON, not CSV; add --format ndjson')
-    isBeginning &&= text.trim() === ''
-    yield text
-  }
-}
-
-async function* jsonRecords(input: Readable): AsyncGenerator<FileRecord> {
-  let line = 0
-  let rest = ''
-  let isFirst = true
-  // Not `node:readline`: it ends lines at U+2028 too, which JSON may hold.
-  for await (const text of textOf(input)) {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop() ?? ''
-    if (rest.length > ROW_LIMIT_CHARACTERS) throw new FileUnreadable(`has a line that is too long, line ${line + 1}`)
-    for (const whole of lines) {
-      line += 1
-      if (whole.trim() === '') continue
-      if (isFirst && !/^\s*\{./.test(whole)) throw new FileUnreadable(NOT_NDJSON)
-      isFirst = false
-      yield { line, record: jsonRecord(whole) }
-    }
-  }
-  if (rest.trim() === '') return
-  if (isFirst && !/^\s*\{/.test(rest)) throw new FileUnreadable(NOT_NDJSON)
-  yield { line: line + 1, record: jsonRecord(rest) }
-}
-
-function jsonRecord(text: string): FileRecord['record'] {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object'
-    return Object.entries(value).map(([name, entry]) => [meaningOf(name), scalar(entry).trim()])
-  } catch {
-    return 'is not JSON'
-  }
-}
-
-const NOT_NDJSON = 'does not begin with a JSON object on one line; add --format csv if it is CSV'
-
-/** Reads a number that JavaScript rounds as no value. */
-const scalar = (value: unknown) => (typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : '')
-
-/** Decodes strictly: wrong letters would make names that no caller sends. The byte order mark is dropped. */
-async function* textOf(input: Readable): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  try {
-    for await (const chunk of input) yield decoder.decode(chunk, { stream: true })
-    yield decoder.decode()
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
-    throw new FileUnreadable('is not UTF-8; convert it first', { cause: error })
   }
 }
 
@@ -209,13 +56,3 @@ function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Imp
 const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
 
 const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'
-
-/** The first line of an export. */
-export const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
-
-/** Writes a link as a line of an export; `readRows` reads it back. */
-export function lineOf(link: Link, format: Format): string {
-  const row = { ...link, at: new Date(link.at).toISOString(), given_by: link.givenBy }
-  if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
-  return `${printableJson(Object.fromEntries(COLUMNS.map((column) => [column, row[column]])))}\n`
-}

@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import type { Link, LinkKey, NewLink, Store } from '../store/store.ts'
+import { COLUMNS } from './columns.ts'
 import { fromCell } from './csv-cell.ts'
-import { COLUMNS, FileUnreadable, type Format, headerOf, type ImportRow } from './import-rows.ts'
+import { headerOf } from './export-rows.ts'
+import { FileUnreadable, type Format } from './file-records.ts'
+import type { ImportRow } from './import-rows.ts'
 
 /** Counts of an import. */
 export interface ImportCounts {
@@ -22,7 +25,7 @@ export interface ImportProgress {
   readonly last?: LinkKey | undefined
 }
 
-/** Hears what happens during an import. */
+/** Receives the events of an import. */
 export interface ImportWatch {
   readonly onConflict: (asked: NewLink, found: Link) => void
   readonly onBadRow: (line: number, error: string) => void
@@ -75,7 +78,7 @@ export async function importRows(
 /** The progress of an import that has not begun. */
 export const noProgress: ImportProgress = { counts: { rows: 0, written: 0, same: 0, conflicts: 0, badRows: 0 } }
 
-/** Keeps the progress of an import, for a second run that goes on where the first was interrupted. */
+/** Keeps the progress of an import, for a second run that continues where the first was interrupted. */
 export interface Checkpoint {
   readonly read: () => ImportProgress | undefined
   readonly write: (progress: ImportProgress) => void
@@ -113,14 +116,14 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
   }
 }
 
-/** Tells whether the store has what an import is said to have written. */
+/** Returns true if the store has the last link of an import's checkpoint. */
 export async function isInStore(store: Pick<Store, 'links'>, { last }: ImportProgress): Promise<boolean> {
   if (!last) return true
   const links = await store.links(last.tenant, last.name)
   return links.some(({ kind, vin, givenBy }) => kind === last.kind && vin === last.vin && givenBy === last.givenBy)
 }
 
-/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off what follows. */
+/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
 export async function lastKey(file: string, format: Format): Promise<LinkKey | undefined> {
   const header = headerOf(format)
   const begins = await textBetween(file, 0, header.length)

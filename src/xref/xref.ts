@@ -11,7 +11,7 @@ export interface Remembered {
   readonly facts: Facts | undefined
 }
 
-/** How far the approval of a quote has come: on its way, with an outcome that may never be known, or made. */
+/** The state of a quote's approval: sent, perhaps with an outcome that is never known, or approved. */
 export type Approval = 'sent' | 'approved'
 
 /** The record of an answered call in the cross-reference. */
@@ -79,7 +79,7 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
       const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
-    write: async (tenant, record) => {
+    write: (tenant, record) => {
       if (record.isOnRecord) return addNames(tenant, record)
       const { kind, id, vin, own, facts } = record
       const links: NewLink[] = namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy }))
@@ -95,13 +95,14 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
   }
 }
 
-/** An approval is a thing of its own, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
+/** An approval has its own record, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
 const approvalId = (quote: string) => `approval of ${quote}`
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
 
 /** Drops the links of names that the service gave where the caller has given the same name to a thing of the kind. */
 function preferCallers(links: readonly Link[]): readonly Link[] {
+  if (links.length < 2) return links
   const ofCaller = new Set(links.flatMap(({ kind, givenBy }) => (givenBy === 'caller' ? [kind] : [])))
   return links.filter(({ kind, givenBy }) => givenBy === 'caller' || !ofCaller.has(kind))
 }

@@ -32,7 +32,7 @@ function multipart(
   return Buffer.concat(joined.flatMap((line, i) => (i === 0 ? [line] : [Buffer.from(lineEnd), line])))
 }
 
-const labelled = (boundary: string) => `multipart/form-data; boundary=${boundary}`
+const labeled = (boundary: string) => `multipart/form-data; boundary=${boundary}`
 
 /** The fields of a body, or the message of its refusal. */
 function read(body: Buffer | string, contentType?: string): readonly (readonly [string, FieldValue])[] | string {
@@ -48,17 +48,17 @@ describe('multipart/form-data', () => {
   const zip: Part = { name: 'PickupZip', content: '10314' }
 
   test.each<[string, Buffer | string, string | undefined]>([
-    ['as curl writes it', multipart([zip]), labelled('------------------------1c2b3a4d5e6f')],
+    ['as curl writes it', multipart([zip]), labeled('------------------------1c2b3a4d5e6f')],
     ['without a label', multipart([zip]), undefined],
-    ['labelled as something else', multipart([zip]), 'application/json'],
-    ['with another boundary in its label', multipart([zip]), labelled('other')],
-    ['with single line feeds', multipart([zip], 'b', '\n'), labelled('b')],
+    ['labeled as something else', multipart([zip]), 'application/json'],
+    ['with another boundary in its label', multipart([zip]), labeled('other')],
+    ['with single line feeds', multipart([zip], 'b', '\n'), labeled('b')],
     ['with a boundary of equals signs', multipart([zip], '===============123=='), undefined],
     ['with a boundary of pattern characters', multipart([zip], '.*(+)?[\\'), undefined],
     ['with a quoted boundary', `\r\n${multipart([zip], 'a b')}`, 'multipart/form-data; boundary="a b"'],
-    ['after a preamble', `for old mail readers\r\n${multipart([zip], 'b')}`, labelled('b')],
-    ['before an epilogue', `${multipart([zip], 'b')}--b\r\nmore`, labelled('b')],
-    ['with blanks behind its boundaries', multipart([zip], 'b').toString().replace('--b\r', '--b \t\r'), labelled('b')],
+    ['after a preamble', `for old mail readers\r\n${multipart([zip], 'b')}`, labeled('b')],
+    ['before an epilogue', `${multipart([zip], 'b')}--b\r\nmore`, labeled('b')],
+    ['with blanks behind its boundaries', multipart([zip], 'b').toString().replace('--b\r', '--b \t\r'), labeled('b')],
     ['with headers of other cases', multipart([zip]).toString().replace('Content-D', 'CONTENT-d'), undefined],
     ['with a name without quotes', multipart([zip]).toString().replace('"PickupZip"', 'PickupZip'), undefined],
     ['with a folded header', multipart([zip]).toString().replace('; name', ';\r\n\tname'), undefined],
@@ -72,7 +72,7 @@ describe('multipart/form-data', () => {
     expect(read(body, contentType)).toEqual([['PickupZip', '10314']])
   })
 
-  test('reads back field for field, whatever the values and the boundary are', () => {
+  test('reads back field for field, with any values and boundary', () => {
     const boundary = fc.stringMatching(/^[\w'()+,./:=?-]{1,70}$/)
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -90,7 +90,7 @@ describe('multipart/form-data', () => {
           fields.map(([one, content]) => ({ name: one, content })),
           line,
         )
-        expect(read(body, labelled(line))).toEqual(fields.map(([one, value]) => [one.trim(), value.trim() || null]))
+        expect(read(body, labeled(line))).toEqual(fields.map(([one, value]) => [one.trim(), value.trim() || null]))
       },
     )
     expectLaw(law, RUNS)
@@ -100,7 +100,7 @@ describe('multipart/form-data', () => {
     const body = multipart([zip, { name: 'Year', content: '2023' }, { name: 'f', content: 'x', filename: 'a' }], 'b')
     const law = fc.property(fc.nat(body.length), fc.uint8Array({ maxLength: 6 }), fc.nat(8), (at, bytes, skipped) => {
       const changed = Buffer.concat([body.subarray(0, at), bytes, body.subarray(at + skipped)])
-      read(changed, labelled('b'))
+      read(changed, labeled('b'))
       read(changed)
     })
     expectLaw(law, RUNS)
@@ -111,7 +111,7 @@ describe('multipart/form-data', () => {
     ['a name', (body: string) => body.replace('; name="PickupZip"', '')],
     ['all headers', (body: string) => body.replace(/Content-Disposition.*\r\n/, '')],
   ])('without %s it is refused', (_what, spoil) => {
-    expect(read(spoil(multipart([zip], 'b').toString()), labelled('b'))).toMatch(
+    expect(read(spoil(multipart([zip], 'b').toString()), labeled('b'))).toMatch(
       /^The body is not multipart\/form-data: .*\. Send a JSON object or name=value pairs\.$/,
     )
   })
@@ -134,7 +134,7 @@ describe('multipart/form-data', () => {
       `--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n${'\r\n--b'.repeat(size / 5)}x`,
     ]) {
       // A few milliseconds each; a quadratic search would end the test by its time-out.
-      expect(read(hostile, labelled('b'))).toMatch(/^The body /)
+      expect(read(hostile, labeled('b'))).toMatch(/^The body /)
     }
   })
 })
@@ -166,7 +166,7 @@ describe('the encoding of a part', () => {
     [
       'the charset of the body',
       multipart([{ name: 'PickupName', content: Buffer.from('Jos\x8e', 'latin1') }], 'b'),
-      `${labelled('b')}; charset=macintosh`,
+      `${labeled('b')}; charset=macintosh`,
     ],
   ])('is obeyed as %s', (_what, body, contentType) => {
     expect(read(body, contentType)).toEqual(jose)
@@ -198,7 +198,7 @@ describe('a part that is a file', () => {
     const parts = Object.entries(bookingExample).map(([name, content]) => ({ name, content }))
     const photo = { name: 'Photo', content: Buffer.from([0xff, 0xd8, 0, 1]), filename: 'a.jpg' }
     const send = async (all: readonly Part[]) =>
-      await post(gateway, '/createShipment.php', new Uint8Array(multipart(all, 'b')), { 'content-type': labelled('b') })
+      await post(gateway, '/createShipment.php', new Uint8Array(multipart(all, 'b')), { 'content-type': labeled('b') })
     const refused = await send([...parts.filter(({ name }) => name !== 'VinNo'), { ...photo, name: 'VinNo' }])
     expect(refused).toMatchObject({ status: 422, json: { Message: 'VinNo must be text, not a file.' } })
     expect(gateway.sandbox.requests).toEqual([])

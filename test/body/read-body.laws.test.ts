@@ -7,7 +7,7 @@ import { runs } from '../size.ts'
 
 /** Of each law; together they run seven times as often. */
 const RUNS = runs(400, 1_500)
-/** Far more than they take; it is for those who ask for a million. */
+/** Far more than they take, for runs of a million. */
 const TIMEOUT_MS = Math.max(30_000, RUNS * 5)
 
 interface Sample {

@@ -38,19 +38,19 @@ const jose: Entries = [['PickupName', 'José']]
 describe('the body decides, not its label', () => {
   const json = '{"PickupZip":"10314"}'
   const cases: [name: string, body: Buffer, contentType: string | undefined, format: string, entries: Entries][] = [
-    ['JSON labelled JSON', bytes(json), 'application/json', 'json', zip],
-    ['JSON labelled as a form, the way PHP with curl does it', bytes(json), FORM, 'json', zip],
-    ['JSON labelled text', bytes(json), 'text/plain; charset=utf-8', 'json', zip],
-    ['JSON labelled multipart', bytes(json), 'multipart/form-data; boundary=x', 'json', zip],
-    ['JSON labelled with nonsense', bytes(json), ';;;', 'json', zip],
+    ['JSON labeled JSON', bytes(json), 'application/json', 'json', zip],
+    ['JSON labeled as a form, the way PHP with curl does it', bytes(json), FORM, 'json', zip],
+    ['JSON labeled text', bytes(json), 'text/plain; charset=utf-8', 'json', zip],
+    ['JSON labeled multipart', bytes(json), 'multipart/form-data; boundary=x', 'json', zip],
+    ['JSON labeled with nonsense', bytes(json), ';;;', 'json', zip],
     ['JSON without a label', bytes(json), undefined, 'json', zip],
     ['JSON after a BOM', bytes(UTF8_BOM, json), undefined, 'json', zip],
     ['JSON after blanks', bytes(' \t\r\n', json), undefined, 'json', zip],
     ['JSON after a BOM and blanks', bytes(UTF8_BOM, '\r\n ', json), undefined, 'json', zip],
     ['JSON after two BOMs', bytes(UTF8_BOM, UTF8_BOM, json), undefined, 'json', zip],
     ['JSON before CRLF and blanks', bytes(json, '\r\n  \r\n'), undefined, 'json', zip],
-    ['pairs labelled as a form', bytes('PickupZip=10314'), FORM, 'form', zip],
-    ['pairs labelled JSON', bytes('PickupZip=10314'), 'application/json', 'form', zip],
+    ['pairs labeled as a form', bytes('PickupZip=10314'), FORM, 'form', zip],
+    ['pairs labeled JSON', bytes('PickupZip=10314'), 'application/json', 'form', zip],
     ['pairs without a label', bytes('PickupZip=10314'), undefined, 'form', zip],
     ['pairs after a BOM and blanks', bytes(UTF8_BOM, ' \r\n', 'PickupZip=10314'), FORM, 'form', zip],
     ['pairs before CRLF', bytes('PickupZip=10314\r\n'), FORM, 'form', zip],
@@ -72,11 +72,11 @@ describe('encodings', () => {
   const euro: Entries = [['a', '€']]
   const cases: [name: string, body: Buffer, contentType: string | undefined, entries: Entries][] = [
     ['UTF-8', utf8, undefined, jose],
-    ['UTF-8 that is labelled so', utf8, 'application/json; charset=UTF-8', jose],
+    ['UTF-8 that is labeled so', utf8, 'application/json; charset=UTF-8', jose],
     ['UTF-8 beyond the first plane', Buffer.from('{"a":"🚚"}'), undefined, [['a', '🚚']]],
     ['Windows-1252 without a label', latin1, undefined, jose],
-    ['Windows-1252 labelled UTF-8', latin1, 'application/json; charset=utf-8', jose],
-    ['Windows-1252 labelled ISO-8859-1', latin1, 'application/json;charset="ISO-8859-1"', jose],
+    ['Windows-1252 labeled UTF-8', latin1, 'application/json; charset=utf-8', jose],
+    ['Windows-1252 labeled ISO-8859-1', latin1, 'application/json;charset="ISO-8859-1"', jose],
     ['Windows-1252 after a UTF-8 BOM', bytes(UTF8_BOM, [...latin1]), undefined, jose],
     ['the euro and quotes of Windows-1252', bytes('{"a":"', [0x80, 0x91, 0x92], '"}'), undefined, [['a', '€‘’']]],
     ['a named charset is obeyed', utf8, 'application/json; charset=windows-1252', [['PickupName', 'JosÃ©']]],
@@ -93,7 +93,7 @@ describe('encodings', () => {
     ['UTF-16, big end first, with a BOM', utf16be('\ufeff{"PickupName":"José"}'), undefined, jose],
     ['UTF-16 without a BOM', Buffer.from('{"PickupName":"José"}', 'utf16le'), 'text/plain; charset=utf-16', jose],
     ['a form in UTF-16', utf16be('PickupName=José'), FORM, jose],
-    ['UTF-8 labelled UTF-16', utf8, 'text/xml; charset=utf-16', jose],
+    ['UTF-8 labeled UTF-16', utf8, 'text/xml; charset=utf-16', jose],
   ]
   test.each(cases)('%s', (_, body, contentType, entries) => {
     expect(readBody(body, contentType).entries).toEqual(entries)
@@ -444,7 +444,7 @@ describe('no body is slow', () => {
     ['brackets and strings', 'read', `{"a":[${'"",'.repeat(size / 3)}""]}`],
     ['dashes', 'body-unreadable', '-'.repeat(size)],
   ]
-  // In quadratic time, one of them would take longer than a test may.
+  // In quadratic time, one of them would exceed the time-out of the test.
   test.each(cases)('%s', (_, outcome, body) => {
     const read = () => readBody(bytes(body), undefined)
     if (outcome === 'read') expect(read().entries.length).toBeGreaterThan(0)
@@ -601,7 +601,7 @@ describe('bytes from a connection', () => {
     expect(reply).toMatch(code === 'body-too-large' ? /^HTTP\/1\.1 413 / : /^HTTP\/1\.1 400 /)
   })
 
-  test('after the limit nothing more is read, and a hang-up then harms nobody', async () => {
+  test('after the limit nothing more is read, and a hang-up is harmless', async () => {
     const slow = createServer().listen(0, '127.0.0.1')
     await once(slow, 'listening')
     // As for the server of all tests.
@@ -622,7 +622,7 @@ describe('bytes from a connection', () => {
       other.destroy()
     }
     expect(incoming.socket.bytesRead).toBeLessThan(1_000_000)
-    // Not `once`, which would listen for the error that nobody listens for.
+    // Not `once`, which would add a listener for errors.
     const gone = new Promise((resolve) => incoming.on('close', resolve))
     incoming.resume()
     socket.destroy()

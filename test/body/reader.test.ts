@@ -31,7 +31,7 @@ const anyLabel = fc.oneof(
     )
     .map((name) => `application/json; charset=${name}`),
 )
-/** Pieces of what bodies are made of, so that random ones get further than the first byte. */
+/** Pieces of valid bodies, with which random bodies get beyond the first byte. */
 const piece = fc.oneof(
   fc.constantFrom(
     '{',
@@ -84,7 +84,7 @@ const anyBytes = fc.oneof(
 const REFUSED = new Set([400, 422])
 const CONTROL = /\p{Cc}/u
 
-/** A body that was read, or a refusal as it has to be. */
+/** Returns a body that was read, or its valid refusal. */
 function readOr(read: () => FlatBody): FlatBody | GatewayError {
   try {
     return read()
@@ -101,7 +101,7 @@ const inJson = (fields: readonly (readonly [string, string])[]) =>
   `{${fields.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)}}`
 
 describe('the reader', { timeout: NIGHT_MS }, () => {
-  test('makes fields of any bytes whatever, or says why not, and is of the same mind the second time', () => {
+  test('makes fields of any bytes, or refuses them with a reason, with the same result the second time', () => {
     const law = fc.property(anyBytes, anyLabel, (bytes, label) => {
       const before = bytes.toString('hex')
       const first = readOr(() => readBody(bytes, label))
@@ -113,7 +113,7 @@ describe('the reader', { timeout: NIGHT_MS }, () => {
     expectLaw(law, RUNS)
   })
 
-  test('makes fields of any query whatever', () => {
+  test('makes fields of any query', () => {
     const law = fc.property(anyBytes, (bytes) => {
       const read = readOr(() => readQuery(bytes.toString('latin1')))
       return read instanceof GatewayError || read.entries.every(isField)
@@ -135,7 +135,7 @@ describe('the reader', { timeout: NIGHT_MS }, () => {
     expectLaw(law, RUNS)
   })
 
-  test('reads the same again from what it has read', () => {
+  test('reads its own result back unchanged', () => {
     const law = fc.property(anyBytes, (bytes) => {
       const read = readOr(() => readBody(bytes, undefined))
       if (read instanceof GatewayError) return

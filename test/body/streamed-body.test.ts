@@ -36,7 +36,7 @@ async function read(body: Readable, pause = async () => {}): Promise<string> {
   return text
 }
 
-/** Writes until the other end takes no more. */
+/** Writes until the other end accepts no more. */
 async function fill(socket: Socket, bytes: string): Promise<void> {
   while (socket.write(bytes) && socket.writableLength === 0) await turn()
 }
@@ -65,7 +65,7 @@ test('a body of a declared length comes through, byte by byte', async () => {
   expect(await reading).toBe('z'.repeat(300))
 })
 
-test('while nobody reads, the caller has to wait', async () => {
+test('while the body is not read, the caller has to wait', async () => {
   const { socket, incoming, body } = await begin()
   await fill(socket, chunked(Array(16).fill('x'.repeat(65_536))))
   const seen = incoming.socket.bytesRead
@@ -77,7 +77,7 @@ test('while nobody reads, the caller has to wait', async () => {
   expect((await read(body)).length % 65_536).toBe(0)
 })
 
-test('crumbs that nobody reads are refused, and the request can still be answered', async () => {
+test('a body of tiny unread parts is refused, and the request can still be answered', async () => {
   const { socket, outgoing, body } = await begin()
   const failed = once(body, 'error')
   socket.write(chunked(Array(200_000).fill('x')))
@@ -88,7 +88,7 @@ test('crumbs that nobody reads are refused, and the request can still be answere
   expect(String(await replied)).toContain('HTTP/1.1 400')
 })
 
-test('a body that breaks off is an error, whether or not anybody reads it yet', async () => {
+test('an incomplete body is an error, read or unread', async () => {
   for (const isRead of [true, false]) {
     const { socket, body } = await begin('Content-Length: 100000')
     socket.write('x'.repeat(50_000))

@@ -30,8 +30,8 @@ async function openPair(env: Readonly<Record<string, string>> = {}): Promise<Pai
   return { right, ahead }
 }
 
-const read = (house: { readonly url: string }, query: Record<string, string>) =>
-  get(house, `/getShipment.php?${new URLSearchParams(query)}`)
+const read = (gateway: { readonly url: string }, query: Record<string, string>) =>
+  get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
 
 describe('a gateway whose clock is an hour ahead, and one whose clock is right', () => {
   test.each(['the right one', 'the one ahead'])(
@@ -75,7 +75,7 @@ describe('a gateway whose clock is an hour ahead, and one whose clock is right',
     expect(right.sandbox.requests.at(-1)?.body).toContain('"transport_type":"enclosed"')
   })
 
-  test('date what they store by the same clock', { timeout: LONG_MS }, async () => {
+  test('date stored data by the same clock', { timeout: LONG_MS }, async () => {
     const { right, ahead } = await openPair()
     expectBooked(await book(ahead, { ReferenceNumber: 'DATED' }))
     const [claim] = await right.store.listClaims({})

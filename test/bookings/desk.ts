@@ -7,7 +7,7 @@ import { type Answered, post } from '../gateway.ts'
 /** The reference of the example. */
 export const REFERENCE = bookingExample.ReferenceNumber
 
-/** A handle, as people read it. */
+/** The form of a handle. */
 export const HANDLE = /\bbk_[0-9a-f]{12}\b/
 
 /** Books as an old integration does: the example, with changes. */
@@ -19,12 +19,12 @@ export function book(
   return post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
 }
 
-/** Whether a request asks the service for a new shipment. */
+/** Returns true if a request asks the service for a new shipment. */
 export function isCreation({ method, path }: Pick<RecordedRequest, 'method' | 'path'>): boolean {
   return method === 'POST' && /^\/v2\/shipments?$/.test(path)
 }
 
-/** How often the service was asked for a new shipment. */
+/** Counts the requests for a new shipment. */
 export function creations({ sandbox }: { readonly sandbox: Sandbox }): number {
   return sandbox.requests.filter(isCreation).length
 }
@@ -55,7 +55,7 @@ export function handleIn({ json }: Answered): string {
   return HANDLE.exec(json.Message)?.[0] ?? expect.fail(`no key in: ${json.Message}`)
 }
 
-/** An answer that says that the shipment is booked. */
+/** Checks that the shipment is booked; returns its id. */
 export function expectBooked(answer: Answered, replayed = false): string {
   expect(answer.json).toEqual({
     Message: expect.stringMatching(/^Transportation booked: shipment /),
@@ -66,7 +66,7 @@ export function expectBooked(answer: Answered, replayed = false): string {
   return answer.headers.get('transload-shipment-id') ?? expect.fail('no id of the shipment')
 }
 
-/** An answer that says that nobody knows; gives the key. */
+/** Checks that the outcome is unknown; returns the key. */
 export function expectUnknown(answer: Answered): string {
   expect(answer.json).toEqual({ Message: expect.stringMatching(HANDLE), TransportationBooked: 'Unknown' })
   expect(answer.json.Message).toMatch(/not known, and it is not sent again/)

@@ -21,9 +21,9 @@ const PAGE = '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>'
 
 interface Expected {
   readonly state: ClaimState
-  /** What the caller is answered. */
+  /** The answer to the caller. */
   readonly status: number
-  /** How many shipments the service has made of it. */
+  /** The number of shipments that the service made. */
   readonly made: 0 | 1
 }
 
@@ -238,7 +238,7 @@ test.each(unsent)('a service %s', async (_, address) => {
   }
 })
 
-/** Books, looks at what became of it, and tries again. */
+/** Books, checks the outcome, and books again. */
 async function expectEnd(
   gateway: Awaited<ReturnType<typeof startGateway>> & { readonly sandbox: Sandbox },
   { state, status, made }: Expected,
@@ -261,7 +261,7 @@ async function expectEnd(
   expect(shipments(gateway).length).toBe(sendsAgain ? 1 : made)
 }
 
-/** A server of bytes on a port of its own. */
+/** A server that answers with bytes, on a free port. */
 async function listenRaw(serve: (socket: Socket) => void, scheme = 'http'): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

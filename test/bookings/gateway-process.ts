@@ -16,7 +16,7 @@ export interface GatewayProcessOptions {
   readonly nodeOptions?: readonly string[]
 }
 
-/** Starts a gateway in a process of its own, and waits until it listens; it ends with the test. */
+/** Starts a gateway in a separate process, and waits until it listens; it ends with the test. */
 export async function startGatewayProcess({
   storeUrl,
   serviceUrl,

@@ -10,9 +10,9 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState } from '../../src/store/store.ts'
 
-/** How the gateway is killed, and who calls meanwhile. */
+/** The options of the kills, and the number of callers. */
 export interface KillOptions {
-  /** How often it is killed, at most. */
+  /** The most kills. */
   readonly kills: number
   /** Kill no more once the service has booked a reference twice. */
   readonly untilDuplicate?: boolean
@@ -29,13 +29,13 @@ export interface KillOptions {
   readonly onKill?: (kills: number) => void
 }
 
-/** What came of it. */
+/** The result. */
 export interface KillReport {
   readonly kills: number
   /** References that callers wanted booked, each until it was answered for good. */
   readonly references: number
   readonly acknowledged: number
-  /** References whose callers were told that nobody knows. */
+  /** References whose callers got an unknown outcome. */
   readonly unknown: number
   /** Those among them that the service had booked. */
   readonly unknownButBooked: number
@@ -82,15 +82,15 @@ export async function killUnderLoad({
     STORE_URL: storeUrl,
     EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
   }
-  let door = Promise.withResolvers<string>()
-  let doorIsOpen = false
+  let address = Promise.withResolvers<string>()
+  let isListening = false
   let child: ChildProcess | undefined
   const start = () => {
     const started = spawn(process.execPath, SCRIPTS[build], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     createInterface(started.stdout).on('line', (line) => {
       if (!line.includes('"listening"')) return
-      doorIsOpen = true
-      door.resolve(JSON.parse(line).url)
+      isListening = true
+      address.resolve(JSON.parse(line).url)
     })
     child = started
     return started
@@ -103,7 +103,7 @@ export async function killUnderLoad({
   let over = false
   const bookUntilAnswered = async (reference: string) => {
     for (;;) {
-      const answer = await book(await door.promise, reference)
+      const answer = await book(await address.promise, reference)
       if (answer?.word === 'Yes') return void acknowledged.set(reference, answer.id)
       if (answer?.word === 'Unknown') return void unknown.add(reference)
       await pause(RETRY_PAUSE_MS)
@@ -123,15 +123,15 @@ export async function killUnderLoad({
       if (Math.random() < KILLED_EARLY) {
         await pause(Math.random() * START_TAKES_MS)
       } else {
-        await door.promise
+        await address.promise
         await pause(Math.random() * longestLifeMs)
       }
       const gone = once(victim, 'close')
       victim.kill('SIGKILL')
       await gone
       // Callers wait until the next one listens.
-      if (doorIsOpen) door = Promise.withResolvers()
-      doorIsOpen = false
+      if (isListening) address = Promise.withResolvers()
+      isListening = false
       killed += 1
       onKill?.(killed)
     }
@@ -162,14 +162,14 @@ function duplicates(sandbox: Sandbox): number {
   return sandbox.shipments.size - new Set(references(sandbox)).size
 }
 
-/** What callers were told of the references that they wanted booked. */
+/** The answers to callers, by reference. */
 export interface Told {
   /** With the id of the shipment. */
   readonly acknowledged: ReadonlyMap<string, string>
   readonly unknown: ReadonlySet<string>
 }
 
-/** Holds what callers were told against what the service and the store have. */
+/** Compares the answers to callers with the service and the store. */
 export async function countUp(
   sandbox: Sandbox,
   storeUrl: string,

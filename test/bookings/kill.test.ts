@@ -15,7 +15,7 @@ import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
 const LONG_MS = 300_000
 /** `bench/kill-bookings.ts` does the same five hundred times. */
 const KILLS = size(5, 40)
-/** The first mostly will do; some come before anybody has called. */
+/** The first one is usually enough; some come before the first call. */
 const CONTROL_KILLS = 40
 
 function show(what: string, report: KillReport): void {

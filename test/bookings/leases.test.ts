@@ -43,10 +43,10 @@ describe('on the embedded store', () => {
 
     const store = await openStore(path)
     expect((await claimOf({ store })).state).toBe('sending')
-    const house = await startGateway({ store, serviceUrl: sandbox.url })
-    const claim = await claimOf(house)
+    const gateway = await startGateway({ store, serviceUrl: sandbox.url })
+    const claim = await claimOf(gateway)
     expect(claim.state).toBe('unknown')
-    expect(expectUnknown(await book(house))).toBe(claim.handle)
+    expect(expectUnknown(await book(gateway))).toBe(claim.handle)
     expect((await store.audit(claim.handle)).at(-1)?.why).toMatch(/^gateway .+ is gone$/)
     expect(creations({ sandbox })).toBe(1)
   })
@@ -62,11 +62,11 @@ describe('on the embedded store', () => {
     const begun = sandbox.next(isCreation)
     const first = book(live)
     await begun
-    const house = await startGateway({ store: await openStore(path), serviceUrl: sandbox.url })
-    expect((await claimOf(house)).state).toBe('sending')
-    const second = await book(house)
+    const gateway = await startGateway({ store: await openStore(path), serviceUrl: sandbox.url })
+    expect((await claimOf(gateway)).state).toBe('sending')
+    const second = await book(gateway)
     expect(expectBooked(second, true)).toBe(expectBooked(await first))
-    expect(await statesOf(house, (await claimOf(house)).handle)).toEqual(['none', 'sending', 'booked'])
+    expect(await statesOf(gateway, (await claimOf(gateway)).handle)).toEqual(['none', 'sending', 'booked'])
   })
 })
 
@@ -88,12 +88,12 @@ describe('on PostgreSQL', () => {
     onTestFinished(() => store.close())
     const dead = await claimOf({ store })
 
-    // A neighbour that lives, and has a booking under way too.
-    const neighbour = newInstance()
-    await store.claim(newClaim({ instance: neighbour, key: 'live', reference: 'LIVE' }))
-    const beating = setInterval(() => void store.renewLease(neighbour, SILENT_MS), SILENT_MS / 10)
+    // Another live gateway with a booking under way.
+    const neighbor = newInstance()
+    await store.claim(newClaim({ instance: neighbor, key: 'live', reference: 'LIVE' }))
+    const beating = setInterval(() => void store.renewLease(neighbor, SILENT_MS), SILENT_MS / 10)
     onTestFinished(() => clearInterval(beating))
-    await store.renewLease(neighbour, SILENT_MS)
+    await store.renewLease(neighbor, SILENT_MS)
 
     const log = createLog('silent')
     let leases: Leases | undefined
@@ -103,7 +103,7 @@ describe('on PostgreSQL', () => {
     expect((await claimOf({ store })).state).toBe('sending')
     await leases.end()
     const until = performance.now() + SILENT_MS
-    while (performance.now() < until) await store.renewLease(neighbour, SILENT_MS)
+    while (performance.now() < until) await store.renewLease(neighbor, SILENT_MS)
     leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {}, silentForMs: SILENT_MS })
     expect((await store.claimByHandle(dead.handle))?.state).toBe('unknown')
     expect((await claimOf({ store }, 'LIVE')).state).toBe('sending')
@@ -121,46 +121,46 @@ describe('a gateway that was taken for gone and comes back', () => {
     { what: 'with a refusal', fault: { kind: 'status', status: 422 }, state: 'refused' },
     { what: 'with a lost connection', fault: { kind: 'reset-after' }, state: 'unknown' },
   ] as const)('$what says what it knows', async ({ fault, state }) => {
-    const house = await startGateway()
-    house.sandbox.fail({ ...fault, on: ON_CREATION })
-    const store = house.store
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ ...fault, on: ON_CREATION })
+    const store = gateway.store
     // It is judged at the moment when the service has the booking.
-    const begun = house.sandbox.next(isCreation).then(async () => {
-      const { instance } = await claimOf(house)
+    const begun = gateway.sandbox.next(isCreation).then(async () => {
+      const { instance } = await claimOf(gateway)
       return judge(store, instance)
     })
-    const answer = await book(house)
+    const answer = await book(gateway)
     expect((await begun).length).toBeLessThanOrEqual(1)
     if (state === 'booked') {
       expect(await begun).toHaveLength(1)
       expectBooked(answer)
-      const { handle } = await claimOf(house)
-      expect(await statesOf(house, handle)).toEqual(['none', 'sending', 'unknown', 'booked'])
+      const { handle } = await claimOf(gateway)
+      expect(await statesOf(gateway, handle)).toEqual(['none', 'sending', 'unknown', 'booked'])
     }
-    expect((await claimOf(house)).state).toBe(state)
-    expect(creations(house)).toBe(1)
+    expect((await claimOf(gateway)).state).toBe(state)
+    expect(creations(gateway)).toBe(1)
   })
 })
 
-test('what was claimed before a lease may have lapsed is not this gateway’s any more, whatever comes after', async () => {
+test('claims from before a possible lapse of the lease no longer belong to this gateway', async () => {
   const store = createMemoryStore()
   const instance = newInstance()
   const leases = await keepLeases(instance, { store, log: createLog('silent'), catchUp: async () => {} })
   onTestFinished(() => leases.end())
   const isHeld = await leases.hold()
   expect(isHeld()).toBe(true)
-  // As if it had stood still for too long: another gateway ends the lease, and the next heartbeat takes a new one.
+  // As after a suspension: another gateway ends the lease, and the next heartbeat takes a new one.
   await store.endLease(instance)
   await vi.waitFor(() => expect(isHeld()).toBe(false), { timeout: 4_000 })
   const isHeldAgain = await leases.hold()
   expect([isHeldAgain(), isHeld()]).toEqual([true, false])
 })
 
-test('a gateway that closes ends its lease, so that nobody waits for it to run out', async () => {
-  const house = await startGateway()
-  expectBooked(await book(house))
-  const { instance } = await claimOf(house)
-  await house.gateway.close()
-  await house.store.claim(newClaim({ instance, key: 'left', reference: 'LEFT' }))
-  expect(await house.store.orphanClaims(60_000, 'another gateway')).toHaveLength(1)
+test('a gateway that closes ends its lease at once', async () => {
+  const gateway = await startGateway()
+  expectBooked(await book(gateway))
+  const { instance } = await claimOf(gateway)
+  await gateway.gateway.close()
+  await gateway.store.claim(newClaim({ instance, key: 'left', reference: 'LEFT' }))
+  expect(await gateway.store.orphanClaims(60_000, 'another gateway')).toHaveLength(1)
 })

@@ -12,7 +12,7 @@ import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
-import { post, startGateway, type TestGateway } from '../gateway.ts'
+import { type Answered, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 import {
   book,
@@ -29,14 +29,14 @@ import {
 
 /*
  * Two gateways before one store and one service, held against the table of states: first one call after the other, with
- * every answer foretold; then all at once, with what must hold however they interleave.
+ * every answer predicted; then concurrently, with the invariants of every order.
  */
 
 const LONG_MS = 180_000
 const KEYS = 3
 const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 
-/** What the service may do with a booking: what that proves, and whether there is a shipment then. */
+/** The service's faults in a booking, with the state that follows and if there is a shipment. */
 const ENDS = {
   fine: { state: 'booked', made: true },
   'reset-before': { state: 'unknown', made: false },
@@ -54,21 +54,34 @@ function faultOf(end: Exclude<End, 'fine'>): Fault {
   return { kind: end, on: ON_CREATION }
 }
 
-/** Broken connections and 503 are the fewer, for a service that keeps failing is not asked at all. */
+/** Broken connections and 503 are rarer, because they would open the circuit. */
 const ends = fc.constantFrom<End[]>(
   ...Array.from({ length: 6 }, () => 'fine' as const),
   ...(['reset-before', 'reset-after', 'unavailable', 'no-id', 'half-json', 'invalid'] as const),
   ...(['no-id', 'half-json', 'invalid'] as const),
 )
-/** What a call is told then; nothing is sent for it. */
-const NOT_ASKED = /not asked for a moment; nothing was sent/
+/** The message if the circuit is open, or if the gateway has lost its lease. */
+const NOT_SENT = /nothing was sent/
+
+/**
+ * Calls until something is sent. The circuit may be open, and a gateway whose lease was ended sends nothing until it has taken
+ * a new one, which its heartbeat may notice during any call.
+ */
+async function untilSent(call: () => Promise<Answered>): Promise<Answered> {
+  for (;;) {
+    const answer = await call()
+    if (answer.status !== 503 || !NOT_SENT.test(answer.json.Message)) return answer
+    await pause(Number(answer.headers.get('retry-after')) * 1_000)
+  }
+}
+
 const gateway = fc.nat({ max: 1 })
 const key = fc.nat({ max: KEYS - 1 })
 const body = fc.nat({ max: 1 })
 
 /** Two gateways before one service, on one store or on two connections to it. */
 interface Pair {
-  readonly houses: readonly [TestGateway, TestGateway]
+  readonly gateways: readonly [TestGateway, TestGateway]
   readonly store: Store
   readonly operator: (claim: Claim) => Promise<void>
 }
@@ -78,7 +91,7 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
   const other = await startGateway({ store: stores[1], serviceUrl: one.sandbox.url })
   const catalog = await loadMappings(undefined, undefined)
   const operator = async (claim: Claim) => {
-    // Who settles looks at the service first.
+    // The operator checks the service first.
     const found = shipments(one, claim.reference).find(({ vehicles }) => vehicles[0]?.vin === claim.vin)
     const settlement = found ? { shipment: found.id, number: found.number } : 'not-booked'
     const deps = {
@@ -89,7 +102,7 @@ async function openPair(stores: readonly [Store, Store]): Promise<Pair> {
     }
     await settle(claim, settlement, deps)
   }
-  return { houses: [one, other], store: stores[0], operator }
+  return { gateways: [one, other], store: stores[0], operator }
 }
 
 async function memoryPair(): Promise<Pair> {
@@ -136,14 +149,14 @@ describe('one call after the other', () => {
 
   test('every answer is the one that the table foretells', { timeout: LONG_MS }, async () => {
     const pair = await memoryPair()
-    const [first] = pair.houses
+    const [first] = pair.gateways
     let run = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
         run += 1
         const model = Array.from({ length: KEYS }, () => ({ state: 'none', body: 0, id: '', live: 0 }))
         for (const each of steps) {
-          const house = pair.houses[each.gateway] ?? first
+          const gateway = pair.gateways[each.gateway] ?? first
           const entry = model[each.key] ?? expect.fail('no such key')
           const fields = bodyOf(run, each.key, 'body' in each ? each.body : 0)
           const reference = fields.ReferenceNumber
@@ -151,7 +164,7 @@ describe('one call after the other', () => {
           if ('end' in each) {
             const end: End = each.end
             if (end !== 'fine') first.sandbox.fail(faultOf(end))
-            const answer = await book(house, fields)
+            const answer = await book(gateway, fields)
             first.sandbox.clearFaults()
             const different = entry.body !== each.body
             if (entry.state === 'unknown') {
@@ -162,7 +175,7 @@ describe('one call after the other', () => {
             } else if (entry.state === 'booked') {
               expect(expectBooked(answer, true)).toBe(entry.id)
               expect(creations(first)).toBe(sent)
-            } else if (NOT_ASKED.test(answer.json.Message)) {
+            } else if (NOT_SENT.test(answer.json.Message)) {
               expect([answer.status, creations(first)]).toEqual([503, sent])
               Object.assign(entry, { state: 'freed', live: 0 })
             } else {
@@ -179,7 +192,7 @@ describe('one call after the other', () => {
             if (entry.state === 'unknown') entry.state = entry.live > 0 ? 'booked' : 'freed'
             if (entry.state === 'booked') entry.id = (await claimOf(pair, reference))?.shipment ?? ''
           } else {
-            const { status } = await post(house, '/deleteShipment.php', { ReferenceNumber: reference })
+            const { status } = await post(gateway, '/deleteShipment.php', { ReferenceNumber: reference })
             if (entry.state === 'booked') {
               expect(status).toBe(200)
               Object.assign(entry, { state: 'freed', live: 0 })
@@ -210,7 +223,7 @@ describe('all at once', () => {
     { store: 'a file', open: filePair },
   ])('what must hold holds on $store', { timeout: LONG_MS }, async ({ open }) => {
     const pair: Pair & Partial<FilePair> = await open()
-    const [first] = pair.houses
+    const [first] = pair.gateways
     let run = 0
     let counted = { unknown: 0, booked: 0 }
     await fc.assert(
@@ -230,18 +243,18 @@ describe('all at once', () => {
           return work.finally(() => underWay.delete(work))
         }
         const settleAll = async () => {
-          // Who settles lets the time-out of the calls pass first, of all that what is in doubt may be made of.
+          // The operator first waits for the time-out of all calls that may have made the booking.
           const inDoubt = await pair.store.listClaims({ state: 'unknown' })
           await Promise.allSettled(underWay)
           for (const claim of inDoubt) await pair.operator(claim)
         }
         const caller = async (script: (typeof scripts)[number]) => {
           for (const each of script) {
-            const house = pair.houses[each.gateway] ?? first
+            const gateway = pair.gateways[each.gateway] ?? first
             const known = acknowledged.get(each.key) ?? new Set()
             acknowledged.set(each.key, known)
             if (each.act === 'book') {
-              const answer = await during(book(house, bodyOf(run, each.key, each.body)))
+              const answer = await during(book(gateway, bodyOf(run, each.key, each.body)))
               const { TransportationBooked: word, Message: words } = answer.json
               expect([200, 409, 422, 503]).toContain(answer.status)
               if (word === 'Yes') known.add(expectBooked(answer, answer.headers.has('idempotent-replayed')))
@@ -254,12 +267,14 @@ describe('all at once', () => {
               const id = [...known].find((one) => !canceled.has(one))
               if (id === undefined) continue
               canceled.add(id)
-              const { status } = await during(post(house, '/deleteShipment.php', { shipment_id: id }))
+              const { status } = await during(
+                untilSent(() => post(gateway, '/deleteShipment.php', { shipment_id: id })),
+              )
               expect(status).toBe(200)
             } else if (each.act === 'settle') {
               await settleAll()
             } else {
-              // Whoever sends now is taken for gone, and comes back from the dead with its answer.
+              // A gateway that sends now counts as gone, and returns later with its answer.
               for (const { instance } of await pair.store.listClaims({ state: 'sending' })) {
                 await pair.store.endLease(instance)
               }
@@ -287,11 +302,7 @@ describe('all at once', () => {
         for (const which of acknowledged.keys()) {
           const { ReferenceNumber: reference } = bodyOf(run, which, 0)
           const [before] = shipments(first, reference)
-          let last = await book(first, bodyOf(run, which, 0))
-          while (NOT_ASKED.test(last.json.Message)) {
-            await pause(Number(last.headers.get('retry-after')) * 1_000)
-            last = await book(first, bodyOf(run, which, 0))
-          }
+          const last = await untilSent(() => book(first, bodyOf(run, which, 0)))
           expect([200, 409]).toContain(last.status)
           const [after] = shipments(first, reference)
           expect(shipments(first, reference)).toHaveLength(1)
@@ -308,7 +319,7 @@ describe('all at once', () => {
     if (!pair.steps) return
     const steps = pair.steps()
     expect([...new Set(steps.map(({ step }) => step))].filter((step) => !STEPS.has(step))).toEqual([])
-    // What was claimed was sent once, or never; nothing was sent that was not claimed.
+    // Every claimed booking was sent at most once, and nothing else was sent.
     const claimed = steps.filter(({ why }) => why === 'claimed').length
     const neverSent = steps.filter(({ why }) => why === 'never sent' || why === 'circuit-open').length
     expect(creations(first)).toBe(claimed - neverSent)

@@ -17,11 +17,11 @@ import { COMPILED_ONCE } from '../command.ts'
 import { holdService, TRUSTS_HELD_SERVICE } from './held-service.ts'
 import { countUp } from './kill-harness.ts'
 
-/** How the gateways are paused. */
+/** The options of the pauses. */
 export interface PauseOptions {
   /** The address of an empty PostgreSQL database. */
   readonly storeUrl: string
-  /** How often each gateway is paused, at most. */
+  /** The most pauses of each gateway. */
   readonly pauses: number
   readonly shortestMs: number
   readonly longestMs: number
@@ -150,7 +150,7 @@ export async function pauseUnderLoad(options: PauseOptions): Promise<PauseReport
   }
 }
 
-/** Settles what is in doubt as soon as it is, by what the service has. */
+/** Settles unknown bookings at once, by the shipments of the service. */
 function operate(
   store: Store,
   find: (reference: string) => { readonly id: string; readonly number: string } | undefined,

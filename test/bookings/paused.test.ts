@@ -85,7 +85,7 @@ const expectNotSent = {
   json: { Message: expect.stringContaining('nothing was sent'), TransportationBooked: 'No' },
 }
 
-/** What an operator does with a booking whose outcome is not known. */
+/** The operator's ways to settle a booking. */
 async function settleAs(gateway: TestGateway, reference: string, settlement: Parameters<typeof settle>[1]) {
   const catalog = await loadMappings(undefined, undefined)
   const deps = { store: gateway.store, catalog, settings: translationSettings(gateway.config), instance: 'operator' }
@@ -94,7 +94,7 @@ async function settleAs(gateway: TestGateway, reference: string, settlement: Par
 }
 
 describe.each(engines)('a gateway on %s that stands still before it sends', (engine) => {
-  test('sends what it has claimed, if that was not long', { timeout: LONG_MS }, async () => {
+  test('sends its claimed booking after a short pause', { timeout: LONG_MS }, async () => {
     const { neighbor, begin, goOn } = await openPair(engine)
     const [answer] = await begin(['SHORT'])
     await pause(LESS_THAN_HALF_MS)
@@ -133,7 +133,7 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
     for (const answer of answers) expect(await answer).toMatchObject(expectNotSent)
     expect(await claimOf(neighbor, 'REBOOKED')).toMatchObject({ state: 'booked', shipment: rebooked })
     expect(await claimOf(neighbor, 'SETTLED')).toMatchObject({ state: 'booked', shipment: 'S-1' })
-    // What it knows counts more than the guess of its neighbor.
+    // Its own knowledge counts more than the assumption of the other gateway.
     const { handle } = await claimOf(neighbor, 'IN-DOUBT')
     expect(await statesOf(neighbor, handle)).toEqual(['none', 'sending', 'unknown', 'freed'])
     expect(shipments(neighbor).map(({ id }) => id)).toEqual([rebooked])

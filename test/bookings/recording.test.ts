@@ -7,7 +7,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { get, startGateway } from '../gateway.ts'
+import { basic, get, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFERENCE, statesOf } from './desk.ts'
@@ -15,6 +15,7 @@ import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFE
 /* The service says yes, and the store cannot write it down. */
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+const LONG_MS = 60_000
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'transload-recording-'))
@@ -36,7 +37,7 @@ function numberedService(number: string) {
 }
 
 describe('on a full disk', () => {
-  /** A claim fits into the pages that are there; a name of this size takes a page of its own. */
+  /** A claim fits into the existing pages; a name of this size needs a new page. */
   const LONG_NUMBER = 'N'.repeat(4_000)
 
   async function fullStore(path: string): Promise<{ store: Store; room: Int32Array<SharedArrayBuffer> }> {
@@ -126,6 +127,34 @@ describe('while PostgreSQL is down', () => {
   })
 })
 
+describe('a cancellation under /v2/ while PostgreSQL is down', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.remove())
+
+  test('frees the key with a heartbeat once the store is back', { timeout: LONG_MS }, async () => {
+    const gateway = await startGateway({ store: await openStore(await server.createDatabase()) })
+    const id = expectBooked(await book(gateway))
+    const { handle } = await claimOf(gateway)
+    await server.stop()
+    const kept = gateway.logged(/a change of bookings could not be recorded yet/)
+    const headers = { authorization: basic() }
+    const { status } = await fetch(`${gateway.url}/v2/shipments/${id}`, { method: 'DELETE', headers })
+    expect(status).toBe(200)
+    expect(await kept).toMatchObject({ booking: `canceled ${id}` })
+    await server.start()
+    await vi.waitFor(async () => expect((await gateway.store.claimByHandle(handle))?.state).toBe('freed'), {
+      timeout: LONG_MS / 2,
+      interval: 100,
+    })
+    expect(await statesOf(gateway, handle)).toEqual(['none', 'sending', 'booked', 'freed'])
+    expect(expectBooked(await book(gateway))).not.toBe(id)
+    expect(creations(gateway)).toBe(2)
+  })
+})
+
 describe('the emergency log', () => {
   const entry = (booking: string): Unrecorded => ({
     booking,
@@ -134,7 +163,7 @@ describe('the emergency log', () => {
     record: { kind: 'shipment', id: ID, names: ['REF'], vin: '', own: undefined, facts: undefined },
   })
 
-  test('reads what was written, without lines that were cut short', () => {
+  test('reads all whole lines, and skips incomplete ones', () => {
     const file = join(newFolder(), 'emergency.ndjson')
     const log = openEmergencyLog(file)
     expect(log.read()).toEqual([])
@@ -158,7 +187,7 @@ describe('the emergency log', () => {
     )
   })
 
-  test('forgets only what was read, for another gateway may have added to it', () => {
+  test('removes only the read lines, because another gateway may have added some', () => {
     const file = join(newFolder(), 'emergency.ndjson')
     const [one, other] = [openEmergencyLog(file), openEmergencyLog(file)]
     one.write(entry('bk_1'))
@@ -183,7 +212,7 @@ describe('the emergency log', () => {
     const { store } = first
     const second = await startGateway({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
-    // What could not be recorded is not forgotten.
+    // The unrecorded booking is not lost.
     expect(log.read().map(({ booking }) => booking)).toContain('bk_bad')
   })
 })

@@ -22,7 +22,7 @@ import {
 } from './desk.ts'
 
 const OTHER_VIN = '1HGCM82633A004352'
-/** Changes nothing of the key, so that it is the same booking with another body. */
+/** Does not change the key: it is the same booking with another body. */
 const OTHER_BODY = { DeliveryName: 'Somebody Else' }
 const SHORT_MS = 1_000
 const SHORT = { UPSTREAM_TIMEOUT_MS: `${SHORT_MS}` }
@@ -32,7 +32,7 @@ function delayed(ms: number): Fault {
   return { kind: 'delay', ms, on: ON_CREATION }
 }
 
-describe('a key that nobody has', () => {
+describe('a free key', () => {
   test('is claimed, sent, recorded and answered, each step dated and signed', async () => {
     const gateway = await startGateway({ now: () => 1_000 })
     const id = expectBooked(await book(gateway))
@@ -229,7 +229,7 @@ describe('a booked key', () => {
     expect((await post(gateway, '/deleteShipment.php', { shipment_id: second })).status).toBe(200)
     const third = expectBooked(await book(gateway))
     expect(shipments(gateway, REFERENCE).map(({ id }) => id)).toEqual([third])
-    // Canceling the first again is no reason to let go of the third.
+    // Canceling the first again does not free the third.
     expect((await post(gateway, '/deleteShipment.php', { shipment_id: first })).status).toBe(200)
     expect(expectBooked(await book(gateway), true)).toBe(third)
   })
@@ -396,7 +396,7 @@ describe('a replay', () => {
   })
 })
 
-describe('BOOKING_REFUSED_STATUSES says what proves that nothing was booked', () => {
+describe('BOOKING_REFUSED_STATUSES lists the statuses that prove that nothing was booked', () => {
   test.each([
     { statuses: '4xx', answered: 503, state: 'unknown' },
     { statuses: '4xx,500', answered: 500, state: 'refused' },
@@ -415,7 +415,7 @@ describe('BOOKING_REFUSED_STATUSES says what proves that nothing was booked', ()
   })
 })
 
-test('a gateway that starts again on the same file knows what was booked and what is unknown', async () => {
+test('a gateway that starts again on the same file knows the booked and the unknown bookings', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transload-states-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const url = join(folder, 'store.db')

@@ -5,7 +5,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 
-/** The gateway with claiming switched off: every call wins, and nothing is written down. What no gateway may be. */
+/** The gateway without claims, which must fail: every call wins, and nothing is recorded. */
 const config = readConfig()
 const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
 const log = createLog('warn')

@@ -12,7 +12,7 @@ import { as, openEdge, tenant } from './edge.ts'
 const FIXED = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }
 const BODY = JSON.stringify(quoteExample)
 
-/** Sends a quote, or what else a page could send, with these header lines beside those of its body. */
+/** Sends a quote, or another request of a page, with these header lines besides those of its body. */
 function ask(
   { url }: Pick<TestGateway, 'url'>,
   lines: readonly string[],
@@ -26,7 +26,7 @@ function ask(
 const hostOf = ({ url }: Pick<TestGateway, 'url'>) => new URL(url).host
 const portOf = ({ url }: Pick<TestGateway, 'url'>) => new URL(url).port
 
-/** What a browser sends for a page that is not the gateway's own. */
+/** The headers of a browser for a page of another site. */
 const FOREIGN = {
   'a page': ['Host: {host}', 'Origin: https://evil.example', 'Sec-Fetch-Site: cross-site'],
   'a page in an old browser': ['Host: {host}', 'Origin: https://evil.example'],
@@ -45,7 +45,7 @@ const FOREIGN = {
   'an unknown Sec-Fetch-Site': ['Host: {host}', 'Sec-Fetch-Site: other'],
   'two Sec-Fetch-Sites': ['Host: {host}', 'Sec-Fetch-Site: none', 'Sec-Fetch-Site: cross-site'],
 } as const
-/** What it sends once a name of the attacker points to the gateway: to it, the page is the gateway's own. */
+/** The headers of a browser after DNS rebinding: for the browser, the attacker's page is the gateway's own. */
 const REBOUND = {
   'a name': ['Host: evil.example:{port}', 'Origin: http://evil.example:{port}', 'Sec-Fetch-Site: same-origin'],
   'a name, and a form': ['Host: evil.example:{port}'],
@@ -88,7 +88,7 @@ describe('a gateway that asks for no credential', () => {
     ]) {
       expect((await ask(gateway, filled(gateway, lines), { method, target })).status, target).toBe(403)
     }
-    // A credential that it does not look at proves nothing.
+    // A credential that is not checked proves nothing.
     const authorized = [...filled(gateway, lines), `Authorization: ${basic()}`]
     expect((await ask(gateway, authorized)).status).toBe(403)
     expect(gateway.sandbox.requests).toEqual([])
@@ -114,7 +114,7 @@ describe('a gateway that asks for no credential', () => {
     expect((await ask(gateway, ['Origin: http://localhost'], { version: '1.0' })).status).toBe(403)
   })
 
-  test('tells whether it is well under any name, but to no page of another site', async () => {
+  test('answers health checks under any name, but not to pages of other sites', async () => {
     const gateway = await startGateway({ env: FIXED })
     for (const url of [gateway.url, gateway.adminUrl]) {
       for (const target of ['/healthz', '/readyz']) {
@@ -131,7 +131,7 @@ describe('a gateway that asks for no credential', () => {
     for (const lines of [
       ['Host: gateway.internal:8080'],
       ['Host: GATEWAY.INTERNAL', 'Origin: http://gateway.internal', 'Sec-Fetch-Site: same-origin'],
-      // Before a proxy that ends TLS, with the Host that the browser sent, and with one of the proxy's own.
+      // Behind a proxy that terminates TLS, with the browser's Host, and with the proxy's own.
       ['Host: gateway.example.com', 'Origin: https://gateway.example.com', 'Sec-Fetch-Site: same-origin'],
       ['Host: 10.0.0.7:8080', 'Origin: https://gateway.example.com'],
     ]) {
@@ -213,15 +213,15 @@ describe('a tenant that is known by its network', () => {
     expect((await ask(edge, plain)).status).toBe(403)
     expect((await ask(edge, plain, { method: 'GET', target: '/v2/shipments/TL-1' })).status).toBe(403)
     expect((await ask(edge, plain, { target: '/dry-run/getShippingQuote.php' })).status).toBe(403)
-    // Nor with a header by which the gateway knows nobody.
+    // A header that does not identify a caller changes nothing.
     for (const authorization of ['', 'Bearer of-the-page']) {
       expect((await ask(edge, [...plain, `Authorization: ${authorization}`])).status).toBe(403)
     }
     expect(edge.sandbox.requests).toEqual([])
-    // The same page with the tenant's credential has what it takes.
+    // The same page with the tenant's credential is admitted.
     const { authorization } = as('acme')
     expect((await ask(edge, [...plain, `Authorization: ${authorization}`])).status).toBe(200)
-    // Nothing is done for anybody there, and the description is no secret.
+    // These pages change nothing and contain no secret.
     expect((await ask(edge, plain, { method: 'GET', target: '/openapi.json' })).status).toBe(200)
   })
 
@@ -230,7 +230,7 @@ describe('a tenant that is known by its network', () => {
     expect((await ask(edge, filled(edge, lines))).status).toBe(200)
   })
 
-  test('is another question than who nobody knows: that is asked for its credential, under any name', async () => {
+  test('does not concern unknown callers, which get 401 under any name', async () => {
     const edge = await openBoth(['192.0.2.0/24'])
     const { status, headers } = await ask(edge, ['Host: gateway.example.com'])
     expect(status).toBe(401)

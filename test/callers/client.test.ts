@@ -83,7 +83,7 @@ describe('in client mode', () => {
     expect(accepted.status).toBe(200)
   })
 
-  test('ids are told apart by case and by every character', async () => {
+  test('ids differ by case and by every character', async () => {
     const gateway = await startGateway({ sandbox: { credentials: 'any' } })
     await post(gateway, '/getShippingQuote.php', quoteExample, { authorization: basic('acme', 'x') })
     for (const id of ['ACME', 'acme ', ' acme', 'acm', 'acme\u0000', 'acmé']) {
@@ -91,7 +91,7 @@ describe('in client mode', () => {
     }
   })
 
-  test('what cannot be read or is not served says so before anybody asks who calls', async () => {
+  test('unreadable bodies and unknown paths are refused before the caller is identified', async () => {
     const gateway = await startGateway()
     const nobody = { authorization: '' }
     expect((await post(gateway, '/createShipment.php', 'nonsense', nobody)).status).toBe(400)
@@ -117,7 +117,7 @@ describe('in fixed mode', () => {
     },
   )
 
-  test('all callers are one: what one was told, another may ask for', async () => {
+  test('all callers are one: each may use the numbers of the others', async () => {
     const gateway = await gatewayOfSidecar()
     await post(gateway, '/getShippingQuote.php', quoteExample, { authorization: basic('one', 'x') })
     expect((await post(gateway, '/getShippingQuote.php', ACCEPT, { authorization: basic('two', 'y') })).status).toBe(
@@ -125,7 +125,7 @@ describe('in fixed mode', () => {
     )
   })
 
-  test('a credential that the service refuses is told as 401', async () => {
+  test('a credential that the service refuses is 401', async () => {
     const gateway = await startGateway({ env: FIXED })
     const { status, json } = await post(gateway, '/getShippingQuote.php', quoteExample)
     expect(status).toBe(401)
@@ -134,7 +134,7 @@ describe('in fixed mode', () => {
   })
 })
 
-test('no secret, no field and no path of a caller gets into the log, whatever becomes of the call', async () => {
+test('no secret, no field and no path of a caller gets into the log, with any outcome', async () => {
   const canaries = Array.from({ length: 40 }, (_, i) => `CANARY${i}X`)
   const unused = [...canaries]
   const next = () => unused.pop() ?? 'MORE'

@@ -3,7 +3,7 @@ import { type CommandOptions, cleanEnv, type Ended, ROOT, type Running, run, sta
 
 const MAIN = join(ROOT, 'src/main.ts')
 
-/** Runs `transload …` to its end, in a folder of the test's own. */
+/** Runs `transload …` to its end, in a folder of the test. */
 export function transload(
   words: readonly string[],
   cwd: string,
@@ -14,7 +14,7 @@ export function transload(
   return run(process.execPath, [MAIN, ...words], options)
 }
 
-/** A gateway that runs as a process of its own. */
+/** A gateway in a separate process. */
 export interface Served extends Running {
   readonly url: string
   readonly adminUrl: string

@@ -9,7 +9,7 @@ import { type Answered, basic, get, post, startGateway, type TestGateway, type T
 /** A tenant as an operator declares it. */
 export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
 
-/** Makes a hash in the form that `transload tenants hash` prints, at a cost of its own. */
+/** Makes a hash like `transload tenants hash`, at another cost. */
 function hashOf(secret: string, costLog2: number, salt: string): string {
   const hash = scryptSync(secret, salt, 32, { N: 2 ** costLog2, r: 8, p: 1 })
   const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
@@ -44,15 +44,15 @@ export function tenant(place: string, name: string, more: object = {}): Declared
 
 const secretOf = (name: string) => `${name}-v2-secret`
 
-/** What the service knows of these tenants. */
+/** The credentials of these tenants at the service. */
 export function known(...names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [`${name}-v2`, secretOf(name)]))
 }
 
-/** What a tenant's callers send. */
+/** The `Authorization` of a tenant's callers. */
 export const as = (name: string) => ({ authorization: basic(`${name}-legacy`, `${name}-legacy-secret`) })
 
-/** What the service gets for a tenant with Basic authentication. */
+/** The `Authorization` that the service gets for a tenant with Basic authentication. */
 export const atService = (name: string) => basic(`${name}-v2`, secretOf(name))
 
 /** Writes a tenants file. */
@@ -62,7 +62,7 @@ export function writeTenants(path: string, ...tenants: readonly Declared[]): voi
 
 /** A gateway on the shared edge. */
 export interface Edge extends TestGateway {
-  /** Where its tenants file and their secrets are. */
+  /** The folder of the tenants file and the secrets. */
   readonly place: string
   readonly path: string
   /** Has the file read again, as SIGHUP does. */
@@ -97,7 +97,7 @@ type Sent = Readonly<Record<string, string>>
 export const quote = (gateway: Pick<TestGateway, 'url'>, headers: Sent, more: object = {}): Promise<Answered> =>
   post(gateway, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
 
-/** A whole booking with a reference of its own. */
+/** A whole booking with a new reference. */
 export const booking = (ReferenceNumber: string, more: object = {}) => ({
   ReferenceNumber,
   PickupZip: '10314',
@@ -119,14 +119,14 @@ export const read = (gateway: Pick<TestGateway, 'url'>, ReferenceNumber: string,
 export const exchanges = ({ sandbox }: Pick<TestGateway, 'sandbox'>) =>
   sandbox.requests.filter(({ path }) => path === '/oauth2/token')
 
-/** How often each value occurs. */
+/** Counts how often each value occurs. */
 export function counted<T>(values: readonly T[]): Readonly<Record<string, number>> {
   const all: Record<string, number> = {}
   for (const value of values) all[String(value)] = (all[String(value)] ?? 0) + 1
   return all
 }
 
-/** Does something so often at once. */
+/** Runs work several times at once. */
 export function atOnce<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => work(i)))
 }

@@ -1,10 +1,10 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createFairQueue, type Turn } from '../../src/callers/fair-queue.ts'
 
-/** Of these, a half may wait, and a quarter from one source. */
+/** Half of these may wait, a quarter from one source. */
 const CALLS = 16
 
-/** What became of those who entered, in order. */
+/** The outcomes of the entries, in order. */
 let told: string[]
 let running: Turn[]
 let queue: ReturnType<typeof createFairQueue>
@@ -28,10 +28,10 @@ function enter(source: string, name = source): Turn {
   return turn
 }
 
-/** Lets every promise that can settle do so. */
+/** Lets all pending promises settle. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Ends one turn after the other until nobody has one. */
+/** Ends the turns one after the other until none is left. */
 async function finish(): Promise<readonly string[]> {
   await settled()
   for (let turn = running.shift(); turn; turn = running.shift()) {
@@ -41,7 +41,7 @@ async function finish(): Promise<readonly string[]> {
   return told
 }
 
-test('the sources take turns, however many of one wait', async () => {
+test('the sources take turns, regardless of how many calls of one wait', async () => {
   for (const source of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(source)
   expect(await finish()).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a'])
 })
@@ -59,7 +59,7 @@ test('so many run at once, and so many of one source', async () => {
   expect(told).toEqual(['a', 'a', 'b', 'b', 'a'])
 })
 
-test('so many of one source wait, and the next one is told so', async () => {
+test('a limited number of calls of one source waits, and the next one is refused', async () => {
   for (let i = 0; i < 6; i += 1) enter('a', `a${i}`)
   await settled()
   expect(told).toEqual(['a0', 'a5: too-many-calls'])
@@ -77,7 +77,7 @@ test('where it is full, the longest line loses its last', async () => {
   expect((await finish()).slice(3)).toEqual(['a0', 'b0', 'c', 'd', 'a1', 'b1', 'a2', 'b2'])
 })
 
-test('where everybody waits for the same, the newcomer is refused', async () => {
+test('if all wait equally long, the newest is refused', async () => {
   enter('x')
   for (let i = 0; i < 8; i += 1) enter(`s${i}`)
   enter('s0', 'second of s0')
@@ -85,7 +85,7 @@ test('where everybody waits for the same, the newcomer is refused', async () => 
   expect(told).toEqual(['x', 'second of s0: overloaded'])
 })
 
-test('those who leave give their place up, wherever they are', async () => {
+test('a call that leaves frees its place, anywhere in the queue', async () => {
   const first = enter('a', 'a0')
   const gone = enter('a', 'a1')
   enter('a', 'a2')
@@ -96,7 +96,7 @@ test('those who leave give their place up, wherever they are', async () => {
   await settled()
   running.shift()
   running.shift()
-  // A wait that its owner ends is over without a turn.
+  // A wait that its owner ends uses no turn.
   expect(told).toEqual(['a0', 'a1', 'a2'])
   for (let i = 3; i < 7; i += 1) enter('a', `a${i}`)
   await settled()
@@ -121,7 +121,7 @@ test('a wait that is settled takes no turn', async () => {
   expect(told.at(-1)).toBe('c')
 })
 
-test('nobody waits longer than ten seconds', async () => {
+test('no call waits longer than ten seconds', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   enter('a', 'a0')

@@ -1,24 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Supply, shortage } from '../../src/callers/fair-share.ts'
+import { type Quota, shortage } from '../../src/callers/fair-share.ts'
 import { runs } from '../size.ts'
 
-/** A night may take longer: TRANSLOAD_RUNS=1000000. */
+/** For long runs with TRANSLOAD_RUNS=1000000. */
 const RUNS = runs(400, 2_000)
 const NIGHT_MS = 3_600_000
 
-const anySupply = fc
+const anyQuota = fc
   .tuple(fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 0, max: 8 }))
-  .map(([limit, perSource, little]): Supply => ({ limit, perSource: Math.min(limit, perSource), little }))
+  .map(([limit, perSource, little]): Quota => ({ limit, perSource: Math.min(limit, perSource), little }))
 
-/** Takes one at a time for each source in turn, until none gets more. */
-function filled(supply: Supply, sources: number): number[] {
+/** Takes one for each source in turn, until none gets more. */
+function filled(quota: Quota, sources: number): number[] {
   const held = Array<number>(sources).fill(0)
   let total = 0
   for (let taken = true; taken; ) {
     taken = false
     held.forEach((own, i) => {
-      if (shortage(supply, total, own, 1)) return
+      if (shortage(quota, total, own, 1)) return
       held[i] = own + 1
       total += 1
       taken = true
@@ -30,12 +30,12 @@ function filled(supply: Supply, sources: number): number[] {
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
 
 describe('a share', { timeout: NIGHT_MS }, () => {
-  test('is what one source alone gets, and no more', () => {
+  test('is the most that one source alone gets', () => {
     fc.assert(
-      fc.property(anySupply, (supply) => {
-        expect(filled(supply, 1)).toEqual([supply.perSource])
-        expect(shortage(supply, supply.perSource, supply.perSource, 1)).toBe(
-          supply.perSource < supply.limit ? 'source' : 'all',
+      fc.property(anyQuota, (quota) => {
+        expect(filled(quota, 1)).toEqual([quota.perSource])
+        expect(shortage(quota, quota.perSource, quota.perSource, 1)).toBe(
+          quota.perSource < quota.limit ? 'source' : 'all',
         )
       }),
       { numRuns: RUNS },
@@ -44,10 +44,10 @@ describe('a share', { timeout: NIGHT_MS }, () => {
 
   test('never adds up to more than there is, and all sources get the same', () => {
     fc.assert(
-      fc.property(anySupply, fc.integer({ min: 1, max: 100 }), (supply, sources) => {
-        const held = filled(supply, sources)
-        expect(sum(held)).toBeLessThanOrEqual(supply.limit)
-        expect(Math.max(...held)).toBeLessThanOrEqual(supply.perSource)
+      fc.property(anyQuota, fc.integer({ min: 1, max: 100 }), (quota, sources) => {
+        const held = filled(quota, sources)
+        expect(sum(held)).toBeLessThanOrEqual(quota.limit)
+        expect(Math.max(...held)).toBeLessThanOrEqual(quota.perSource)
         expect(Math.max(...held) - Math.min(...held)).toBeLessThanOrEqual(1)
       }),
       { numRuns: RUNS },
@@ -57,18 +57,18 @@ describe('a share', { timeout: NIGHT_MS }, () => {
   test.each([1, 2, 3, 4, 5, 10, 50, 100, 200])(
     'of a quarter leaves room beside %i sources that take all they get',
     (sources) => {
-      const supply = { limit: 1024, perSource: 256, little: 0 }
-      const held = filled(supply, sources)
-      expect(shortage(supply, sum(held), 0, 1)).toBeUndefined()
-      // Three sources and fewer are not limited by each other.
+      const quota = { limit: 1024, perSource: 256, little: 0 }
+      const held = filled(quota, sources)
+      expect(shortage(quota, sum(held), 0, 1)).toBeUndefined()
+      // Up to three sources do not limit each other.
       if (sources <= 3) expect(held).toEqual(held.map(() => 256))
     },
   )
 
-  test('leaves a source what is little, until there is nothing left', () => {
-    const supply = { limit: 8, perSource: 4, little: 4 }
-    expect(filled(supply, 2)).toEqual([4, 4])
-    expect(filled(supply, 8)).toEqual(Array(8).fill(1))
-    expect(shortage(supply, 8, 0, 1)).toBe('all')
+  test('leaves every source a little, until nothing is left', () => {
+    const quota = { limit: 8, perSource: 4, little: 4 }
+    expect(filled(quota, 2)).toEqual([4, 4])
+    expect(filled(quota, 8)).toEqual(Array(8).fill(1))
+    expect(shortage(quota, 8, 0, 1)).toBe('all')
   })
 })

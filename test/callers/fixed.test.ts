@@ -4,7 +4,7 @@ import { basic, CLIENT, get, post, startGateway } from '../gateway.ts'
 
 const FIXED = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }
 
-describe('a gateway with one credential for everybody', () => {
+describe('a gateway with one credential for all callers', () => {
   test.each(['basic', 'oauth2', 'auto'])('gives nobody a token where V2_TOKEN is %s', async (V2_TOKEN) => {
     const gateway = await startGateway({ env: { ...FIXED, V2_TOKEN }, sandbox: { auth: 'both' } })
     for (const authorization of ['', basic(), basic('nobody', 'wrong'), 'Bearer abc']) {

@@ -6,7 +6,7 @@ import { parseSecretHash } from '../../src/config/secret-hash-form.ts'
 import { basic, post } from '../gateway.ts'
 import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, slowHash, tenant, writeTenants } from './edge.ts'
 
-/** What one call costs the processor, in milliseconds: a slow hash shows in it, whoever else is busy. */
+/** The CPU time of one call, in milliseconds: a slow hash shows in it, even on a busy machine. */
 async function costOf(work: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   await work()
@@ -49,7 +49,7 @@ test('a slow hash is made once: the calls after it cost next to nothing', async 
   const calls = async () => {
     for (let i = 0; i < 20; i += 1) expect((await quote(edge, as('acme'))).status).toBe(200)
   }
-  // Twenty calls with a hash each would cost twenty hashes.
+  // With a hash for each, twenty calls would cost twenty hashes.
   expect(await costOf(calls)).toBeLessThan(10 * slow)
 })
 
@@ -79,7 +79,7 @@ test('fifty tenants at once, each for the first time, are each themselves', asyn
 
 const guess = (i: number | string, id = 'acme-legacy') => ({ authorization: basic(id, `guess ${i}`) })
 
-test('wrong secrets are looked at ten times a minute, and what is known to be right goes on', async () => {
+test('ten wrong secrets a minute are checked, and verified credentials work on', async () => {
   const { pass } = clocks()
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
   expect((await quote(edge, as('acme'))).status).toBe(200)
@@ -94,22 +94,22 @@ test('wrong secrets are looked at ten times a minute, and what is known to be ri
   })
   expect((await post(edge, '/dry-run/getShippingQuote.php', {}, guess(11))).status).toBe(429)
 
-  // The same tenant's caller that has been let in before, and another tenant at the same address.
+  // A verified caller of the same tenant, and another tenant at the same address.
   expect((await quote(edge, as('acme'))).status).toBe(200)
   expect((await quote(edge, as('beta'))).status).toBe(200)
   pass(61_000)
   expect((await quote(edge, guess(12))).status).toBe(401)
 })
 
-test('guesses at one address lock nobody out at another', async () => {
+test('guesses from one address lock out no other address', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')], { env: { TRUST_PROXY: '127.0.0.0/8' } })
   const from = (address: string) => ({ 'x-forwarded-for': address })
   for (let i = 0; i < 10; i += 1) await quote(edge, { ...guess(i), ...from('198.51.100.1') })
   expect((await quote(edge, { ...guess('last'), ...from('198.51.100.1') })).status).toBe(429)
-  // Never let in before, so that it costs a look; there, too, it would be one guess too many.
+  // A credential that is not verified yet costs a check, which would be one guess too many.
   expect((await quote(edge, { ...as('acme'), ...from('198.51.100.1') })).status).toBe(429)
   expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
-  // And what has been let in once is let in everywhere.
+  // A verified credential is accepted from every address.
   expect((await quote(edge, { ...as('acme'), ...from('198.51.100.1') })).status).toBe(200)
 })
 
@@ -119,13 +119,13 @@ test('many guesses at once are no way around the limit', async () => {
   expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 10, 429: 30 })
 })
 
-test('who goes on sending one old secret does not use up the guesses of its neighbour', async () => {
+test('repeated use of one old secret uses no guesses of others', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
   for (let i = 0; i < 30; i += 1) expect((await quote(edge, guess('old'))).status).toBe(401)
   expect((await quote(edge, as('acme'))).status).toBe(200)
 })
 
-test('an id that nobody has is refused like one that somebody has: as slowly, in the same words, as often', async () => {
+test('an unknown id is refused like a known one: as slowly, with the same message, as often', async () => {
   const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
@@ -156,13 +156,13 @@ test('ids that are made up are no free guesses', async () => {
   expect(counted(guesses.map(({ status }) => status))).toEqual({ 401: 20, 429: 20 })
   expect((await quote(edge, { ...guess('known'), ...from('198.51.100.1') })).status).toBe(429)
   expect((await quote(edge, { ...guess('known'), ...from('2001:db8::1') })).status).toBe(401)
-  // One network of IPv6 is one source, whatever address of it is used.
+  // All addresses of one IPv6 network are one source.
   for (let i = 0; i < 19; i += 1) await quote(edge, { ...guess(i, `other-${i}`), ...from(`2001:db8::${i}`) })
   expect((await quote(edge, { ...guess('last', 'id'), ...from('2001:db8::99') })).status).toBe(429)
   expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
 })
 
-test('who is to be verified waits for no more than a turn of each other source, and who is verified for nobody', async () => {
+test('a new credential waits for at most a turn of each other source, and a verified one does not wait', async () => {
   const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge(
     (place) => [
@@ -182,12 +182,12 @@ test('who is to be verified waits for no more than a turn of each other source, 
   expect(refused).toBeLessThan(10)
   const before = refused
   expect((await quote(edge, { ...as('acme'), ...from('192.0.2.1') })).status).toBe(200)
-  // In the order in which they came, it would have been the last. Sources that have guessed wrong come after it.
+  // In the order of arrival it would be the last. Sources that sent wrong secrets come after it.
   expect(refused - before).toBeLessThan(6)
   expect(counted(await strangers)).toEqual({ 401: 30 })
 }, 30_000)
 
-test('who hangs up while waiting costs no hash', async () => {
+test('a caller that hangs up while it waits costs no hash', async () => {
   const hash = slowHash('acme-legacy-secret')
   const edge = await openEdge((place) => [
     tenant(place, 'acme', { credentials: [{ id: 'acme-legacy', secret_hash: hash }] }),
@@ -203,7 +203,7 @@ test('who hangs up while waiting costs no hash', async () => {
       socket.write('Content-Length: 2\r\n\r\n{}')
       return socket
     })
-    // By the time that the first one is answered, the others wait.
+    // When the first one is answered, the others wait.
     await Promise.race(strangers.map((socket) => once(socket, 'data')))
     for (const socket of strangers) socket.resetAndDestroy()
     const gone = () => edge.lines().filter(({ error }) => error === 'caller-gone').length
@@ -213,7 +213,7 @@ test('who hangs up while waiting costs no hash', async () => {
   expect(cost).toBeLessThan(8 * slow)
 }, 20_000)
 
-test('where ids have two secrets, an id that nobody has costs two hashes as well', async () => {
+test('if ids have two secrets, an unknown id costs two hashes, too', async () => {
   const [old, fresh] = [slowHash('old'), slowHash('new')]
   const edge = await openEdge((place) => [
     tenant(place, 'acme', {
@@ -225,11 +225,11 @@ test('where ids have two secrets, an id that nobody has costs two hashes as well
     for (let i = 0; i < 4; i += 1) expect((await quote(edge, guess(i, 'nobody'))).status).toBe(401)
   })
   expect(cost).toBeGreaterThan(6 * slow)
-  // Nor is anybody let in by another's secret.
+  // Another tenant's secret is refused.
   expect((await quote(edge, { authorization: basic('nobody', 'old') })).status).toBe(401)
 }, 20_000)
 
-test('what was wrong may be right after a rotation, and what was right is wrong', async () => {
+test('after a rotation, the new secret is accepted and the old one refused', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
   const fresh = { authorization: basic('acme-legacy', 'new') }
   expect((await quote(edge, as('acme'))).status).toBe(200)

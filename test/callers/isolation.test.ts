@@ -8,7 +8,7 @@ import { as, atOnce, atService, book, booking, type Edge, openEdge, quote, read,
 const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]
 
-/** What one tenant can do with numbers that the others use too. */
+/** The operations of one tenant with numbers that the others use, too. */
 const operation = fc.record({
   who: fc.constantFrom(...NAMES),
   what: fc.constantFrom('quote', 'reprice', 'approve', 'book', 'read', 'update', 'cancel', 'dry run', 'pass through'),
@@ -18,7 +18,7 @@ type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
 
 const OWNERS: Readonly<Record<string, Name>> = Object.fromEntries(NAMES.map((name) => [atService(name), name]))
 
-/** Does an operation, and gives what the tenant was told. */
+/** Runs an operation, and returns the tenant's answer. */
 async function act(edge: Edge, { who, what, number }: Operation) {
   const headers = as(who)
   const reference = `R-${number}`
@@ -66,7 +66,7 @@ test('tenants that use the same numbers never meet', async () => {
             )
         met.operations += operations.length
 
-        // Whose every thing at the service is, by the credential that made it.
+        // The owner of each thing at the service, by the credential that made it.
         const owners = new Map<string, Name>()
         const makers = edge.sandbox.requests.filter(
           ({ method, path }) => method === 'POST' && /^\/v2\/(quote|shipments)$/.test(path),
@@ -77,12 +77,12 @@ test('tenants that use the same numbers never meet', async () => {
           const maker = NAMES.find((name) => JSON.stringify(shipment).includes(`${name}-`))
           if (maker) owners.set(id, maker)
         }
-        // No call names a thing of another tenant's.
+        // No request names another tenant's thing.
         for (const { path, headers } of edge.sandbox.requests) {
           const [id] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(path) ?? []
           if (id !== undefined && owners.has(id)) expect(owners.get(id)).toBe(OWNERS[headers.authorization ?? ''])
         }
-        // No tenant is told anything of another's.
+        // No answer contains another tenant's data.
         answers.forEach(({ text, headers, status }, i) => {
           const who = unique[i]?.who
           if (status === 200) met.successes += 1
@@ -90,7 +90,7 @@ test('tenants that use the same numbers never meet', async () => {
           for (const other of NAMES) if (other !== who) expect(told).not.toContain(`${other}-`)
           for (const [id, owner] of owners) if (owner !== who) expect(told).not.toContain(id)
         })
-        // Each tenant's booking is made for it, whatever the others have booked under that number.
+        // Each tenant's booking is made, even if others have booked under that number.
         const booked = new Set(
           unique.filter(({ what }) => what === 'book').map(({ who, number }) => `${who} R-${number}`),
         )
@@ -153,7 +153,7 @@ test.each(['basic', 'oauth2', 'auto'] as const)(
         return outgoing.end(JSON.stringify({ id: crypto.randomUUID(), shipment_id: crypto.randomUUID(), price: 1 }))
       })
     })
-    // The last two are one client at the service, and still two tenants.
+    // The last two are the same client at the service, but different tenants.
     const names = [...NAMES, 'twin']
     const edge = await openEdge(
       (place) => [
@@ -175,7 +175,7 @@ test.each(['basic', 'oauth2', 'auto'] as const)(
     }
     expect([...ports.values()].map((owners) => owners.size).filter((size) => size > 1)).toEqual([])
     expect(new Set([...ports.values()].flatMap((owners) => [...owners])).size).toBe(3)
-    // Connections are used again, so that sharing would have shown.
+    // Connections are reused, so shared ones would show.
     expect(ports.size).toBeLessThan(service.requests.length)
     expect([...tokens.values()].sort()).toEqual(token === 'basic' ? [] : [...NAMES, 'gamma'].map(atService).sort())
   },

@@ -10,7 +10,7 @@ import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
 import { booking, cheapHash, folder, writeTenants } from './edge.ts'
 
-/** Secrets that are found again wherever they get to, in any of the forms that they travel in. */
+/** Finds secrets in any text, in each of the forms in which they are sent. */
 function canaries() {
   const all: string[] = []
   const forms = new Map<string, string>()
@@ -34,7 +34,7 @@ function canaries() {
   return { all, next, asBasic, foundIn }
 }
 
-/** A port that is free now, for what has to be told its port. */
+/** Returns a free port, for programs that need one in advance. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -43,7 +43,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** The answers of a whole day: bodies, headers and all. */
+/** Makes calls of every kind, and returns the answers with bodies and headers. */
 async function everyPath(
   url: string,
   authorization: string,
@@ -98,7 +98,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   const place = folder()
   const failures = [200, 200, 200, 500, 503, 404, 429, 302, 403]
   let requests = 0
-  // A service that fails in every way, repeats what it was sent, and gives tokens that are secrets themselves.
+  // A service that fails in every way, repeats requests in its replies, and gives tokens that are secrets, too.
   const service = await openService((incoming, outgoing) => {
     const { authorization = '' } = incoming.headers
     incoming.resume().on('end', () => {
@@ -130,7 +130,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
       token: ['basic', 'oauth2', 'auto'][i % 3],
     }
     const credentials = [{ id: `legacy-${i}`, secret_hash: cheapHash(legacy, `salt of tenant ${i}`) }]
-    return { env, legacy, tenant: { name: `t${i}`, credentials, v2, webhook_secret: { env: `HOOK_${i}` } } }
+    return { env, legacy, hook, tenant: { name: `t${i}`, credentials, v2, webhook_secret: { env: `HOOK_${i}` } } }
   })
   const path = join(place, 'tenants.json')
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
@@ -141,7 +141,6 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
     TENANTS_FILE: path,
     LOG_LEVEL: 'trace',
     ADMIN_PORT: String(adminPort),
-    WEBHOOK_SECRET: next('webhook'),
     UPSTREAM_TIMEOUT_MS: '2000',
     STORE_URL: 'sqlite:./data/store.db',
   }
@@ -157,10 +156,21 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
       told.push(await everyPath(gateway.url, authorization, next, i))
     }),
   )
-  // A tenants file that is refused, with a secret where none belongs.
+  // Events, of which the gateway reads the shipments.
+  const event = { shipment_id: 'x', event: 'shipment.created', event_date: '2024-08-10T08:00:00+0000' }
+  const statuses = new Set<number>()
+  for (const { hook } of declared) {
+    for (const body of [JSON.stringify(event), 'nonsense', JSON.stringify({ ...event, data: 1 })]) {
+      const answer = await fetch(`${gateway.url}/webhooks/${hook}`, { method: 'POST', body })
+      statuses.add(answer.status)
+      told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+    }
+  }
+  expect(statuses).toEqual(new Set([200, 400]))
+  // A refused tenants file, with a misplaced secret.
   writeFileSync(path, `{"tenants":[{"name":"x","v2":{"client_secret":${next('misplaced')}`)
   gateway.signal('SIGHUP')
-  await gateway.says(/the old one goes on/)
+  await gateway.says(/the old one stays in use/)
   const misplaced = next('misplaced')
   const wrong = {
     name: 'x',
@@ -201,7 +211,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   expect(files.some((name) => name.endsWith('store.db'))).toBe(true)
   for (const name of files) found.push(...foundIn(name, readFileSync(name)))
   expect(found).toEqual([])
-  // The paths were walked: bookings were made, refused and lost, and the log tells of it.
+  // Bookings were made, refused and lost, and the log shows it.
   expect(out.match(/"msg":"call"/g)?.length).toBeGreaterThan(900)
   for (const status of [200, 401, 404, 422, 502, 503]) expect(out).toContain(`"status":${status}`)
 }, 40_000)
@@ -221,7 +231,7 @@ test('the emergency log and the fixed credential hold no secret either', async (
     const body = asked ? { access_token: given.at(-1) } : { id, number: 'TL-1', shipment_id: id, price: 1 }
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
-  const house = await startGateway({
+  const gateway = await startGateway({
     env: {
       V2_CLIENT_ID: 'own',
       V2_CLIENT_SECRET: secret,
@@ -230,17 +240,17 @@ test('the emergency log and the fixed credential hold no secret either', async (
       UPSTREAM_TIMEOUT_MS: '1000',
     },
     serviceUrl: service.url,
-    // A store that fails at the worst moment: the booking is claimed and made, and cannot be recorded.
+    // A store that fails between a booking and its record.
     store: { ...memory, put: () => Promise.reject(new StoreDown('the disk is full')) },
   })
   onTestFinished(() => memory.close())
   asBasic('own', secret)
-  const told = await everyPath(house.url, asBasic('legacy', next('guess')), next, 1)
+  const told = await everyPath(gateway.url, asBasic('legacy', next('guess')), next, 1)
   expect(given).toHaveLength(1)
   expect(told).toMatch(/"TransportationBooked":"Unknown"/)
   const written = readFileSync(file, 'utf8')
   expect(written).toContain('"booking":"bk_')
-  const config = JSON.stringify(house.lines())
+  const config = JSON.stringify(gateway.lines())
   expect([
     ...foundIn('the emergency log', written),
     ...foundIn('the answers', told),

@@ -30,7 +30,7 @@ test('client mode asks for a credential where there is none, and sends nothing',
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-test('fixed mode sends its own credential, whatever the caller sends, or nothing at all', async () => {
+test('fixed mode sends its own credential, with or without a credential of the caller', async () => {
   const gateway = await startGateway({
     env: { V2_CLIENT_ID: 'own', V2_CLIENT_SECRET: 'own-secret' },
     sandbox: { credentials: { own: 'own-secret' } },
@@ -100,7 +100,7 @@ test('a wrong credential is called wrong, and a missing one missing', async () =
   }
 })
 
-test('passed-through calls of nobody are refused too, and so is a token', async () => {
+test('passed-through calls without a credential are refused, and so is a token', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
   for (const authorization of [basic('acme-legacy', 'wrong'), '', 'Bearer own']) {
     expect((await get(edge, '/v2/shipments/x', { authorization })).status).toBe(401)
@@ -160,11 +160,11 @@ test('a caller without a credential is known by its network, the narrowest first
   expect(edge.sandbox.requests).toHaveLength(7)
 })
 
-test('only what trusted proxies say about a source is believed, from the nearest one on', async () => {
+test('only headers of trusted proxies count, from the nearest one on', async () => {
   const declare = (place: string) => [tenant(place, 'acme', { credentials: [], networks: ['10.0.0.0/8'] })]
   const trusting = await openEdge(declare, { env: { TRUST_PROXY: '127.0.0.0/8,192.0.2.0/24' } })
   expect(await bare(trusting.url, TRIP, { 'x-forwarded-for': '10.1.2.3, 192.0.2.1' })).toBe(200)
-  // The nearest hop is nobody's proxy: what it claims to have heard is worth nothing.
+  // The nearest hop is not a trusted proxy, so its header does not count.
   expect(await bare(trusting.url, TRIP, { 'x-forwarded-for': '10.1.2.3, 198.51.100.1' })).toBe(401)
   const wary = await openEdge(declare)
   expect(await bare(wary.url, TRIP, FROM_10)).toBe(401)
@@ -178,7 +178,7 @@ test('a network does not vouch for a credential that is wrong', async () => {
   expect((await quote(edge, { authorization: basic('acme-legacy', 'wrong') })).status).toBe(401)
 })
 
-test('a tenant has an address of the service of its own, for legacy and for version-2 calls', async () => {
+test('a tenant may have another address of the service, for legacy and for version-2 calls', async () => {
   const stage = await startGateway({ sandbox: { credentials: { 'beta-v2': 'beta-v2-secret' } } })
   const edge = await openEdge((place) => [
     tenant(place, 'acme'),
@@ -236,11 +236,11 @@ test("a tenant's defaults, numbers, action names and error status are its own", 
   expect((await read(edge, 'UNKNOWN', as('beta'))).status).toBe(404)
   const unreadable = await post(edge, '/createShipment.php', '<no/>', as('acme'))
   expect([unreadable.status, unreadable.json.TransportationBooked]).toEqual([200, 'No'])
-  // Who is nobody gets the operator's.
+  // An unknown caller gets the operator's.
   expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
 })
 
-test('tenants are counted apart, and nobody else has a series of its own', async () => {
+test('only tenants have their own series', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
   await quote(edge, as('acme'))
   await quote(edge, as('acme'))
@@ -273,7 +273,7 @@ test('a tenant has so many calls a second, and the others do not notice', async 
   expect(counted(await statuses('free', 20))).toEqual({ 200: 20 })
 })
 
-test('a tenant has so many calls at a time, whatever becomes of them', async () => {
+test('a tenant has a limit of concurrent calls, with any outcome', async () => {
   const service = await openHoldingService()
   const edge = await openEdge(
     (place) => [tenant(place, 'acme', { limits: { concurrent: 2 } }), tenant(place, 'beta')],
@@ -328,7 +328,7 @@ test('a dry run resolves numbers for the authenticated tenant alone', async () =
   expect(edge.sandbox.requests).toHaveLength(before)
 })
 
-test('a dry run shows a tenant its own settings, and nobody any secret', async () => {
+test("a dry run uses the tenant's own settings, and shows no secret", async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme', { defaults: { transport_type: 'enclosed' } })])
   const dry = await post(edge, '/dry-run/createShipment.php', booking('R-2'), as('acme'))
   expect(dry.json.request.body.transport_type).toBe('enclosed')

@@ -15,7 +15,7 @@ import { book, quote, read } from './edge.ts'
 
 const OWNER = basic()
 
-/** What the service says to a stranger, whatever it is asked. The stranger's secret chooses. */
+/** The service's answers to strangers, for any request. The stranger's secret selects one. */
 const VERDICTS: Readonly<Record<string, (outgoing: ServerResponse) => void>> = {
   refused: (outgoing) => void outgoing.writeHead(401, { 'www-authenticate': 'Basic' }).end(),
   forbidden: (outgoing) => void outgoing.writeHead(403).end('{"message":"not yours"}'),
@@ -85,7 +85,7 @@ function make(gateway: TestGateway, { what, name }: Call, authorization: string)
   }
 }
 
-/** A service that knows the owner alone, and treats each stranger as the stranger's secret says. */
+/** A service that accepts only the owner, and answers each stranger by the stranger's secret. */
 async function openDoubtfulService() {
   const sandbox = await startSandbox({ credentials: { demo: 'demo-secret' } })
   const answer = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -104,7 +104,7 @@ async function openDoubtfulService() {
   }
 }
 
-/** What a caller can see of an answer, with names instead of what is drawn by lot. */
+/** The visible parts of an answer, with names in place of random values. */
 function createView() {
   const names = new Map<string, string>()
   const named = (lot: string) => {
@@ -124,11 +124,11 @@ function createView() {
 interface Seen {
   readonly owner: readonly string[]
   readonly strangers: readonly string[]
-  /** The claims and names that are stored, without what is drawn by lot. */
+  /** The stored claims and names, without random values. */
   readonly rows: readonly string[]
 }
 
-/** A gateway takes half a second to close; nobody waits for it here. */
+/** Gateways close in the background, because each takes half a second. */
 const closing: Promise<void>[] = []
 
 async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'): Promise<Seen> {
@@ -137,7 +137,7 @@ async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'):
   const [viewOfOwner, viewOfStrangers] = [createView(), createView()]
   const owner: string[] = []
   const strangers: string[] = []
-  // The service is known to be well: until then, the failures of strangers are all that there is to go by.
+  // The service has accepted a credential: before that, failures of strangers count for the circuit.
   expect((await make(gateway, { what: 'quote', name: 'FIRST' }, OWNER)).status).toBe(200)
   for (const { owner: own, strangers: others, atOnce } of steps) {
     const works = [
@@ -157,7 +157,7 @@ async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'):
   for await (const links of gateway.store.scan({}))
     rows.push(...links.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`))
   closing.push(gateway.gateway.close(), sandbox.close())
-  // Which of several strangers was answered first is nobody's business.
+  // The order of the strangers' answers does not matter.
   return { owner, strangers: strangers.sort(), rows: rows.filter((row) => !/[0-9a-f]{8}-|TL-/.test(row)).sort() }
 }
 
@@ -183,6 +183,6 @@ test('a refused credential leaves no trace that another caller can see', async (
   )
   await Promise.all(closing)
   expect(refused).toBeGreaterThan(size(0, 50))
-  // A sample may hold no booking.
+  // A sample may contain no booking.
   expect(booked).toBeGreaterThanOrEqual(size(0, 10))
 }, 120_000)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
-import { NO_SHIPMENT } from '../../src/service/standing.ts'
+import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'
@@ -32,7 +32,7 @@ const calls: Readonly<
   cancel: (gateway, ReferenceNumber, headers) => post(gateway, '/deleteShipment.php', { ReferenceNumber }, headers),
 }
 
-/** An answer without what is its own: the id of the call, its time, and the number that it repeats. */
+/** An answer without its individual parts: the id of the call, its time, and the number that it repeats. */
 function shape({ status, headers, text }: Awaited<ReturnType<typeof post>>, name: string) {
   const own = new Set(['date', 'x-request-id', 'content-length'])
   return { status, headers: [...headers].filter(([key]) => !own.has(key)), text: text.replaceAll(name, 'NAME') }
@@ -60,7 +60,7 @@ describe('a new credential', () => {
     expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
   })
 
-  test('is asked about once, however many of its calls come at once', async () => {
+  test('is proven once for any number of concurrent calls', async () => {
     const gateway = await startGateway({
       proven: false,
       env: { V2_TOKEN: 'oauth2' },
@@ -100,7 +100,7 @@ describe('a new credential', () => {
 
   test('that another client could be read from is none', async () => {
     const gateway = await openUnproven()
-    // The service may skip what is not of its alphabet, or the bits that no byte has.
+    // The service may skip characters outside the alphabet, or unused bits.
     const spellings = ['Basic ZGVt-bzpkZW1vLXNlY3JldA==', 'Basic ZGVtbzpkZW1vLXNlY3JldB==', 'Basic ZGVt_bzpkZW1v']
     for (const authorization of spellings) expect((await quote(gateway, { authorization })).status).toBe(401)
     expect(gateway.sandbox.requests).toEqual([])
@@ -126,7 +126,7 @@ describe('a refused credential', () => {
     expect([...asked]).toEqual([`GET ${PROOF}`])
   })
 
-  test('that is forbidden is told so, and books nothing', async () => {
+  test('that is forbidden gets 403, and books nothing', async () => {
     const gateway = await openUnproven()
     gateway.sandbox.fail({ kind: 'status', status: 403, on: { path: PROOF }, body: { message: 'not yours' } })
     const answer = await book(gateway, 'R-1', OWNER)
@@ -165,7 +165,7 @@ describe('an answer that proves nothing', () => {
     expect([answer.status, answer.json.TransportationBooked]).toEqual([status, 'No'])
     expect(answer.headers.get('retry-after')).toBe('headers' in fault && status !== 302 ? later(fault) : '5')
     if (status === 503) expect(answer.json.Message).toMatch(/nothing was sent/)
-    // So few that they do not open the circuit, tries and all.
+    // Too few to open the circuit, with all retries.
     for (const what of ['read', 'cancel', 'approve']) {
       expect((await calls[what]?.(gateway, 'R-1', OWNER))?.status).toBe(status)
     }
@@ -176,7 +176,7 @@ describe('an answer that proves nothing', () => {
   })
   const later = (fault: Fault) => ('headers' in fault ? (fault.headers?.['retry-after'] ?? '5') : '5')
 
-  test('is told of by a stranger, and the owner books all the same, meanwhile and afterwards', async () => {
+  test('is used by a stranger, and the owner still books, meanwhile and afterwards', async () => {
     const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
     gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: PROOF } })
     const asked = gateway.sandbox.next(({ path }) => path === PROOF)

@@ -6,7 +6,7 @@ import { GatewayError } from '../../src/errors.ts'
 import type { Share } from '../../src/observe/call.ts'
 import { runs } from '../size.ts'
 
-/** A night may take longer: TRANSLOAD_RUNS=1000000. */
+/** For long runs with TRANSLOAD_RUNS=1000000. */
 const RUNS = runs(400, 2_000)
 const NIGHT_MS = 3_600_000
 
@@ -26,7 +26,7 @@ class FakeReply extends EventEmitter {
   destroyed = false
 }
 
-/** A request of the model, with what it holds. */
+/** A request of the model, with its resources. */
 interface Request {
   readonly source: number
   readonly share: Share
@@ -59,7 +59,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   }),
 )
 
-/** Returns whether it was done; a refusal changes nothing. */
+/** Returns true if it succeeds; a refusal changes nothing. */
 function done(work: () => void): boolean {
   try {
     work()
@@ -70,7 +70,7 @@ function done(work: () => void): boolean {
   }
 }
 
-/** Walks through the steps beside a model that adds up what everybody holds. */
+/** Runs the steps, and compares them with a model that adds up all resources. */
 function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
   const shares = createShares(LIMITS)
   const from = (index: number) => ({ name: `source ${index}`, isBehindProxy: false, isEverybody: index === 5 })
@@ -87,7 +87,7 @@ function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
     } else if (step.do === 'disconnect') {
       const at = connections.findIndex((connection) => connection.source === step.source)
       const [closed] = at === -1 ? [] : connections.splice(at, 1)
-      // Twice, as a socket may say twice that it is closed.
+      // Twice, because a socket may report twice that it is closed.
       closed?.disconnect()
       closed?.disconnect()
     } else {
@@ -206,7 +206,7 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     const lasting = open('lasting')
     lasting.takeBody(QUARTER_BYTES)
     for (let i = 0; i < 25_000; i += 1) open(`source ${i}`).leave()
-    // Whoever holds something is not forgotten.
+    // A source with current usage is not forgotten.
     expect(() => open('lasting').takeBody(1)).toThrow(/address/)
     lasting.leave()
     open('lasting').takeBody(QUARTER_BYTES)

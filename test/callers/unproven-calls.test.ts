@@ -15,7 +15,7 @@ const stranger = (i: number | string) => ({ authorization: basic('owner', `wrong
 const from = (address: string) => ({ 'x-forwarded-for': address })
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 
-/** A service that does what the owner asks, and treats strangers as told. */
+/** A service that serves the owner, and handles strangers with a function. */
 async function openWary(treat: (outgoing: ServerResponse) => void, options: TestGatewayOptions = {}) {
   const sockets = new Set<Socket>()
   const service = await openService(
@@ -33,7 +33,7 @@ async function openWary(treat: (outgoing: ServerResponse) => void, options: Test
   return { gateway, service, sockets }
 }
 
-/** Treats strangers by keeping them waiting, and counts them. */
+/** Keeps strangers waiting, and counts them. */
 function holding() {
   const held: ServerResponse[] = []
   const watchers = new Set<() => void>()
@@ -63,7 +63,7 @@ test('strangers take few connections at once, and none that others wait for', as
   expect((await quote(gateway, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
   await arrived(16)
-  // As many as the owner may have, for quotes and bookings, and one that the service has never seen from where nobody waits.
+  // As many calls as the owner may have, and one with a new credential from an address without waiting calls.
   const answers = await atOnce(20, (i) => (i % 2 ? quote(gateway, owner) : book(gateway, `R-${i}`, owner)))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 20 })
   const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }
@@ -77,7 +77,7 @@ test('strangers take few connections at once, and none that others wait for', as
 test('strangers by the hundred do not make the owner connect anew', async () => {
   const { gateway, sockets } = await openWary(refuse)
   expect((await quote(gateway, owner)).status).toBe(200)
-  // The first call had a connection of its own.
+  // The first call used its own connection.
   expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
   for (let round = 0; round < size(3, 11); round += 1) {
@@ -123,7 +123,7 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
   expect((await quote(gateway, owner)).status).toBe(200)
 })
 
-test('where no credential has been accepted, failures open the circuit, whoever calls', async () => {
+test('if no credential has been accepted, all failures open the circuit', async () => {
   const { gateway, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
   await atOnce(30, (i) => quote(gateway, stranger(i)))
   const before = service.requests.length
@@ -137,7 +137,7 @@ test('a new credential may come with as many calls at once as it likes', async (
   const { gateway, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
   const answers = await atOnce(200, () => quote(gateway, owner))
   expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
-  // Eight at first, each with its own, and ten that the others share.
+  // Eight at first, each with its own connection, and ten that the others share.
   expect(sockets.size).toBeLessThanOrEqual(18)
 })
 
@@ -157,9 +157,9 @@ test('calls that wait with one wrong credential are refused together', async () 
   expect(service.requests.length).toBeLessThan(100)
 })
 
-test('a few wait, and the others are told to come back', async () => {
+test('a few wait, and the others are refused with Retry-After', async () => {
   const { treat, refuse: refuseHeld } = holding()
-  // Of sixteen calls at once, eight may wait, and four of one source.
+  // Of sixteen concurrent calls, eight may wait, four of them from one source.
   const { gateway } = await openWary(treat, {
     env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
   })
@@ -188,7 +188,7 @@ test('a caller that hangs up while it waits is not sent on', async () => {
   socket.write(
     `POST /getShippingQuote.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('gone').authorization}\r\nContent-Length: 2\r\n\r\n{}`,
   )
-  // The one that passes through has a queue of its own.
+  // Passed-through calls have a separate queue.
   await arrived(2)
   socket.resetAndDestroy()
   const gone = () => gateway.lines().filter(({ error }) => error === 'caller-gone').length
@@ -217,9 +217,9 @@ test('refused credentials of eight kilobytes each leave nothing behind', async (
   await flood('warm')
   const before = heapMegabytes()
   await flood('hot')
-  // Kept, they would take twice as much, or more.
+  // If they were remembered, they would take at least twice as much.
   expect(heapMegabytes() - before).toBeLessThan(5)
-  // Nor do they displace those that the service has accepted.
+  // They do not displace accepted credentials.
   const known = { authorization: basic() }
   expect((await book(gateway, 'R-1', known)).status).toBe(200)
   expect(gateway.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])

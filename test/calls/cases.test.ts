@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import { explainRequestTranslation } from '../../src/mapping/explain.ts'
-import type { Explanation } from '../../src/mapping/request.ts'
+import type { Explanation } from '../../src/mapping/request-run.ts'
 import { parseJson } from '../../src/text/json.ts'
 import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
 import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
@@ -27,7 +27,7 @@ test('there are cases for every action', () => {
   ])
 })
 
-/** Cases with a status of their own are refused before or after the translation. */
+/** Cases with a status are refused before or after the translation. */
 const isTranslated = ({ request, status, replies, missing }: Case) =>
   (request !== undefined && status === undefined) || replies !== undefined || missing !== undefined
 

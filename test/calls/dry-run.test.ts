@@ -18,7 +18,7 @@ const BOOKING = {
 }
 const QUOTE = { ShipmentNumber: 'WTS-1', TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 
-describe('what it tells', () => {
+describe('the explanation', () => {
   test('everything about a call, and sends nothing', async () => {
     const gateway = await startGateway()
     const { status, headers, json } = await post(gateway, '/dry-run/createShipment.php', {
@@ -124,7 +124,7 @@ describe('what it tells', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test('an update shows what it would lay over the shipment, and how that is read', async () => {
+  test('an update shows the fields to merge into the shipment, and the read of it', async () => {
     const gateway = await startGateway({ env: FIXED })
     const { json } = await post(gateway, '/dry-run/updateShipment.php', { id: UUID, DeliveryCity: 'Miami' })
     const url = `${gateway.sandbox.url}/v2/shipments/${UUID}`
@@ -244,7 +244,7 @@ async function withBookings(env: Readonly<Record<string, string>>): Promise<Test
 }
 
 describe('numbers that only the cross-reference knows', () => {
-  test('stay words in client mode, where nobody has verified who asks', async () => {
+  test('stay placeholders in client mode, in which the caller is not verified', async () => {
     const gateway = await withBookings({})
     const read = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
     expect(read.json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id of REF-2}`)
@@ -341,7 +341,7 @@ describe('the line for a shell', () => {
     return output('bash', ['-c', `${line.replace('Basic ***', basic())} --silent --show-error --fail`], { cwd: folder })
   }
 
-  test('books what the gateway would book, byte for byte, whatever stands in the fields', async () => {
+  test("books exactly the gateway's body, byte for byte, with any values", async () => {
     const gateway = await startGateway()
     const nasty = {
       ...BOOKING,
@@ -373,7 +373,7 @@ describe('the line for a shell', () => {
     expect(gateway.sandbox.requests).toMatchObject([{ method: 'GET', body: '' }])
   })
 
-  test('reads, approves and cancels what the cross-reference knows', async () => {
+  test('resolves known numbers in reads, approvals and cancellations', async () => {
     const gateway = await withBookings(FIXED)
     const approve = await post(gateway, '/dry-run/getShippingQuote.php', {
       ActionName: 'Accept Rate',
@@ -421,7 +421,7 @@ describe('a reply of version 2', () => {
     },
   )
 
-  test('that lacks what the caller needs is a problem, and the answer succeeds', async () => {
+  test('without a required place is a problem, and the answer succeeds', async () => {
     const gateway = await startGateway()
     const { status, json } = await post(gateway, '/dry-run/reply/quote.get', { shipment_id: UUID })
     expect(status).toBe(200)
@@ -486,7 +486,7 @@ describe('errors are problem details', () => {
 })
 
 describe('a body that is version 2 already', () => {
-  test('goes on as it is, leaf by leaf', async () => {
+  test('is passed on unchanged, leaf by leaf', async () => {
     const gateway = await startGateway()
     const body = { id: UUID, pickup: { zipcode: 2134 }, vehicles: [{ vin: VIN }] }
     const { json } = await post(gateway, '/dry-run/updateShipment.php', body)

@@ -11,7 +11,7 @@ const NUMBER = quoteExample.ShipmentNumber
 const REFERENCE = bookingExample.ReferenceNumber
 const ACCEPT = { ActionName: 'Accept Rate', ShipmentNumber: NUMBER }
 
-/** Every call that the service answers, with what has to be there before it. */
+/** Every call that the service answers, with the calls that must precede it. */
 const CALLS = {
   'quote.get': { make: (gateway: TestGateway) => post(gateway, QUOTE, quoteExample), first: async () => {} },
   'quote.update': {
@@ -129,7 +129,7 @@ describe('a mistake of the caller', () => {
     expect(booking.json.Message).toContain('PickupPhNo.')
   })
 
-  test("the caller's own ShipmentNumber comes back, whatever its spelling and type", async () => {
+  test("the caller's own ShipmentNumber comes back, in any spelling and type", async () => {
     const gateway = await startGateway()
     for (const [body, own] of [
       [{ SHIPMENTNUMBER: 'S-1' }, 'S-1'],
@@ -142,7 +142,7 @@ describe('a mistake of the caller', () => {
     }
   })
 
-  test('control characters and lines in what the caller sent do not reach the message', async () => {
+  test('control characters and line ends of the caller do not reach the message', async () => {
     const gateway = await startGateway()
     const ShipmentNumber = 'A\r\nB\u0007C\u2028D\u0085E'
     const { json } = await post(gateway, QUOTE, { ...ACCEPT, ShipmentNumber })
@@ -297,7 +297,7 @@ describe('a failure of the service', () => {
     expectError(await failing(name, fault, { env: { UPSTREAM_TIMEOUT_MS: '250' } }), 504, isQuote(name), /in time/)
   })
 
-  test('to end its reply in time is 504, however steadily it drips', async () => {
+  test('to end its reply in time is 504, even if bytes keep coming', async () => {
     const answer = await failing('quote.get', { kind: 'drip', ms: 20 }, { env: { UPSTREAM_TIMEOUT_MS: '300' } })
     expectError(answer, 504, true, /in time/)
   })
@@ -328,7 +328,7 @@ describe('a failure of the service', () => {
     expectError(await post(gateway, QUOTE, quoteExample), 502, true, /again/)
   })
 
-  test('by redirecting is 502, and nobody follows', async () => {
+  test('by redirecting is 502, and is not followed', async () => {
     const elsewhere = await openService((_, outgoing) => outgoing.end('{"shipment_id":"x","price":1}'))
     for (const name of ['quote.get', 'shipment.get', 'shipment.update'] as const) {
       for (const status of [301, 302, 303, 307, 308]) {
@@ -426,7 +426,7 @@ describe('ERROR_STATUS=ok', () => {
     expect((await get(gateway, '/%zz')).status).toBe(400)
   })
 
-  test('is logged as what it was', async () => {
+  test('is logged with its cause', async () => {
     const gateway = await startGateway({ env })
     await post(gateway, QUOTE, ACCEPT)
     expect(gateway.lines().find(({ msg }) => msg === 'call')).toMatchObject({ error: 'number-unknown' })

@@ -15,17 +15,17 @@ function read(gateway: TestGateway, query: Record<string, string>, authorization
   return get(gateway, `/getShipment.php?${new URLSearchParams(query)}`, { authorization })
 }
 
-/** What the service was sent, one line a request. */
+/** The requests at the service, one line each. */
 function sent(gateway: TestGateway): string[] {
   return gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)
 }
 
-/** The body of the last request that the service was sent. */
+/** The body of the last request at the service. */
 function lastBody(gateway: TestGateway): unknown {
   return JSON.parse(gateway.sandbox.requests.at(-1)?.body ?? 'null')
 }
 
-/** Books and gives the service's ids of it. */
+/** Books, and returns the service's ids. */
 async function book(gateway: TestGateway, changes: object = {}, authorization = basic()) {
   const { status, headers } = await post(
     gateway,
@@ -119,7 +119,7 @@ describe('the life of a quote', () => {
     expect(json).toEqual({ Cost: '', ShipmentNumber: NUMBER, Message: expect.stringMatching(/no new price/) })
   })
 
-  test('what is no price is none', async () => {
+  test('a value that is not a price is not answered as one', async () => {
     const gateway = await startGateway()
     await post(gateway, '/getShippingQuote.php', quoteExample)
     for (const price of ['on request', true, { amount: 5 }]) {
@@ -148,7 +148,7 @@ describe('the life of a quote', () => {
     expect(approved.json).toMatchObject({ ShipmentNumber: NUMBER, TransportationBooked: 'Yes' })
   })
 
-  test('a quote without a number of its own gets the one of the service, which names it from then on', async () => {
+  test("a quote without a number gets the service's, which names it from then on", async () => {
     const gateway = await startGateway()
     const { ShipmentNumber: _, OrderRefNumber: __, ...nameless } = quoteExample
     const quote = await post(gateway, '/getShippingQuote.php', nameless)
@@ -202,7 +202,7 @@ describe('the life of a quote', () => {
 })
 
 describe('the life of a booking', () => {
-  test('a quote is booked with what it knows, read by all its names, changed, and canceled twice', async () => {
+  test('a quote is booked with its facts, read by all its names, changed, and canceled twice', async () => {
     const gateway = await startGateway({ env: { SEND_QUOTE_ID: 'true' } })
     const quote = await post(gateway, '/getShippingQuote.php', { ...quoteExample, EquipmentType: 'enclosed auto' })
     const [quoteId = ''] = gateway.sandbox.quotes.keys()
@@ -227,7 +227,7 @@ describe('the life of a booking', () => {
         contact_name: 'Pat Example',
         contact_email: 'pat@example.com',
         contact_phone: '2145550000',
-        // What the booking itself says.
+        // The booking's own values.
         phone: '2145550000',
         email: 'pat@example.com',
       },
@@ -272,7 +272,7 @@ describe('the life of a booking', () => {
     expect(again.json).toMatchObject({ TransportationBooked: 'No' })
   })
 
-  test('a booking without a quote goes by the defaults, and leaves out what nobody said', async () => {
+  test('a booking without a quote uses the defaults, and leaves out the other fields', async () => {
     const gateway = await startGateway({ env: { DEFAULT_TRANSPORT_TYPE: 'enclosed', SEND_QUOTE_ID: 'true' } })
     await book(gateway)
     expect(lastBody(gateway)).toMatchObject({ transport_type: 'enclosed' })
@@ -346,7 +346,7 @@ describe('the life of a booking', () => {
     })
   })
 
-  test('a customer who was only an e-mail address in the quote is that in the booking', async () => {
+  test('a customer with only an e-mail address in the quote has it as the name in the booking', async () => {
     const gateway = await startGateway()
     const { BillToCompany: _, ...quote } = { ...quoteExample, BillToContact: 'pat@example.com' }
     await post(gateway, '/getShippingQuote.php', { ...quote, OrderRefNumber: REFERENCE })
@@ -447,7 +447,7 @@ describe('several vehicles under one reference', () => {
     },
   )
 
-  test('the list of VINs is told only to a credential that the service accepts', async () => {
+  test('the list of VINs is shown only to a credential that the service accepts', async () => {
     const { gateway } = await gatewayWithTwo()
     const stranger = { authorization: basic('demo', 'a guess') }
     const { status, text } = await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE }, stranger)
@@ -480,7 +480,7 @@ describe('two clients with the same numbers', () => {
     expect(gateway.sandbox.shipments.get(zenith.id)?.status).toBe('new')
   })
 
-  test("one is not told of the other's numbers, nor of its quotes", async () => {
+  test("one does not see the other's numbers or quotes", async () => {
     const gateway = await gatewayOfTwo()
     const { id, number } = await book(gateway, {}, ACME)
     for (const query of [{ ReferenceNumber: REFERENCE }, { number }, { id }]) {
@@ -585,7 +585,7 @@ describe('an update', () => {
     expect(gateway.sandbox.requests.at(-1)?.headers['if-match']).toBeUndefined()
   })
 
-  test('that somebody else was faster than starts again from a fresh read, and loses nothing of theirs', async () => {
+  test('that finds a changed shipment starts again from a fresh read, and keeps the other change', async () => {
     const gateway = await startGateway({ sandbox: { etag: true } })
     const { id } = await book(gateway)
     gateway.sandbox.requests.length = 0
@@ -670,7 +670,7 @@ describe('an update', () => {
   })
 })
 
-describe('cancelling what is canceled', () => {
+describe('canceling a canceled shipment', () => {
   test.each([200, 404, 409] as const)('succeeds where the service answers %i', async (repeatedCancel) => {
     const gateway = await startGateway({ sandbox: { repeatedCancel } })
     await book(gateway)
@@ -690,7 +690,7 @@ describe('cancelling what is canceled', () => {
     expect(json.TransportationBooked).toBe('No')
   })
 
-  test('is not claimed of a shipment that nobody ever knew', async () => {
+  test('does not succeed for an unknown shipment', async () => {
     const gateway = await startGateway()
     const { status, json } = await post(gateway, '/deleteShipment.php', { id: UNKNOWN_ID })
     expect(status).toBe(404)

@@ -19,7 +19,7 @@ const names = {
   VinNo: '',
 }
 
-/** Every action: where it goes, the fields it is called with, and those that it may be called with besides. */
+/** Every action: its path, its fields, and its optional fields. */
 const ACTIONS: Readonly<Record<string, { path: string; fields: Readonly<Record<string, string>>; more?: object }>> = {
   'quote.get': { path: QUOTE, fields: quoteExample },
   'quote.update': { path: QUOTE, fields: { ActionName: 'Update Rate', ShipmentNumber: NUMBER }, more: quoteExample },
@@ -35,7 +35,7 @@ const ACTIONS: Readonly<Record<string, { path: string; fields: Readonly<Record<s
 }
 
 const CLEAN_STATUSES = new Set([200, 400, 404, 409, 413, 422])
-/** What the gateway asks the service for, whatever callers say: known paths, and ids as one segment each. */
+/** The only requests that the gateway may send: known paths, with each id as one segment. */
 const CLEAN_PATH = /^\/v2\/(quote|shipments?)(\/(?!\.+(\/|$))[A-Za-z0-9._~!'()*%-]+(\/approve)?)?$/
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
 const REPLY_HEADERS = new Set([
@@ -57,7 +57,7 @@ interface Sent {
   readonly value: string
 }
 
-/** Sends a call with one value that is not as it should be; says what is wrong with the answer. */
+/** Sends a call with one invalid value; returns the errors of the answer. */
 async function attempt(
   _gateway: TestGateway,
   { action, field, value }: Sent,
@@ -66,7 +66,7 @@ async function attempt(
 ): Promise<string[]> {
   const { path, fields } = ACTIONS[action] ?? { path: '', fields: {} }
   const own = action === 'shipment.create' ? { ReferenceNumber: `N-${number}` } : {}
-  // A null prototype, for `__proto__` has to be a name like any other.
+  // A null prototype, because `__proto__` must be an ordinary name.
   const pairs = Object.entries({ ...fields, ...own }).filter(([name]) => name !== field)
   pairs.push([field, value])
   const json = `{${pairs.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`)}}`
@@ -96,7 +96,7 @@ async function attempt(
 
 const AT_ONCE = 16
 const THOROUGH = process.env['TRANSLOAD_RUNS'] !== undefined
-/** Each value meets so many of the fields, and each field so many of the values. */
+/** Each value is tried in several fields, and each field with several values. */
 const ONE_IN = size(12, 3)
 
 test('there are at least 200 naughty values', () => {

@@ -13,7 +13,7 @@ const DRIP_MS = 50
 const FIXED = { V2_CLIENT_ID: 'sidecar', V2_CLIENT_SECRET: 's3cret' }
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
 
-/** Header lines as pairs, without those that every connection has of its own. */
+/** Header lines as pairs, without those of the connection itself. */
 function lines({ rawHeaders }: IncomingMessage): [name: string, value: string][] {
   const pairs: [string, string][] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -109,7 +109,7 @@ describe('a request', () => {
     expect(request && lines(request)).toEqual(kept)
   })
 
-  test('leaves behind what concerns the connection alone', async () => {
+  test('drops the headers of the connection', async () => {
     const { gateway, service } = await gatewayBeforeRecorder()
     const left = [
       'Keep-Alive: timeout=5',
@@ -244,7 +244,7 @@ describe('the credential of a request', () => {
     expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(sent)
   })
 
-  test("in fixed mode is the gateway's, whatever the caller sent, a token as well", async () => {
+  test("in fixed mode is the gateway's, even if the caller sends a token", async () => {
     const { gateway, service } = await gatewayBeforeRecorder(FIXED)
     const sent = [basic('acme', 'x'), 'Digest username="x"', 'Bearer', 'Bearer abc', 'bearer def', undefined]
     for (const authorization of sent) await ask(gateway, '/v2/x', authorization)
@@ -322,7 +322,7 @@ describe('a reply', () => {
     expect(reply.body).toBe(`${ALL_BYTES.toString('latin1')}end`)
   })
 
-  test('that is compressed stays so, whether asked for or not', async () => {
+  test('that is compressed stays compressed, asked for or not', async () => {
     const packed = gzipSync('{"a":1}')
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`
     const reply = await ask(await replying(head, packed))
@@ -361,7 +361,7 @@ describe('a reply', () => {
     },
   )
 
-  test('leaves behind what concerns the connection alone', async () => {
+  test('drops the headers of the connection', async () => {
     const left =
       'Connection: close, X-Mine\r\nKeep-Alive: timeout=1\r\nX-Mine: 1\r\nProxy-Authenticate: x\r\nTrailer: y'
     const reply = await ask(await replying(`HTTP/1.1 200 OK\r\n${left}\r\nX-Yours: 2\r\nContent-Length: 0\r\n\r\n`))
@@ -372,7 +372,7 @@ describe('a reply', () => {
     expect(reply.headers.get('connection')).toEqual(['close'])
   })
 
-  test('carries the request id that the service was told, once', async () => {
+  test('carries the request id of the request to the service, once', async () => {
     const service = await openService(({ headers }, outgoing) =>
       outgoing.writeHead(200, { 'x-request-id': 'theirs', 'x-told': String(headers['x-request-id']) }).end(),
     )
@@ -404,10 +404,10 @@ describe('a reply', () => {
     expect(await wire.closed()).toMatch(/0\r\n\r\n$/)
   })
 
-  test('of any size is never held: who sends waits for who reads, both ways', async () => {
+  test('of any size is never buffered: the sender waits for the reader, both ways', async () => {
     const size = 192 * 1024 * 1024
     const block = Buffer.alloc(256 * 1024, 'x')
-    /** Counts how far the sender is ahead of the reader, who takes its time. */
+    /** Returns the number of bytes by which the sender is ahead of the slow reader. */
     const race = () => {
       let sent = 0
       let read = 0
@@ -441,7 +441,7 @@ describe('a reply', () => {
     const [reply] = (await once(upload, 'response')) as [IncomingMessage]
     for (const { read, mostAhead } of [await down.readAll(reply), await uploaded.promise]) {
       expect(read).toBe(size)
-      // What the system's own buffers take on the way.
+      // The system's buffers on the way.
       expect(mostAhead).toBeLessThan(size / 2)
     }
   })
@@ -516,7 +516,7 @@ describe('when something breaks', () => {
     const wire = await dial(gateway)
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await arrived.promise
-    // One that only says that it sends no more may be waiting for its answer.
+    // A caller that closes its half may wait for its answer.
     wire.reset()
     await gone.promise
     expect((await get(gateway, '/healthz')).status).toBe(200)
@@ -554,7 +554,7 @@ describe('when something breaks', () => {
     expect(await gone.promise).toEqual({ finished: false })
   })
 
-  test('a body on a connection is read even if nobody wants it', async () => {
+  test('an unused body on a connection is read', async () => {
     const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
     const wire = await dial(gateway)
     wire.write('POST /v2/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello')

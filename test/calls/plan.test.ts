@@ -70,7 +70,7 @@ const calls: readonly (readonly [what: string, path: string, fields: Readonly<Re
   ['a cancellation', '/deleteShipment.php', { ReferenceNumber: 'REF-1' }],
 ]
 
-test('a dry run shows what the call then sends', async () => {
+test('a dry run shows the request that the call sends', async () => {
   const gateway = await startGateway({ env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } })
   for (const [what, path, fields] of calls) {
     const dry = await post(gateway, `/dry-run${path}`, fields)
@@ -89,7 +89,7 @@ test('a dry run shows what the call then sends', async () => {
   }
 })
 
-test('a dry run of an update shows the changes, and the call merges them into what it reads', async () => {
+test('a dry run of an update shows the changes, and the call merges them into the shipment', async () => {
   const gateway = await startGateway({ env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } })
   await post(gateway, '/createShipment.php', bookingExample)
   const change = { ReferenceNumber: bookingExample.ReferenceNumber, PickupName: 'Gate 9' }

@@ -14,7 +14,7 @@ const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'truck_ext', tr
 const JSON_LABEL = { 'content-type': 'application/json' }
 const FORM_LABEL = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** The body of the last request that the service was sent. */
+/** The body of the last request at the service. */
 function lastBody(gateway: TestGateway) {
   return JSON.parse(gateway.sandbox.requests.at(-1)?.body ?? 'null')
 }
@@ -23,7 +23,7 @@ function form(fields: Readonly<Record<string, string>>): string {
   return new URLSearchParams(fields).toString()
 }
 
-/** Books with this body and gives what the service was told. */
+/** Books with this body, and returns the request at the service. */
 async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
   const gateway = await startGateway()
   const answer = await post(gateway, BOOKING, body, headers)
@@ -31,7 +31,7 @@ async function booked(body: string | object | Uint8Array<ArrayBuffer>, headers: 
   return lastBody(gateway)
 }
 
-/** Sends what cannot be accepted and gives the answer, having seen that nothing was sent on. */
+/** Sends an invalid call, and returns the answer; checks that nothing was sent to the service. */
 async function refused(
   body: string | object | Uint8Array<ArrayBuffer>,
   headers: Record<string, string> = {},
@@ -59,7 +59,7 @@ describe('the body decides, not its label', () => {
     ['a form', form(quoteExample)],
   ] as const
   test.each(bodies.flatMap(([kind, body]) => labels.map((label) => [kind, label, body] as const)))(
-    '%s that is labelled "%s" is read',
+    '%s that is labeled "%s" is read',
     async (_, label, body) => {
       const gateway = await startGateway()
       const { status } = await post(gateway, QUOTE, body, { 'content-type': label })
@@ -126,7 +126,7 @@ describe('the encoding of a body', () => {
   })
 
   test.each(['', 'application/json', 'application/json; charset=utf-8', 'text/plain; charset=windows-1252'])(
-    'is Windows-1252 where it is not UTF-8, labelled "%s"',
+    'is Windows-1252 where it is not UTF-8, labeled "%s"',
     async (label) => {
       expect((await booked(json1252(), { 'content-type': label })).pickup.contact_name).toBe(NAME)
     },
@@ -156,7 +156,7 @@ describe('the encoding of a body', () => {
     expect(lastBody(gateway)).toEqual(TRIP)
   })
 
-  test('that is not known, or not what it says, is 400', async () => {
+  test('that is unknown or wrong is 400', async () => {
     for (const encoding of ['br', 'gzip', 'gzip, gzip']) {
       expect((await refused(BODY, { 'content-encoding': encoding }, QUOTE)).status).toBe(400)
     }

@@ -10,7 +10,7 @@ import type { Endpoint } from '../../src/mapping/catalog.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, valueAt } from '../../src/mapping/paths.ts'
-import type { Explanation, KnownFacts } from '../../src/mapping/request.ts'
+import type { Explanation, KnownFacts } from '../../src/mapping/request-run.ts'
 import { createService, type Outgoing } from '../../src/service/service.ts'
 import { createUpstream } from '../../src/service/upstream.ts'
 import { parseJson } from '../../src/text/json.ts'
@@ -22,7 +22,7 @@ const remark = z.union([z.string(), z.literal(true)]).optional()
 
 const caseSchema = z
   .strictObject({
-    /** What the service's users would miss if it were otherwise. */
+    /** The purpose of the case. */
     about: z.string().min(1),
     /** The operator's settings, as environment variables. */
     settings: z.record(z.string(), z.string()).optional(),
@@ -30,13 +30,13 @@ const caseSchema = z
     earlier: z
       .array(z.strictObject({ action: z.string(), request, service: z.record(z.string(), z.unknown()) }))
       .optional(),
-    /** Where the call goes, if not to the action's first path. */
+    /** The path of the call. @default the action's first path */
     path: z.string().optional(),
     /** The version-1 call; without one, only the reply is translated. */
     request: request.optional(),
-    /** The shipment as the service has it, where an update is laid over it. */
+    /** The shipment at the service, into which an update is merged. */
     current: z.record(z.string(), z.unknown()).optional(),
-    /** What the service gets. */
+    /** The request that the service gets. */
     sends: z.strictObject({ method: z.string(), path: z.string(), body: z.unknown().optional() }).optional(),
     /** Every field that cannot be translated; nothing is sent then. */
     problems: z
@@ -46,19 +46,19 @@ const caseSchema = z
     notes: z.array(z.strictObject({ to: z.string(), loss: remark, assumed: remark, warning: remark })).optional(),
     /** Places whose value comes from the remembered quote. */
     remembered: z.array(z.string()).optional(),
-    /** Every documented field that was sent and goes nowhere. */
+    /** Every documented field that was sent and is not used. */
     unused: z.array(z.string()).optional(),
     /** Every field that the action does not know. */
     unknown: z.array(z.string()).optional(),
-    /** What the service answers; `null` is an answer without a body. */
+    /** The service's reply; `null` has no body. */
     service: z.unknown().optional(),
-    /** What the caller gets. */
+    /** The answer to the caller. */
     replies: z.record(z.string(), z.string()).optional(),
-    /** Places without which the service's answer cannot be told. */
+    /** Required places that the service's reply lacks. */
     missing: z.array(z.string()).optional(),
     /** The status of a call that fails for another reason than `problems` or `missing`. */
     status: z.int().optional(),
-    /** What the caller's `Message` has to mention. */
+    /** Texts that the caller's `Message` must contain. */
     says: z.array(z.string()).optional(),
   })
   .refine((one) => CHECKS.some((key) => one[key] !== undefined), 'checks nothing')
@@ -77,12 +77,12 @@ const CHECKS = [
   'says',
 ] as const
 
-/** One case; whichever keys it has are checked. */
+/** One case; each of its keys is checked. */
 export type Case = z.infer<typeof caseSchema>
 
-/** A case and where it stands. */
+/** A case and its place. */
 export interface Filed {
-  /** `<action>/<behaviour>`. */
+  /** `<action>/<behavior>`. */
   readonly name: string
   readonly action: string
   readonly text: string
@@ -120,7 +120,7 @@ export function actionOf(name: string): CompiledAction {
   return compiled
 }
 
-/** Where and how a request is sent. */
+/** The method and path of a request. */
 export function legacyCall(compiled: CompiledAction, sent: NonNullable<Case['request']>, path?: string): LegacyCall {
   const to = path ?? String(compiled.action.legacy.paths[0])
   const endpoint = catalog.endpoints.get(to.toLowerCase())
@@ -212,7 +212,7 @@ function meant({ action }: CompiledAction, sent: Sent, names: ReadonlyMap<string
   return values.slice(0, 1).map((id) => ({ id, own: undefined, facts: {} }))[0]
 }
 
-/** The field that names a shipment is no change to it. */
+/** The field that names a shipment does not change it. */
 function withoutName({ action }: CompiledAction, sent: Sent, body: Draft): Draft {
   const by = action.target?.namedBy.find((field) => sent(field) !== undefined)
   const { external_id: name, ...rest } = body

@@ -31,13 +31,13 @@ async function openOffice() {
   return { gateway, bookings: (...words: string[]) => bookings(storeUrl, ...words) }
 }
 
-/** `transload bookings …` in a process of its own. */
+/** Runs `transload bookings …` in a separate process. */
 function bookings(storeUrl: string, ...words: readonly string[]) {
   const env = cleanEnv({ STORE_URL: storeUrl })
   return run(process.execPath, [join(ROOT, 'src/main.ts'), 'bookings', ...words], { env })
 }
 
-/** A booking whose outcome is not known; whether the service has it is up to the caller. */
+/** A booking whose outcome is not known; the caller decides if the service has it. */
 async function inDoubt(gateway: TestGateway, made: boolean, changes: object = {}): Promise<string> {
   gateway.sandbox.fail({ kind: made ? 'reset-after' : 'reset-before', on: ON_CREATION })
   return expectUnknown(await book(gateway, changes))
@@ -71,7 +71,7 @@ describe('on the store of a running gateway', () => {
     expect(all.out + unknown.out + shown.out).not.toContain(body)
   })
 
-  test('what is settled as booked is replayed to the caller’s next retry', { timeout: LONG_MS }, async () => {
+  test('a booking that is settled as booked is replayed to the caller’s next retry', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     const key = await inDoubt(gateway, true)
     const [made] = shipments(gateway)
@@ -90,7 +90,7 @@ describe('on the store of a running gateway', () => {
     expect(Math.abs((entry?.at ?? 0) - Date.now())).toBeLessThan(LONG_MS)
   })
 
-  test('what is settled as not booked is sent again', { timeout: LONG_MS }, async () => {
+  test('a booking that is settled as not booked is sent again', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     const key = await inDoubt(gateway, false)
     expect((await bookings('settle', key, '--not-booked')).out).toBe(`${key} is settled as not booked.\n`)
@@ -99,7 +99,7 @@ describe('on the store of a running gateway', () => {
     expect(shipments(gateway)).toHaveLength(1)
   })
 
-  test('only what is unknown can be settled, and only once', { timeout: LONG_MS }, async () => {
+  test('only an unknown booking can be settled, and only once', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     expectBooked(await book(gateway))
     const { handle } = await claimOf(gateway)
@@ -136,7 +136,7 @@ describe('on the store of a running gateway', () => {
         instance: expect.any(String),
       },
     ])
-    // It is for operators alone.
+    // For operators only.
     expect((await fetch(`${gateway.url}/bookings`)).status).toBe(404)
   })
 })

@@ -8,7 +8,7 @@ import { nearest } from '../../src/commands/nearest.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
 import { sample } from '../size.ts'
 
-/** The program in a folder of its own, which holds the files of the test. */
+/** Runs the program in a folder with the files of the test. */
 function openFolder(files: Readonly<Record<string, string>> = {}) {
   const folder = newFolder('failures')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -22,7 +22,7 @@ function openFolder(files: Readonly<Record<string, string>> = {}) {
   return { folder, transload }
 }
 
-/** A port that somebody else listens on. */
+/** A port on which another program listens. */
 async function takenPort(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -108,7 +108,7 @@ describe('serve that cannot listen ends with 1 and one line', () => {
   })
 })
 
-describe('what cannot be read ends with its exit code and lines without a stack', () => {
+describe('unreadable input ends with its exit code and lines without a stack', () => {
   const FILES = {
     'list.csv': '[{"name":"A","id":"1"}]',
     'rows.csv': ' \n{"name":"A","id":"1"}\n',
@@ -157,7 +157,7 @@ describe('what cannot be read ends with its exit code and lines without a stack'
     env['TENANTS_FILE'] === undefined ? {} : { V2_CLIENT_ID: '', V2_CLIENT_SECRET: '' }
 })
 
-describe('what is typed wrong ends with 64 and a suggestion', () => {
+describe('a misspelled command or option ends with 64 and a suggestion', () => {
   const typed: (readonly [args: readonly string[], line: RegExp])[] = [
     [['srve'], /^transload: unknown command srve; did you mean serve\?\n\nUsage: transload /],
     [['boookings', 'list'], /^transload: unknown command boookings; did you mean bookings\?\n/],

@@ -27,7 +27,7 @@ test('healthcheck asks the admin listener, else the public one, over TLS too', a
   taken.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await taken.replies(1)
   const PORT = portOf(gateway.url)
-  // However full it is in front.
+  // Even if the public listener is full.
   const full = await check({ PORT, ADMIN_PORT: portOf(gateway.adminUrl) })
   taken.hangUp()
   expect(full).toEqual(WELL)

@@ -12,7 +12,7 @@ import { runs } from '../size.ts'
 import { link, newClaim, scanned } from '../store/samples.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
-/** Everything that a terminal obeys, in a name: a title, colors, a forged row, the eight-bit forms, turned text. */
+/** Control sequences in a name: a title, colors, a forged row, the eight-bit forms, reversed text. */
 const NASTY = [
   '\u001b]0;owned\u0007',
   '\u001b[31m',
@@ -43,7 +43,7 @@ async function openDesk() {
   return { folder, store, transload }
 }
 
-/** Fills a store with what strangers and the service could have put there. */
+/** Fills a store with names that strangers and the service could send. */
 async function fill(store: Store): Promise<void> {
   const names = { tenant: `acme${NASTY}`, reference: `REF${NASTY}`, vin: `VIN${NASTY}` }
   for (const handle of [KEY, OTHER_KEY]) {
@@ -63,7 +63,7 @@ async function fill(store: Store): Promise<void> {
   await store.load([...things, link({ name: FORMULA, id: `${FORMULA}1` })], { replace: true })
 }
 
-/** What a command wrote, without its own line ends. */
+/** The output of a command, without its line ends. */
 const obeyed = ({ out, err }: Ended) => (out + err).replaceAll('\n', '').match(OBEYED)
 
 describe('a command prints nothing that a terminal obeys', () => {

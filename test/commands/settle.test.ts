@@ -5,18 +5,25 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { giveNames } from '../../src/bookings/settled-names.ts'
+import { reopen, settle } from '../../src/bookings/settlement.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { translationSettings } from '../../src/config/translation-settings.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Claim, Store } from '../../src/store/store.ts'
 import { cheapHash } from '../callers/edge.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
 import { basic } from '../gateway.ts'
 import { sample } from '../size.ts'
-import { newClaim } from '../store/samples.ts'
+import { link, newClaim } from '../store/samples.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const SHIPMENT = { id: ID, number: 'TL-7', status: 'new', external_id: 'REF-1' }
 const KEY = 'bk_000000000001'
 const OTHER_KEY = 'bk_000000000002'
+const VIN = '1FDXE4FN9PDD32477'
 const FIXED = { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'acme-secret' }
 
 /** The reply of the service in a test, as a status and a body. */
@@ -52,7 +59,7 @@ async function openDesk(reply: Reply = [200, SHIPMENT]) {
 }
 
 async function putUnknown(store: Store, handle: string, reference: string): Promise<void> {
-  const { claim } = await store.claim(newClaim({ key: reference, handle, reference, vin: '1FDXE4FN9PDD32477' }))
+  const { claim } = await store.claim(newClaim({ key: reference, handle, reference, vin: VIN }))
   await store.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'silent' })
 }
 
@@ -166,13 +173,52 @@ describe('the shipment of a settlement', () => {
   })
 })
 
+describe('a settlement', () => {
+  const answer = {
+    catalog: loadMappings(undefined, undefined),
+    settings: readConfig({ V2_BASE_URL: 'http://x.invalid' }),
+  }
+  const settleWith = async (store: Store, claim: Claim, shipment: string) =>
+    settle(
+      claim,
+      { shipment, number: undefined },
+      { store, catalog: await answer.catalog, settings: translationSettings(answer.settings), instance: 'operator' },
+    )
+  const unknownClaim = async (store: Store) => {
+    await putUnknown(store, KEY, 'REF-1')
+    return (await store.claimByHandle(KEY)) ?? expect.fail('the booking is gone')
+  }
+  const older = link({ kind: 'shipment', vin: VIN, name: 'REF-1', id: 'S-OLD' })
+
+  test('that was interrupted after its names leaves none of them', async () => {
+    const store = createMemoryStore()
+    const claim = await unknownClaim(store)
+    await store.put({ links: [older] })
+    await giveNames(claim, { shipment: 'S-WRONG', number: 'TL-1' }, store)
+    expect((await settleWith(store, claim, ID)).outcome).toBe('changed')
+    expect(await store.links('acme', 'TL-1')).toEqual([])
+    const settled = (await store.claimByHandle(KEY)) ?? expect.fail('the booking is gone')
+    expect((await reopen(settled, { store, instance: 'operator' })).outcome).toBe('changed')
+    expect(await store.links('acme', 'REF-1')).toEqual([older])
+  })
+
+  test('beside another one of the same booking changes nothing, nor do its names stay', async () => {
+    const store = createMemoryStore()
+    const claim = await unknownClaim(store)
+    const results = await Promise.all(['S-1', 'S-2'].map((shipment) => settleWith(store, claim, shipment)))
+    expect(results.map(({ outcome }) => outcome)).toEqual(['changed', 'wrong-state'])
+    expect((await store.links('acme', 'REF-1')).map(({ id }) => id)).toEqual(['S-1'])
+    expect(await store.claimByHandle(KEY)).toMatchObject({ state: 'booked', shipment: 'S-1' })
+  })
+})
+
 describe('reopen', () => {
   test('makes a settled booking unknown again, and it can be settled otherwise', async () => {
     const { store, settle, bookings, state } = await openDesk()
     expect((await settle()).code).toBe(0)
     expect(await bookings(['reopen', KEY])).toEqual({ code: 0, out: `${KEY} is unknown again.\n`, err: '' })
     expect(await store.claimByHandle(KEY)).toMatchObject({ state: 'unknown', shipment: '', reply: '' })
-    // Nobody may read, change or cancel the wrong shipment by the name of this booking.
+    // The name of this booking must not lead to the wrong shipment.
     expect(await Promise.all([store.links('acme', 'REF-1'), store.links('acme', 'TL-7')])).toEqual([[], []])
     expect((await bookings(['settle', KEY, '--not-booked'])).code).toBe(0)
     expect(await state()).toBe('freed')
@@ -194,9 +240,41 @@ describe('reopen', () => {
     ])
   })
 
-  test('takes back nothing but what an operator settled last', async () => {
+  test('gives the names back their earlier meaning, with their times', async () => {
+    const { store, settle, bookings } = await openDesk()
+    const given = { kind: 'shipment', vin: VIN, id: 'S-OLD' } as const
+    const older = [link({ ...given, name: 'REF-1' }), link({ ...given, name: 'TL-7', givenBy: 'service' })]
+    // Of the same name and another vehicle; it is the newest.
+    const other = link({ ...given, name: 'REF-1', vin: '1HGCM82633A004352', id: 'S-OTHER', at: 2_000 })
+    await store.put({ links: [...older, other] })
+    const names = () => Promise.all([store.links('acme', 'REF-1'), store.links('acme', 'TL-7')])
+    const before = await names()
+    expect(before).toEqual([[other, older[0]], [older[1]]])
+
+    expect((await settle()).code).toBe(0)
+    const settled = await names()
+    expect(settled.flat().map(({ id }) => id)).toEqual([ID, 'S-OTHER', ID])
+    expect((await bookings(['reopen', KEY])).code).toBe(0)
+    expect(await names()).toEqual(before)
+
+    // A second mistake takes the names back as well.
+    expect((await bookings(['settle', KEY, '--shipment-id', 'S-9', '--unchecked'])).code).toBe(0)
+    expect((await bookings(['reopen', KEY])).code).toBe(0)
+    expect(await names()).toEqual(before)
+  })
+
+  test('leaves a name that was given to another shipment since', async () => {
+    const { store, settle, bookings } = await openDesk()
+    await store.put({ links: [link({ kind: 'shipment', vin: VIN, name: 'REF-1', id: 'S-OLD' })] })
+    expect((await settle()).code).toBe(0)
+    await store.put({ links: [link({ kind: 'shipment', vin: VIN, name: 'REF-1', id: 'S-NEW' })] })
+    expect((await bookings(['reopen', KEY])).code).toBe(0)
+    expect((await store.links('acme', 'REF-1')).map(({ id }) => id)).toEqual(['S-NEW'])
+  })
+
+  test('reverts only the last settlement of an operator', async () => {
     const { store, bookings } = await openDesk()
-    const rule = 'only bookings that an operator settled can be reopened'
+    const rule = 'only settled bookings can be reopened'
     expect(await bookings(['reopen', KEY])).toEqual({
       code: 1,
       out: '',

@@ -54,7 +54,7 @@ describe('transload translate', () => {
     })
   })
 
-  test('prints as JSON what a dry run answers', async () => {
+  test('prints the answer of a dry run as JSON', async () => {
     const gateway = await startGateway()
     const { json } = await post(gateway, '/dry-run/createShipment.php', bookingExample)
     const { out } = await translate(['--json', 'shipment.create'], JSON.stringify(bookingExample), {
@@ -115,7 +115,7 @@ describe('transload translate', () => {
   })
 })
 
-test('transload check says what it checked', async () => {
+test('transload check prints the checked parts', async () => {
   const words = [join(ROOT, 'src/main.ts'), 'check']
   const good = await run(process.execPath, words, { env: cleanEnv({ V2_BASE_URL: 'https://service.example.com' }) })
   expect(good).toMatchObject({ code: 0, out: expect.stringContaining('7 actions at 7 legacy paths'), err: '' })

@@ -8,7 +8,9 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Link } from '../../src/store/store.ts'
-import { FileUnreadable, headerOf, lineOf, readRows } from '../../src/xref/import-rows.ts'
+import { headerOf, lineOf } from '../../src/xref/export-rows.ts'
+import { FileUnreadable } from '../../src/xref/file-records.ts'
+import { readRows } from '../../src/xref/import-rows.ts'
 import { lastKey } from '../../src/xref/transfer.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
@@ -246,7 +248,7 @@ describe('import', () => {
       ),
     )
     const read = (query: Record<string, string>) => get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
-    // Asked for before, so that a cache has had its chance to remember that there is nothing.
+    // Read before, because a cache could keep the empty result.
     expect((await approve(gateway, 'OLD-QUOTE')).status).toBe(404)
     expect((await read({ ReferenceNumber: 'OLD REF' })).status).toBe(404)
 
@@ -462,7 +464,7 @@ describe('export', () => {
     },
   )
 
-  test('is streamed, and one that is killed goes on with --resume', async () => {
+  test('is streamed, and continues after a kill with --resume', async () => {
     const folder = testFolder()
     const rows = Array.from({ length: size(30_000, 60_000) }, (_, index) =>
       link({ name: `N "${index}"\n`, id: `${index}`, at: index }),
@@ -476,7 +478,7 @@ describe('export', () => {
     running.signal('SIGKILL')
     expect((await running.ended).code).toBe('SIGKILL')
     const before = statSync(file).size
-    // In the middle of a name, whatever the kill had left.
+    // Cut in the middle of a name.
     truncateSync(file, before - 30)
     const resumed = await transload(folder, ['xref', 'export', 'all.csv', '--resume'])
     expect(resumed.code).toBe(0)
@@ -490,7 +492,7 @@ describe('export', () => {
     expect(readFileSync(file, 'utf8') === out).toBe(true)
   })
 
-  test('goes on while a gateway writes to the same file', async () => {
+  test('works while a gateway writes to the same file', async () => {
     const folder = testFolder()
     const gateway = await startGateway({ store: await openSqliteStore({ path: join(folder, STORE) }) })
     await fill(

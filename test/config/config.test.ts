@@ -8,7 +8,7 @@ import { newFolder, ROOT, run } from '../command.ts'
 
 const URL_ALONE = { V2_BASE_URL: 'https://service.example' }
 
-/** Runs the program with this environment and no other. */
+/** Runs the program with exactly this environment. */
 function transload(words: readonly string[], env: Record<string, string>) {
   return run(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { env, cwd: ROOT })
 }
@@ -64,6 +64,9 @@ const WRONG: Record<string, string> = {
   QUOTE_MEMORY: '90',
   DEDUPE_WINDOW: '10 m',
   BOOKING_REFUSED_STATUSES: '4xx,never',
+  WEBHOOK_SECRET: 'too-short',
+  SWEEP_INTERVAL: '999ms',
+  STATUS_CACHE: '30',
 }
 
 describe('errors', () => {
@@ -85,6 +88,7 @@ describe('errors', () => {
     ['V2_BASE_URL', 'https://service.example/#pass-word'],
     ['STORE_URL', 'mysql://user:pass-word@db/x'],
     ['STORE_URL', 'postgres://user:pass-word@:x'],
+    ['WEBHOOK_SECRET', 'a secret/with pass-word'],
   ])('%s never repeats a secret', (name, value) => {
     const errors = errorsIn({ ...URL_ALONE, [name]: value })
     expect(errors).toHaveLength(1)
@@ -104,7 +108,7 @@ describe('errors', () => {
 
   test.each([
     ['what is no JSON', '{'],
-    ['unknown keys', '{"vehicle_types": {}, "colours": {}}'],
+    ['unknown keys', '{"vehicle_types": {}, "colors": {}}'],
     ['a list', '[]'],
     ['numbers for types', '{"vehicle_types": {"BOX": 1}}'],
   ])('LOOKUPS_FILE with %s is an error', async (_, content) => {
@@ -253,7 +257,7 @@ describe('valid values', () => {
 
   test('the configuration is frozen, and an empty variable counts as unset', () => {
     const config = readConfig({ ...URL_ALONE, PORT: '', LOG_LEVEL: ' ', V2_CLIENT_ID: '', SUNSET: '' })
-    // As JSON, for two functions are never equal.
+    // As JSON, because two functions are never equal.
     expect(JSON.stringify(config)).toBe(JSON.stringify(readConfig(URL_ALONE)))
     expect(Object.isFrozen(config)).toBe(true)
   })
@@ -432,7 +436,7 @@ describe('the program', () => {
     for (const said of [/PORT must/, /V2_BASE_URL is required/, /means quote\.refresh/, /must be a network/]) {
       expect(all).toMatch(said)
     }
-    // An action that nothing could be known of is no mistake yet.
+    // An action of a module that failed to load is not reported as unknown.
     expect(all).not.toMatch(/own\.action/)
     for (const said of [/LOOKUPS_FILE names/, /must be a network/, /means own\.action/])
       expect(lookupsToo).toMatch(said)

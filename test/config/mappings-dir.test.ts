@@ -21,7 +21,7 @@ const lookupsFile = (content: object | string): string => {
   return join(folderWith({ 'lookups.json': text }), 'lookups.json')
 }
 
-/** What is wrong with a folder, each mistake without the folder's own path. */
+/** Returns the errors of a folder, without the folder's path. */
 async function mistakesOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const folder = folderWith(files)
   try {
@@ -34,8 +34,8 @@ async function mistakesOf(files: Readonly<Record<string, string>>): Promise<read
 }
 
 const MORE_PATHS = `export default ({ actions }) => {
-  const shipped = actions['quote.get']
-  return { ...shipped, legacy: { ...shipped.legacy, paths: [...shipped.legacy.paths, '/getRate.php'] } }
+  const builtIn = actions['quote.get']
+  return { ...builtIn, legacy: { ...builtIn.legacy, paths: [...builtIn.legacy.paths, '/getRate.php'] } }
 }`
 
 const STATE = `import type { Toolbox } from 'nowhere'
@@ -67,7 +67,7 @@ export default ({ vocabulary, codecs, codec, actions }: Toolbox) => {
 }`
 
 describe('modules of an operator', () => {
-  test('a module of a shipped action’s name replaces it', async () => {
+  test('a module of a built-in action’s name replaces it', async () => {
     const gateway = await startGateway({ env: { MAPPINGS_DIR: folderWith({ 'more-paths.js': MORE_PATHS }) } })
     const { json } = await post(gateway, '/quotes/getrate.PHP', quoteExample)
     expect(json).toEqual({ Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: quoteExample.ShipmentNumber })
@@ -125,8 +125,8 @@ describe('modules of an operator', () => {
       'a row that breaks a rule',
       {
         'a.js': `export default ({ actions, vocabulary, codecs }) => {
-          const shipped = actions['quote.get']
-          return { ...shipped, request: [...shipped.request, vocabulary.move('CSR.', 'pickup.agent', codecs.text)] }
+          const builtIn = actions['quote.get']
+          return { ...builtIn, request: [...builtIn.request, vocabulary.move('CSR.', 'pickup.agent', codecs.text)] }
         }`,
       },
       [
@@ -163,7 +163,7 @@ describe('modules of an operator', () => {
 })
 
 describe('lookups of an operator', () => {
-  test('a vehicle type is added, and one of a shipped table is replaced', async () => {
+  test('a vehicle type is added, and one of a built-in table is replaced', async () => {
     const lookups = { vehicle_types: { 'FLAT BED RIG': 'truck_ext', SUV: 'van' } }
     const gateway = await startGateway({ env: { LOOKUPS_FILE: lookupsFile(lookups) } })
     const type = async (fields: object) => {
@@ -239,7 +239,7 @@ describe('transload check', () => {
     ])
   })
 
-  test('ends with 78 and says what is wrong with the file of lookups', async () => {
+  test('ends with 78 and prints the errors of the file of lookups', async () => {
     const unread = await check({ LOOKUPS_FILE: lookupsFile('{') })
     expect(unread).toMatchObject({
       code: 78,

@@ -28,7 +28,13 @@ const WHOLE = {
   actions: { 'Refresh Rate': 'quote.update' },
   limits: { per_second: 50, concurrent: 20 },
 }
-const ENV = { ACME_V2_SECRET: 's3cret', ACME_HOOK: 'hook' }
+const ENV = {
+  ACME_V2_SECRET: 's3cret',
+  ACME_HOOK: 'hook-of-acme-0123456789',
+  SHORT: 'hook',
+  NO_SEGMENT: 'hook/of?acme#0123456789',
+  SIGNING: `whsec_${'A'.repeat(32)}`,
+}
 const LEAST = {
   name: 'least',
   networks: ['10.0.0.1'],
@@ -52,7 +58,7 @@ test('a tenant with all keys and one with only the required ones are valid', () 
 })
 
 const wrong: [name: string, change: object, said: RegExp][] = [
-  ['an unknown key', { colour: 'red' }, /tenants\[0\]: unknown key colour$/],
+  ['an unknown key', { color: 'red' }, /tenants\[0\]: unknown key color$/],
   ['an unknown key further in', { limits: { per_minute: 5 } }, /tenants\[0\]\.limits: unknown key per_minute$/],
   ['no name', { name: undefined }, /tenants\[0\]\.name: is required$/],
   ['a name with blanks', { name: 'ac me' }, /tenants\[0\]\.name: must be 1 to 64/],
@@ -99,6 +105,31 @@ const wrong: [name: string, change: object, said: RegExp][] = [
     'a webhook secret that is not set',
     { webhook_secret: { env: 'MISSING' } },
     /acme: webhook_secret: the environment variable MISSING is not set$/,
+  ],
+  [
+    'a webhook secret that is short',
+    { webhook_secret: { env: 'SHORT' } },
+    /acme: webhook_secret must be 16 to 256 letters/,
+  ],
+  [
+    'a webhook secret that a path would change',
+    { webhook_secret: { env: 'NO_SEGMENT' } },
+    /acme: webhook_secret must be 16 to 256 letters/,
+  ],
+  [
+    'a signing secret that is none',
+    { webhook_signing_secret: { env: 'SHORT' } },
+    /acme: webhook_signing_secret must be whsec_ and the Base64 of 24 to 64 bytes/,
+  ],
+  [
+    'a signing secret that is not set',
+    { webhook_signing_secret: { env: 'MISSING' } },
+    /acme: webhook_signing_secret: the environment variable MISSING is not set$/,
+  ],
+  [
+    'a signing secret alone',
+    { webhook_secret: undefined, webhook_signing_secret: { env: 'SIGNING' } },
+    /acme: needs a webhook_secret, because it has a webhook_signing_secret$/,
   ],
   [
     'an address with a password',
@@ -150,14 +181,15 @@ test('a name, credential or network of two tenants is an error', () => {
     'two credentials have the same hash; hash each secret by itself',
     'two tenants accept the credential acme-legacy',
     'two tenants have the network 192.0.2.0/24',
+    'two tenants have the same webhook_secret',
   ])
 })
 
-test('every error is reported at once, whatever its kind, and none of them hides another', () => {
+test('errors of all kinds are reported at once, and none hides another', () => {
   const all = Object.assign({}, ...wrong.map(([, change]) => change))
   const tenants = wrong.map(([, change], i) => ({ ...WHOLE, name: `tenant-${i}`, ...change }))
   const errors = errorsIn({ tenants: [...tenants, all, ...TWO_SHARED.tenants], extra: true })
-  // A tenant without a name is told by where it stands.
+  // A tenant without a name is identified by its index.
   for (const [, , said] of wrong) {
     const pattern = new RegExp(
       said.source.replace('tenants\\[0\\]', 'tenants\\[\\d+\\]').replace(/^acme: /, 'tenant-\\d+: '),
@@ -174,7 +206,7 @@ test.each(['serve', 'check'])('%s reports every error and ends with 78', async (
   const place = folder()
   const path = join(place, 'tenants.json')
   const broken = [
-    { ...WHOLE, colour: 'red', credentials: [{ id: 'a', secret_hash: 'CANARY' }] },
+    { ...WHOLE, color: 'red', credentials: [{ id: 'a', secret_hash: 'CANARY' }] },
     { ...LEAST, v2: { client_id: 'x', client_secret: { env: 'MISSING' } }, actions: { Foo: 'quote.forget' } },
   ]
   writeTenants(path, ...broken)
@@ -182,21 +214,21 @@ test.each(['serve', 'check'])('%s reports every error and ends with 78', async (
   const { code, out, err } = await transload([command], place, env)
   expect(code).toBe(78)
   expect(err).toMatch(/^transload: 4 configuration errors\n/)
-  for (const said of [/unknown key colour/, /secret_hash: must be a hash/, /least: v2\.client_secret/, /quote\.forget/])
+  for (const said of [/unknown key color/, /secret_hash: must be a hash/, /least: v2\.client_secret/, /quote\.forget/])
     expect(err).toMatch(said)
   expect(out + err).not.toContain('CANARY')
 })
 
-test('the schema file refuses what the gateway refuses', () => {
+test('the schema file refuses the same files as the gateway', () => {
   const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
   const { items } = file.properties.tenants
   expect(items.anyOf).toEqual([{ required: ['credentials'] }, { required: ['networks'] }])
-  // The reader at hand would look at nothing else beside it.
+  // The validator would ignore everything else beside it.
   delete items.anyOf
   const schema = z.fromJSONSchema(file)
   expect(schema.safeParse({ tenants: [WHOLE, LEAST] }).success).toBe(true)
-  // What only the gateway can know: other tenants, the environment, hashes, networks and addresses.
-  const beyond = /hash|network|nobody|line break|not set|not there|address|does not exist/
+  // Only the gateway can check these: other tenants, the environment, hashes, networks and addresses.
+  const beyond = /hash|network|nobody|line break|not set|not there|address|does not exist|webhook secret|signing secret/
   for (const [name, change] of wrong.filter(([name]) => !beyond.test(name))) {
     const changed = JSON.parse(JSON.stringify({ tenants: [{ ...WHOLE, ...change }] }))
     expect(schema.safeParse(changed).success, name).toBe(false)
@@ -302,11 +334,13 @@ test('transload auth rehearse tries both schemes for every tenant, and changes n
   expect(gone.code).toBe(1)
   expect(gone.out).toMatch(/no reply \(unsent\) +no token \(502\)/)
   for (const { out, err } of [all, fixed, gone]) expect(out + err).not.toMatch(/a-v2-secret|Basic |Bearer /)
-  for (const house of [both, basicOnly, bearerOnly]) {
+  for (const gateway of [both, basicOnly, bearerOnly]) {
     expect(
-      new Set(house?.sandbox.requests.map(({ method, path: at }) => `${method} ${at.replace(/[0-9a-f-]{36}/, 'ID')}`)),
+      new Set(
+        gateway?.sandbox.requests.map(({ method, path: at }) => `${method} ${at.replace(/[0-9a-f-]{36}/, 'ID')}`),
+      ),
     ).toEqual(new Set(['GET /v2/shipments/ID', 'POST /oauth2/token']))
-    expect([house?.sandbox.shipments.size, house?.sandbox.quotes.size]).toEqual([0, 0])
+    expect([gateway?.sandbox.shipments.size, gateway?.sandbox.quotes.size]).toEqual([0, 0])
   }
 })
 
@@ -326,15 +360,15 @@ test('a running gateway takes a new file on SIGHUP and when it changes, and refu
 
   writeFileSync(path, '{ "tenants": [ { "name": "acme", "client_secret": "CANARY')
   gateway.signal('SIGHUP')
-  await gateway.says(/is not JSON.*refused; the old one goes on/)
+  await gateway.says(/is not JSON.*refused; the old one stays in use/)
   expect([await status('acme'), await status('beta')]).toEqual([200, 200])
-  writeTenants(path, { ...tenant(place, 'acme'), colour: 'red' }, tenant(place, 'acme'))
+  writeTenants(path, { ...tenant(place, 'acme'), color: 'red' }, tenant(place, 'acme'))
   gateway.signal('SIGHUP')
-  const log = await gateway.says(/colour.*two tenants have this name.*refused; the old one goes on/)
+  const log = await gateway.says(/color.*two tenants have this name.*refused; the old one stays in use/)
   expect([await status('acme'), await status('beta')]).toEqual([200, 200])
   expect(log).not.toContain('CANARY')
 
-  // As an editor, or whatever mounts files, puts a new one in its place; nobody says so.
+  // An editor or a mounted volume replaces the file without an event.
   writeTenants(
     join(place, 'new.json'),
     tenant(place, 'gamma'),

@@ -56,7 +56,7 @@ const java =
     return answers(await output('java', [fixture('Caller.java'), shape, CREDENTIAL], { input }))
   }
 
-// What PHP has to say about a call goes where no answer is.
+// PHP's own warnings go to standard error, not into the answer.
 const php = (name: string, ...words: readonly string[]) =>
   script('php', '-d', 'display_errors=stderr', fixture(name), ...words)
 
@@ -70,12 +70,12 @@ function answers(printed: string): readonly Answer[] {
     })
 }
 
-/** Has the body of a booking sent only once the gateway asks for it; curl would not wait as long as the call may take. */
+/** Sends the body of a booking only when the gateway asks for it; curl would not wait that long. */
 const EXPECTING = ['--header', 'Expect: 100-continue', '--expect100-timeout', '60', '--max-time', '20']
 
 const callers: Readonly<Record<string, Caller>> = {
-  'curl, JSON that is labelled as a form': shell('curl.sh', asJson),
-  'curl, JSON that is labelled as such': shell('curl.sh', asJson, '--header', 'Content-Type: application/json'),
+  'curl, JSON that is labeled as a form': shell('curl.sh', asJson),
+  'curl, JSON that is labeled as such': shell('curl.sh', asJson, '--header', 'Content-Type: application/json'),
   'curl, a form': shell('curl.sh', asForm),
   'curl, compressed replies': shell('curl.sh', asJson, '--compressed'),
   'curl, HTTP/1.0': shell('curl.sh', asJson, '--http1.0'),
@@ -92,9 +92,9 @@ const callers: Readonly<Record<string, Caller>> = {
     }
     return all
   },
-  'wget, JSON that is labelled as a form': shell('wget.sh', asJson),
+  'wget, JSON that is labeled as a form': shell('wget.sh', asJson),
   'wget, a form': shell('wget.sh', asForm),
-  'PHP with curl, JSON that is labelled as a form': php('curl.php', 'json', CREDENTIAL),
+  'PHP with curl, JSON that is labeled as a form': php('curl.php', 'json', CREDENTIAL),
   'PHP with curl, an array, which curl makes multipart': php('curl.php', 'array', CREDENTIAL),
   'PHP with curl, expecting to be told to continue': php('curl.php', 'expect', CREDENTIAL),
   'PHP with curl, a form': php('curl.php', 'form', CREDENTIAL),
@@ -102,11 +102,11 @@ const callers: Readonly<Record<string, Caller>> = {
   'PHP with streams, JSON, HTTP/1.0': php('stream.php', 'json', CREDENTIAL, '1.0'),
   'PHP with streams, a form, HTTP/1.0': php('stream.php', 'form', CREDENTIAL, '1.0'),
   'PHP with streams, JSON, HTTP/1.1': php('stream.php', 'json', CREDENTIAL, '1.1'),
-  'Python, JSON that is labelled as a form': script('python3', fixture('caller.py'), 'json', CREDENTIAL),
+  'Python, JSON that is labeled as a form': script('python3', fixture('caller.py'), 'json', CREDENTIAL),
   'Python, a form': script('python3', fixture('caller.py'), 'form', CREDENTIAL),
-  'Perl, JSON that is labelled as octets': script('perl', fixture('caller.pl'), 'json', CREDENTIAL),
+  'Perl, JSON that is labeled as octets': script('perl', fixture('caller.pl'), 'json', CREDENTIAL),
   'Perl, a form': script('perl', fixture('caller.pl'), 'form', CREDENTIAL),
-  'Java, JSON that is labelled as a form': java('plain', asJson),
+  'Java, JSON that is labeled as a form': java('plain', asJson),
   'Java, a form, chunked': java('chunked', asForm),
 }
 

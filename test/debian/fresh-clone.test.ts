@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
 
 /*
- * The way of a newcomer: a clone, and the README's two commands. Nothing else is installed or set; the Node is the one
+ * The steps of a newcomer: a clone, and the README's two commands. Nothing else is installed or set; the Node is the one
  * that this machine has.
  */
 
@@ -39,13 +39,13 @@ test("a fresh clone comes up with the README's two commands", { timeout: INSTALL
 
   demo.signal('SIGINT')
   const { code, out, err } = await demo.ended
-  // The demo ends with 0; a shell that npm runs it in may have had enough of the signal all the same.
+  // The demo ends with 0; the shell in which npm runs it may still end by the signal.
   expect([0, 'SIGINT']).toContain(code)
   expect(unasked(err)).toBe('')
   expect(out).toMatch(/\nStopped\.\n$/)
   expect(out).not.toMatch(/\bwarn|deprecated|vulnerabilit/i)
 
-  // All of them are running elsewhere at this moment; that they start from here, and end well, is shown by one file.
+  // The whole suite already runs elsewhere; one file shows that tests run from the clone.
   const tests = await run('bash', ['-c', `${TEST} -- test/calls/flow.test.ts`], {
     cwd: clone,
     env: cleanEnv({ NO_COLOR: '1' }),
@@ -55,12 +55,12 @@ test("a fresh clone comes up with the README's two commands", { timeout: INSTALL
   expect(await status()).toBe(before)
 })
 
-/** What there was to complain about; that npm itself has a newer version is none of it. */
+/** Returns the warnings, without npm's notice of a newer version. */
 const unasked = (err: string) => err.replace(/^npm notice.*\n/gm, '')
 
-/** A clone of what is committed, with what is not committed yet laid over it. */
+/** Clones the commit, and copies uncommitted changes over it. */
 async function freshClone(folder: string) {
-  // Whoever checked the repository out need not be who runs the tests.
+  // The owner of the checkout may not be the user of the tests.
   const trusting = join(folder, 'gitconfig')
   writeFileSync(trusting, '[safe]\n\tdirectory = *\n')
   const env = cleanEnv({ GIT_CONFIG_GLOBAL: trusting })

@@ -29,7 +29,7 @@ const INSTALL_TWICE_MS = 300_000
 const BASE = 'node:24-slim'
 const AS_ROOT = process.getuid?.() === 0
 
-test('the stages build, and what comes out serves, is healthy and stops, all without root', {
+test('the stages build, and the result serves, is healthy and stops, all without root', {
   timeout: INSTALL_TWICE_MS,
 }, async () => {
   const folder = newFolder('image')
@@ -163,7 +163,7 @@ async function replay(folder: string, context: string): Promise<ReadonlyMap<stri
   return stages
 }
 
-/** Where the tests do not run as root, nobody can give a folder away, and whoever runs them stands for the user. */
+/** Without root, a folder's owner cannot be changed, and the user of the tests stands in for user 1000. */
 const CHOWN = 'chown() { test "$(id -u)" -ne 0 || command chown "$@"; }'
 
 function instructions(): readonly (readonly [instruction: string, rest: string])[] {

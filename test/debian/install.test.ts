@@ -6,7 +6,9 @@ import { pack } from '../pack.ts'
 
 const INSTALL_MS = 120_000
 
-test('npm installs the package elsewhere, with what it depends on, and it runs', { timeout: INSTALL_MS }, async () => {
+test('npm installs the package with its dependencies in another project, and it runs', {
+  timeout: INSTALL_MS,
+}, async () => {
   const folder = newFolder('install')
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const project = join(folder, 'project')

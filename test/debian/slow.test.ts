@@ -8,7 +8,7 @@ const CONNECTIONS = 1_000
 const SECONDS = 20
 /** Paces the honest caller beside them. */
 const PROBE_EVERY_MS = 50
-/** What a thousand callers may take at once; replies that wait for them are the same bytes. */
+/** The memory for a thousand callers at once; waiting replies share their bytes. */
 const MOST_BYTES = 512 * 1024 * 1024
 
 /** The three ways of slowhttptest to be slow: with the headers, with the body, with reading the reply. */
@@ -50,7 +50,7 @@ test.each(NAMES)(
     expect(statuses.length).toBeGreaterThan(20)
     expect(statuses.filter((status) => status !== 200)).toEqual([])
     expect(most - before).toBeLessThan(MOST_BYTES)
-    // It was slow with all of them at once, its own probe was answered, and who still sends was let go.
+    // It was slow with all of them at once, its own probe was answered, and slow senders were disconnected.
     expect(out).toMatch(/connected:\W.*\b1000\b/)
     expect(out).not.toMatch(/service available:\W.*\bNO\b/)
     if (name !== 'reading') expect(out).toMatch(/No open connections left/)

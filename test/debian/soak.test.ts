@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cleanEnv, output, ROOT } from '../command.ts'
 
-/** What operators are promised. An hour of it ended at 234, with 236 at most. */
+/** The documented memory. An hour's run ended at 234, with 236 at most. */
 const MOST_MEGABYTES = 256
 /** A leak of half a kilobyte a call would be more within the time. */
 const GROWTH_MEGABYTES = 80

@@ -29,7 +29,7 @@ const live = ({ sandbox }: TestGateway) => [...sandbox.shipments.values()].filte
 const sent = ({ sandbox }: TestGateway) => sandbox.requests.map(({ method, path }) => `${method} ${path}`)
 const lastBody = ({ sandbox }: TestGateway) => JSON.parse(sandbox.requests.at(-1)?.body ?? '')
 
-/** The two worlds: the service makes an approved quote a shipment of the same id, or does not. */
+/** Both kinds of service: an approved quote becomes a shipment of the same id, or it does not. */
 const worlds = [
   { world: 'approving books', approvalBooks: true },
   { world: 'approving books nothing', approvalBooks: false },
@@ -80,7 +80,7 @@ describe.each(worlds)('where $world', ({ approvalBooks }) => {
     expect((await book(gateway, { DeliveryName: 'Somebody Else' })).status).toBe(409)
   })
 
-  test('a second vehicle under the number is a booking of its own', async () => {
+  test('a second vehicle under the number is a separate booking', async () => {
     const { gateway } = await openQuoted(approvalBooks)
     await approve(gateway)
     expectBooked(await book(gateway))
@@ -182,7 +182,7 @@ describe.each(worlds)('where $world', ({ approvalBooks }) => {
 })
 
 describe('where approving books', () => {
-  test('the number of an approved quote reads and cancels its shipment, whatever is quoted later', async () => {
+  test('the number of an approved quote reads and cancels its shipment, even after later quotes', async () => {
     const { gateway, id } = await openQuoted(true)
     await approve(gateway)
     await quote(gateway, { TempShipToPostalCode: '60601' })
@@ -224,7 +224,7 @@ describe('where approving books', () => {
     expect(live(gateway)).toMatchObject([{ id, vehicles: [{ make: bookingExample.Make }] }])
   })
 
-  test('no more than what the booking says is changed, and nothing that only the service sets is sent', async () => {
+  test('only the fields of the booking are changed, and no member that only the service sets is sent', async () => {
     const { gateway, id } = await openQuoted(true)
     await approve(gateway)
     const before = structuredClone(gateway.sandbox.shipments.get(id))
@@ -234,14 +234,38 @@ describe('where approving books', () => {
     expect(body.vehicles).toMatchObject([{ id: before?.vehicles[0]?.id, vin: VIN }])
     expect(gateway.sandbox.shipments.get(id)).toMatchObject({ number: before?.number, price: before?.price })
   })
+})
 
-  test('APPROVAL_BOOKS=no never asks', async () => {
-    const { gateway, id } = await openQuoted(true, { env: { APPROVAL_BOOKS: 'no' } })
-    await approve(gateway)
+describe.each(worlds)('with APPROVAL_BOOKS=no, where $world', ({ approvalBooks }) => {
+  const env = { APPROVAL_BOOKS: 'no' }
+  /** The service makes another shipment of the approval where the operator says wrongly that it makes none. */
+  const ofApproval = approvalBooks ? 1 : 0
+
+  test('a booking is sent without a question, with the id of the quote, and once', async () => {
+    const { gateway, id } = await openQuoted(approvalBooks, { env })
+    expectBooked(await approve(gateway))
+    expect(live(gateway)).toHaveLength(ofApproval)
     gateway.sandbox.requests.length = 0
     expectBooked(await book(gateway))
     expect(sent(gateway)).toEqual(['POST /v2/shipments'])
-    expect(lastBody(gateway)).toMatchObject({ quote_id: id })
+    expect(lastBody(gateway)).toMatchObject({ quote_id: id, external_id: NUMBER })
+    expect((await book(gateway)).headers.get('idempotent-replayed')).toBe('true')
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+    expect(live(gateway)).toHaveLength(ofApproval + 1)
+  })
+
+  test('the number and the VIN read and cancel the booking, and it can be booked again', async () => {
+    const { gateway } = await openQuoted(approvalBooks, { env })
+    await approve(gateway)
+    expectBooked(await book(gateway))
+    const name = { ReferenceNumber: NUMBER, VinNo: VIN }
+    expect((await read(gateway, name)).json).toMatchObject({ ReferenceNumber: NUMBER, VinNo: VIN })
+    expect((await cancel(gateway, name)).status).toBe(200)
+    expect(live(gateway)).toHaveLength(ofApproval)
+    gateway.sandbox.requests.length = 0
+    expectBooked(await book(gateway))
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+    expect(live(gateway)).toHaveLength(ofApproval + 1)
   })
 })
 

@@ -22,7 +22,7 @@ export interface DoubtedCall {
   readonly fields: Readonly<Record<string, string>>
   readonly before: readonly (readonly [path: string, fields: Readonly<Record<string, string>>])[]
   readonly method: string
-  /** Whether the stand-in carries the request out. */
+  /** True if the stand-in carries the request out. */
   readonly isCarriedOut: boolean
 }
 
@@ -80,14 +80,14 @@ export type CallName = keyof typeof doubtedCalls
 
 export const callNames = Object.keys(doubtedCalls) as readonly CallName[]
 
-/** What came of a call whose reply was changed. */
+/** The outcome of a call whose reply was changed. */
 export interface Outcome {
   readonly answer: DirectAnswer
   /** The requests of the call, beginning with the one whose reply was changed. */
   readonly requests: readonly UpstreamRequest[]
   /** The answer to the same call again, with a service that is well. */
   readonly again: () => Promise<DirectAnswer>
-  /** How many shipments the service has. */
+  /** The number of shipments at the service. */
   readonly shipments: () => number
 }
 

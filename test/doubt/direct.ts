@@ -94,9 +94,11 @@ export function openDirect(
       mode: 'fixed',
       identify: () => caller,
       verified: async () => caller,
-      passage: async () => {
+      passThrough: async () => {
         throw new Error('Nothing is passed through here.')
       },
+      ownCaller: () => caller,
+      eventRecipients: () => [],
     },
     prove: () => undefined,
     service,
@@ -108,6 +110,7 @@ export function openDirect(
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     now: store.now,
+    statusCache: undefined,
   }
   const socket = new Socket()
 

@@ -5,7 +5,7 @@ import { book, expectBooked } from '../bookings/desk.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 /*
- * The service numbers a shipment as a caller has called another one. What the caller calls it comes first.
+ * The service gives a shipment the number by which a caller knows another one. The caller's own name comes first.
  */
 
 /** The stand-in numbers shipments from here. */
@@ -89,7 +89,7 @@ test("a quote's number never means a shipment that the service numbered so", asy
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: FIRST, OrderRefNumber: '' })
   expect((await cancel(gateway, { ShipmentNumber: FIRST })).status).toBe(404)
   expect(statusOf(gateway, id)).toBe('new')
-  // Approved, it is a shipment of its own.
+  // Approved, it is a separate shipment.
   await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: FIRST })
   expect((await cancel(gateway, { ShipmentNumber: FIRST })).status).toBe(200)
   expect(statusOf(gateway, id)).toBe('new')

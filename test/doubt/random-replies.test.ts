@@ -6,7 +6,7 @@ import { type CallName, callNames, doubt, type Reply } from './calls.ts'
 
 /*
  * Replies by a grammar: what the service would have answered, cut, wrapped, renamed and filled with strange values, under
- * any status. Whatever they are, nothing is written without a whole read, no call ends in a fault of the gateway, and no
+ * any status. In every case, nothing is written without a whole read, no call ends in a fault of the gateway, and no
  * control character comes out.
  */
 
@@ -189,7 +189,7 @@ test('no reply of the service makes the gateway fail, lie or destroy', async () 
       const put = requests.slice(1).find(({ method }) => method === 'PUT')
       if (put && reply && name !== 'update') expectWholeRead(reply, put)
       if (name === 'cancellation not made') expect(answer.status).not.toBe(200)
-      // Whatever it was, the same call again is answered as well.
+      // The same call again is answered, too.
       const again = await outcome.again()
       expect(again.status).not.toBe(500)
       expectPlain(again)

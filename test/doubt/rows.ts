@@ -8,7 +8,7 @@ const OTHER = '11111111-2222-4333-8444-555555555555'
 /** The reply that the service would have given, read. */
 const own = ({ body }: UpstreamReply): Json => JSON.parse(body.toString())
 
-/** Where a reply has its id. */
+/** The key of a reply's id. */
 const idKey = (body: Json) => ('shipment_id' in body ? 'shipment_id' : 'id')
 
 /** A reply with another body. */

@@ -8,7 +8,7 @@ import { type DirectCall, openDirect } from './direct.ts'
 import { catalog, openStandIn } from './stand-in.ts'
 
 /*
- * Callers quote, change, approve, book, read and cancel in any order, under one number or several, in both worlds. The
+ * Callers quote, change, approve, book, read and cancel in any order, under one number or several, at both kinds of service. The
  * service has one live shipment for each thing that was booked; reads show it, and canceling leaves none.
  */
 
@@ -60,7 +60,7 @@ interface Thing {
   /** The service's shipment. */
   readonly id: string
   readonly job: number
-  /** The names that it was booked under, and the VIN; undefined for an approval that nobody has booked yet. */
+  /** The names that it was booked under, and the VIN; undefined for an approval without a booking. */
   booked: { readonly name: string; readonly vin: string } | undefined
 }
 
@@ -199,7 +199,7 @@ async function expectEnd(run: Run): Promise<void> {
   for (const { booked } of [...run.things]) {
     if (booked && booked.vin !== '') await cancel(run, booked)
   }
-  // What has no VIN is the only one of its name now.
+  // Now the shipment without a VIN is the only one of its name.
   for (const { job, booked } of [...run.things]) {
     const { number } = JOBS[job] ?? JOBS[0]
     await cancel(run, { name: booked?.name ?? number, vin: '' })

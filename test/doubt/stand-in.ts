@@ -14,6 +14,7 @@ const SETTINGS: SandboxSettings = {
   etag: false,
   repeatedCancel: 409,
   approvalBooks: true,
+  findsByReference: false,
   webhookUrl: undefined,
   webhookRetry: { attempts: 1, delayMs: 1 },
   clock: () => new Date(),
@@ -39,5 +40,5 @@ export function openStandIn(settings: Partial<SandboxSettings> = {}): StandIn {
 
 const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
 
-/** The declarations that the gateway ships with. */
+/** The built-in declarations. */
 export const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)

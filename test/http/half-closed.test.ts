@@ -18,7 +18,7 @@ function request(method: string, path: string, body = ''): string {
 const QUOTE = request('POST', '/getShippingQuote.php', JSON.stringify(quoteExample))
 const BOOKING = request('POST', '/createShipment.php', JSON.stringify(bookingExample))
 
-/** A gateway whose service takes its time, so that the caller has closed its half long before the answer. */
+/** A gateway with a slow service: the caller closes its half long before the answer. */
 async function startSlowGateway(env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
   const gateway = await startGateway({ env })
   gateway.sandbox.fail({ kind: 'delay', ms: DELAY_MS, times: 'always' })
@@ -71,7 +71,7 @@ describe('a caller that sends no more after its request', () => {
     const line = await openLine(gateway)
     line.write(bytes)
     line.end()
-    // One that is waited for is told 408 in the end.
+    // An incomplete request gets 408 in the end.
     expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
     expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
   })

@@ -89,7 +89,7 @@ describe('TLS', () => {
     expect((await ask(gateway)).protocol).toBe('TLSv1.3')
   })
 
-  test('has a new certificate as soon as the files have changed, and the old one goes on until then', async () => {
+  test('has a new certificate when the files have changed, and the old one until then', async () => {
     const { gateway, put, files } = await openTls()
     const old = await openLine(gateway, await shaken(gateway))
     writeFileSync(files.TLS_CERT_FILE, 'no certificate')
@@ -98,12 +98,12 @@ describe('TLS', () => {
     put('renewed')
     await gateway.logged(/read again/)
     expect((await ask(gateway)).subject).toBe('second.example')
-    // Who was there before is not sent away.
+    // Earlier connections stay open.
     old.write(ASK)
     expect((await old.replies(1)).map(({ status }) => status)).toEqual([200])
   })
 
-  test('is not spoken by everybody: what else comes is let go and harms nobody', async () => {
+  test('is required: other input closes its connection and harms no other caller', async () => {
     const { gateway } = await openTls()
     for (const bytes of [ASK, '\0\0\0\0', '\x16\x03\x01\xff\xff', 'x'.repeat(100_000)]) {
       const line = await openLine(gateway)
@@ -117,7 +117,7 @@ describe('TLS', () => {
 })
 
 describe('SOURCE_CONNECTIONS', () => {
-  test('is the most that one address may hold; who leaves makes room', async () => {
+  test('is the most that one address may hold; a closed connection makes room', async () => {
     const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '3' }, proven: false })
     const lines = await Promise.all([1, 2, 3].map(() => openLine(gateway)))
     for (const line of lines) {
@@ -133,7 +133,7 @@ describe('SOURCE_CONNECTIONS', () => {
     next.write(ASK)
     expect(await next.replies(1)).toHaveLength(1)
     for (const line of others) expect(line.isClosed()).toBe(false)
-    // The operator's own door is another one.
+    // The admin listener has its own limit.
     expect((await fetch(`${gateway.adminUrl}/healthz`)).status).toBe(200)
   })
 
@@ -167,7 +167,7 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
 
   test('is the most that one address may make; more is 429 with Retry-After', async () => {
     const gateway = await startGateway({ env: { SOURCE_CALLS_PER_SECOND: '1' } })
-    // What is loaded for the first call of its kind takes time, in which more calls would be let in.
+    // Modules are loaded at the first call of each kind; during that time more calls would be admitted.
     await get(gateway, '/openapi.json')
     const answers = await quotes(gateway, () => ({}))
     const refused = answers.filter(({ status }) => status === 429)
@@ -179,7 +179,7 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
     }
     expect((await get(gateway, '/healthz')).status).toBe(200)
     for (const path of ['/v2/x', '/dry-run/getShipment.php']) expect((await get(gateway, path)).status).toBe(429)
-    // Nobody believes what an address says that is not trusted.
+    // The header of an untrusted address does not count.
     const claimed = await quotes(gateway, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
     expect(claimed.some(({ status }) => status === 429)).toBe(true)
   })
@@ -190,7 +190,7 @@ describe('SOURCE_CALLS_PER_SECOND', () => {
     expect(apart.map(({ status }) => status)).toEqual(apart.map(() => 200))
     const together = await quotes(gateway, () => ({ 'x-forwarded-for': '198.51.100.7' }))
     expect(together.some(({ status }) => status === 429)).toBe(true)
-    // The nearest address that is not trusted counts, not what it says itself.
+    // The nearest untrusted address counts, not its header.
     const lying = await quotes(gateway, (i) => ({ 'x-forwarded-for': `203.0.113.${i}, 198.51.100.8` }))
     expect(lying.some(({ status }) => status === 429)).toBe(true)
   })
@@ -215,7 +215,7 @@ describe('a source', () => {
     ['unknown:', 'unknown:'],
   ])('of %j is %j', (address, source) => expect(sourceOf(address)).toBe(source))
 
-  test('of IPv6 is a network, whose addresses share what one caller may do', async () => {
+  test('of IPv6 is a network, whose addresses share the limits', async () => {
     const env = { HOST: LOOPBACK, SOURCE_CALLS_PER_SECOND: '2', TRUST_PROXY: LOOPBACK }
     const gateway = await startGateway({ env })
     const from = (address: string) =>

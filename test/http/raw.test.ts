@@ -5,7 +5,7 @@ import { notJson, openLine } from './line.ts'
 const KEPT = 'kept'
 const CLOSED = 'closed'
 
-/** What is sent, the statuses that come back, what becomes of the connection, and what reached the service. */
+/** The bytes to send, the expected statuses, the end of the connection, and the requests at the service. */
 type Case = readonly [
   what: string,
   bytes: string,
@@ -298,7 +298,7 @@ const BODIES: readonly Case[] = [
   ['chunks that break for the service', passed(TE, '2\r\n{}\r\nzz\r\n'), [400], CLOSED],
 ]
 
-/** Cases after which nobody sends any more. */
+/** Cases after which the caller sends nothing. */
 const HALVES: readonly Case[] = [
   ['nothing', '', [], CLOSED],
   ['half a method', 'GE', [400], CLOSED],

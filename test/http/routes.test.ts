@@ -182,7 +182,7 @@ test.each(['/getShippingQuote.php', '/v2/quote', '/healthz'])(
 )
 
 describe('the headers of a reply', () => {
-  test('X-Request-Id is on every one, whatever became of the call', async () => {
+  test('X-Request-Id is on every one, with any outcome', async () => {
     const gateway = await startGateway()
     const replies = [
       ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map(
@@ -221,7 +221,7 @@ describe('the headers of a reply', () => {
     expect(seen.size).toBe(replies.length)
   })
 
-  test('what is no request is answered in JSON, with a status that says why', async () => {
+  test('malformed requests are answered in JSON, with the right status', async () => {
     const gateway = await startGateway()
     const cases = [
       [400, send(gateway, 'GARBAGE\r\n\r\n')],
@@ -281,7 +281,7 @@ describe('the headers of a reply', () => {
 })
 
 describe("the gateway's own pages", () => {
-  test('a line of text says what stands here', async () => {
+  test('a line of text identifies the gateway', async () => {
     const gateway = await startGateway()
     const { status, text, headers } = await get(gateway, '/')
     expect(status).toBe(200)
@@ -297,7 +297,7 @@ describe("the gateway's own pages", () => {
     for (const path of PATHS) for (const prefix of ['', '/quotes']) expect(json.paths).toHaveProperty([prefix + path])
   })
 
-  test('it is alive and ready whether or not the service is up', async () => {
+  test('it is alive and ready even if the service is down', async () => {
     const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
     expect((await get(gateway, '/healthz')).json).toEqual({ status: 'alive' })
     expect((await get(gateway, '/readyz')).json).toEqual({ status: 'ready' })
@@ -315,7 +315,7 @@ describe("the gateway's own pages", () => {
     }
   })
 
-  test('the admin listener listens at an address of its own', async () => {
+  test('the admin listener has its own address', async () => {
     const gateway = await startGateway({ env: { ADMIN_HOST: OTHER_LOOPBACK } })
     const { port } = new URL(gateway.adminUrl)
     const adminUrl = `http://${OTHER_LOOPBACK.includes(':') ? `[${OTHER_LOOPBACK}]` : OTHER_LOOPBACK}:${port}`

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { NO_SHIPMENT } from '../../src/service/standing.ts'
+import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 
-/** A service that answers exactly what a test wants it to, bytes and all. */
+/** A service that answers exactly with the bytes of a test. */
 export interface OwnService {
   readonly url: string
   /** Every request so far, with its body read whole unless the handler took the stream. */
@@ -12,20 +12,20 @@ export interface OwnService {
 
 export interface OwnServiceOptions {
   /**
-   * Whether every credential is accepted before its first call, without a word to the handler.
+   * True if every credential is accepted before its first call, without a call of the handler.
    * @default true
    */
   readonly acceptsAll?: boolean
 }
 
-/** Opens such a service on a port of its own for one test. */
+/** Opens such a service on a free port for one test. */
 export async function openService(
   handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
   { acceptsAll = true }: OwnServiceOptions = {},
 ): Promise<OwnService> {
   const requests: IncomingMessage[] = []
   const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, outgoing) => {
-    // By this the gateway asks whether a credential is accepted; it is no call of a test's own.
+    // The gateway proves a credential with this read; it is not a call of the test.
     if (acceptsAll && incoming.url?.endsWith(NO_SHIPMENT)) return void outgoing.writeHead(404).end()
     requests.push(incoming)
     handle(incoming, outgoing)
@@ -47,7 +47,7 @@ export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer
   return Buffer.concat(chunks)
 }
 
-/** A service that answers nothing until it is told to. */
+/** A service that holds all answers until the test releases them. */
 export interface HoldingService extends OwnService {
   /** Resolves once so many requests have come in all. */
   readonly arrived: (count: number) => Promise<void>

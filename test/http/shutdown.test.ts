@@ -26,15 +26,15 @@ function linesOf(out: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line))
 }
 
-const quote = (house: { url: string }) =>
-  post(house, '/getShippingQuote.php', quoteExample, { authorization: AUTHORIZATION })
+const quote = (gateway: { url: string }) =>
+  post(gateway, '/getShippingQuote.php', quoteExample, { authorization: AUTHORIZATION })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s under load: not ready, what is under way is finished, exit 0',
   async (signal) => {
     const service = await openHoldingService()
     const gateway = await serve(service.url, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET })
-    // Whoever has begun to speak keeps the connection, and learns over it how things stand.
+    // A caller that has begun a request keeps the connection and gets an answer.
     const asking = await dial(gateway)
     asking.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n')
     const booking = await dial(gateway)
@@ -73,7 +73,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('an idle gateway stops at once, and closes connections that nobody uses', async () => {
+test('an idle gateway stops at once, and closes idle connections', async () => {
   const service = await openHoldingService()
   const gateway = await serve(service.url)
   const idle = await dial(gateway)
@@ -106,7 +106,7 @@ test('a call that outlives SHUTDOWN_GRACE_MS is cut off', async () => {
   expect((await gateway.ended).code).toBe(0)
 })
 
-test('the log is JSON, a line a call, and says nothing that is nobody else’s business', async () => {
+test('the log is JSON, one line per call, without secrets and personal data', async () => {
   const service = await openHoldingService()
   const gateway = await serve(service.url)
   const ask = async (made: Promise<{ status: number }>, requests: number, reply: object) => {

@@ -11,12 +11,12 @@ import { dial } from './wire.ts'
 
 const MOST = 4
 const EACH = 2 * MOST
-/** More than the system takes for a reader that takes nothing. */
+/** More than the system's buffers hold. */
 const REPLY_BYTES = 32 * 1024 * 1024
 const ENOUGH_BYTES = 12 * 1024 * 1024
 /** A sample waits for less than the gateway does. */
 const timeouts = WHOLE ? LISTENER_TIMEOUTS : { ...LISTENER_TIMEOUTS, replyMs: 3_000, checkMs: 200 }
-/** More than a reader may take. */
+/** Longer than a reader may take. */
 const SLOW_MS = timeouts.replyMs + 1_000
 const REPLIES = 2_000
 const MOST_TRIES = 500
@@ -28,7 +28,7 @@ const HEAD = `HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`
 const BOOKING = JSON.stringify(bookingExample)
 const EXPLAINED = `POST /dry-run/createShipment.php ${HEAD}Content-Length: ${BOOKING.length}\r\n\r\n${BOOKING}`
 
-/** Asks until it is let in, and then reads no more than the first few bytes of what comes back. */
+/** Asks until it is admitted, then reads only the first few bytes of the answer. */
 async function askAndIgnore({ url }: { readonly url: string }, bytes: string): Promise<Socket> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
@@ -41,7 +41,7 @@ async function askAndIgnore({ url }: { readonly url: string }, bytes: string): P
   throw new Error('readers keep each other out')
 }
 
-test('callers that do not read are let go, and keep nobody from being answered meanwhile', {
+test('callers that do not read are disconnected, and do not delay others', {
   timeout: 60_000,
 }, async () => {
   const open = new Set<object>()
@@ -73,7 +73,7 @@ test('callers that do not read are let go, and keep nobody from being answered m
   const readers: Socket[] = []
   while (readers.length < EACH) readers.push(await askAndIgnore(gateway, `GET /v2/big ${HEAD}\r\n`))
 
-  // As soon as the buffers are full, the readers are all that is waited for.
+  // When the buffers are full, only the readers cause the wait.
   let calm = 0
   for (let tries = 0; calm < CALM && tries < MOST_TRIES; tries += 1) {
     calm = (await get(gateway, '/v2/small')).status === 200 ? calm + 1 : 0
@@ -87,10 +87,10 @@ test('callers that do not read are let go, and keep nobody from being answered m
     expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(200)
   }
 
-  // The service is rid of them as well.
+  // The connections to the service are closed, too.
   await ended.promise
   expect(await patient.closed()).toMatch(/slow[\s\S]*ly/)
-  // Who does not read hears of no end, until what it still sends is refused.
+  // A caller that does not read notices the end only when it sends again.
   await Promise.all(
     [pipelining, ...readers].map((socket) => {
       const knocking = setInterval(() => socket.write('\r\n'), KNOCK_MS)

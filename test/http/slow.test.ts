@@ -14,7 +14,7 @@ const timeouts = WHOLE ? {} : { headersMs: 1_500, requestMs: 3_000, checkMs: 200
 
 const HEAD = `POST /createShipment.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`
 
-/** What a slow caller begins with, what it goes on with for ever, and what it is told in the end. */
+/** The beginning of a slow call, the part that it repeats, and the answer at the end. */
 const MANNERS = {
   'says nothing': ['', '', [408]],
   'never ends its headers': [HEAD, 'X: y\r\n', [408]],
@@ -34,7 +34,7 @@ async function probe(gateway: TestGateway, number: string): Promise<readonly num
   return (await Promise.all(answers)).map(({ status }) => status)
 }
 
-/** Resolves when those who begin to speak TLS and then fall silent have been let go. */
+/** Resolves when callers that stop in the middle of a TLS handshake are disconnected. */
 async function silentInTls(): Promise<void> {
   const certificates = join(import.meta.dirname, 'certificates')
   const env = { TLS_CERT_FILE: join(certificates, 'server.pem'), TLS_KEY_FILE: join(certificates, 'server.key') }
@@ -51,7 +51,7 @@ async function silentInTls(): Promise<void> {
   await Promise.all(closed)
 }
 
-test('slow callers, hundreds of each kind, are told so and let go, and others notice nothing', async () => {
+test('slow callers, hundreds of each kind, get 408 and are disconnected, and others notice nothing', async () => {
   const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' }, timeouts })
   const probes: Promise<readonly number[]>[] = []
   const silent = silentInTls()

@@ -3,7 +3,7 @@ import { basic, startGateway, type TestGateway } from '../gateway.ts'
 import { sample } from '../size.ts'
 import { notJson, openLine } from './line.ts'
 
-/** A request whose length is told in a way that two servers may read differently. */
+/** A request whose length two servers may read differently. */
 interface Variant {
   readonly what: string
   /** Header lines with their ends, and the body. */
@@ -169,7 +169,7 @@ const SIZES = [
 ]
 const CHUNK_NEWLINES = ['\r\n', '\n', '\r', '\n\r', '\r\r\n', '\r\n\r\n', '']
 
-/** Every way to tell a length that there is a table for, in every combination that makes sense. */
+/** Every declaration of a length in the tables, in every sensible combination. */
 function* variants(): Generator<Variant> {
   for (const name of ENCODING_NAMES) {
     for (const value of ENCODING_VALUES) {
@@ -206,7 +206,7 @@ function* variants(): Generator<Variant> {
 
 const PROBE = `GET /v2/probe HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\nX-Request-Id: probe-`
 
-/** Sends a variant, a probe behind it, and what ends any connection; says what is wrong with the outcome. */
+/** Sends a variant, a probe after it, and a request that ends the connection; returns the errors of the outcome. */
 async function attempt(gateway: TestGateway, variant: Variant, number: number, toService: boolean): Promise<string[]> {
   const { headers, body, newline = '\r\n', version = 'HTTP/1.1' } = variant
   const line = await openLine(gateway)
@@ -215,7 +215,7 @@ async function attempt(gateway: TestGateway, variant: Variant, number: number, t
   const first = [`POST ${path} ${version}`, 'Host: x', `Authorization: ${basic()}`, `X-Request-Id: ${id}`].join(newline)
   const bytes = `${first}${newline}${newline === '\r\n' ? headers : headers.replaceAll('\r\n', newline)}${newline}${body}`
   const cut = number % bytes.length
-  // Sent in two pieces, for a border between them means nothing.
+  // Sent in two pieces, because packets have no meaning.
   line.write(bytes.slice(0, cut))
   line.write(`${bytes.slice(cut)}${PROBE}${number}\r\n\r\n\0\0\0\0\r\n\r\n`)
   const replies = await line.closed()

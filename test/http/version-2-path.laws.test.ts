@@ -31,8 +31,8 @@ function resolved(path: string, separator: RegExp = /\//): string {
 const withoutParameters = (path: string) => path.replace(/;[^/\\]*/g, '')
 const oneSlash = (path: string) => path.replace(/[\\/]+/g, '/')
 
-/** How servers, proxies and libraries find out what a path means. */
-const NORMALISERS: Readonly<Record<string, (path: string) => string>> = {
+/** The normalizations of paths by servers, proxies and libraries. */
+const NORMALIZERS: Readonly<Record<string, (path: string) => string>> = {
   'no decoding': resolved,
   'decoded once': (path) => resolved(lenient(path)),
   'decoded twice': (path) => resolved(lenient(lenient(path))),
@@ -55,7 +55,7 @@ const NORMALISERS: Readonly<Record<string, (path: string) => string>> = {
 
 const encoded = (text: string) => text.replace(/./g, (one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
 
-/** What paths are made of that mean different things to different servers. */
+/** Parts of paths that servers read differently. */
 const piece = fc.oneof(
   fc.constantFrom('/', '//', '..', '.', '%2f', '%2F', '%5c', '\\', ';', '..;', ';a=b', '#', '%23', '%3f', '%3b'),
   fc.constantFrom('%2e', '%2E', '%2e%2e', '.%2e', '%252e', '%25252e', '%252f', '%255c', '%25', '%', '2e', '5c'),
@@ -77,8 +77,8 @@ describe('a path that is passed through', { timeout: NIGHT_MS }, () => {
     const law = fc.property(anyPath, (path) => {
       if (route(path) !== '/service') return
       passed += 1
-      for (const [name, normalise] of Object.entries(NORMALISERS)) {
-        expect(below(normalise(path)), `${path}, ${name}`).toBe(true)
+      for (const [name, normalize] of Object.entries(NORMALIZERS)) {
+        expect(below(normalize(path)), `${path}, ${name}`).toBe(true)
       }
     })
     fc.assert(law, { numRuns: RUNS })

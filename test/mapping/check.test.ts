@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { text, zipcode } from '../../mappings/codecs.ts'
-import { actions as shipped } from '../../mappings/index.ts'
+import { actions as builtIn } from '../../mappings/index.ts'
 import { compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
 import { isAction, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
 import {
@@ -44,7 +44,7 @@ const valid: Action = {
 
 const withRows = (...rows: readonly Row[]): Action => ({ ...valid, request: [...valid.request, ...rows] })
 
-/** What is wrong, as an operator reads it. */
+/** The errors of declarations, as an operator reads them. */
 function mistakesOf(actions: readonly Action[], synonyms: Readonly<Record<string, string>> = {}): readonly string[] {
   try {
     compileCatalog(actions, { tables, synonyms })
@@ -55,9 +55,9 @@ function mistakesOf(actions: readonly Action[], synonyms: Readonly<Record<string
   }
 }
 
-test('the valid declaration, and the shipped ones, have no mistake', () => {
+test('the valid declaration, and the built-in ones, have no mistake', () => {
   expect(mistakesOf([valid])).toEqual([])
-  expect(mistakesOf(shipped)).toEqual([])
+  expect(mistakesOf(builtIn)).toEqual([])
 })
 
 describe('a row that breaks a rule is refused, by module and row', () => {
@@ -329,7 +329,7 @@ describe('actions that clash are refused', () => {
     ])
   })
 
-  test('a synonym that repeats what is known is none', () => {
+  test('a synonym that repeats a known name is no error', () => {
     expect(mistakesOf([valid], { get_rate: 'rate.get' })).toEqual([])
   })
 })
@@ -351,8 +351,8 @@ test('every mistake is listed at once, of all modules', () => {
 })
 
 describe('the outline of a module that no compiler has seen', () => {
-  test('every shipped action has it', () => {
-    for (const action of shipped) expect(shapeMistakes(action)).toEqual([])
+  test('every built-in action has it', () => {
+    for (const action of builtIn) expect(shapeMistakes(action)).toEqual([])
     expect(isAction(valid)).toBe(true)
   })
 

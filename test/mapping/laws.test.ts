@@ -10,7 +10,7 @@ import { explainReplyTranslation, explainRequestTranslation } from '../../src/ma
 import { type Entry, looseName, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
-import type { KnownFacts } from '../../src/mapping/request.ts'
+import type { KnownFacts } from '../../src/mapping/request-run.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
 import { shownText } from '../../src/text/service-text.ts'
 import type { TestGateway } from '../gateway.ts'
@@ -26,7 +26,7 @@ const actions = [...catalog.actions.values()]
 const byName = actions.map((compiled) => [compiled.action.name, compiled] as const)
 const settings = translationSettings(readConfig({ V2_BASE_URL: 'https://service.example.com', SEND_QUOTE_ID: 'true' }))
 
-/** What callers write in a field, right and wrong; a body holds it trimmed. */
+/** Values of a field, valid and invalid, trimmed as in a body. */
 const written = fc.oneof(
   fc.constantFrom(
     '10314',
@@ -112,7 +112,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('a field that was sent blank is told to be', () => {
+  test('a field that was sent blank is reported as blank', () => {
     const law = fc.property(fc.constantFrom(...compiled.fields.names).chain(respelled), (name) => {
       const account = explainRequestTranslation(compiled, intake([[name, null]]).fields, settings, undefined)
       expect(account.unused).toEqual([{ field: expect.any(String), why: expect.stringContaining('blank') }])
@@ -166,7 +166,7 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('each leaf of a reply is told once: used, unused or unknown', () => {
+  test('each leaf of a reply is reported once: used, unused or unknown', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), (body) => {
       const { reply, fields, unused, unknown } = explainReplyTranslation(compiled, body, settings, undefined)
       const used = new Set(fields.flatMap(({ from }) => from))
@@ -243,7 +243,7 @@ const booking = fc
 
 const extras = fc.dictionary(fc.constantFrom('trim', 'location_type', 'broker', 'floor'), fc.oneof(text, fc.boolean()))
 
-/** A shipment as the service has it: ids wherever it likes, and places of its own. */
+/** A shipment at the service, with ids at any place, and with unknown places. */
 const shipment = fc
   .record({
     id: fc.uuid(),
@@ -289,7 +289,7 @@ describe('there and back', () => {
   const reading = actionNamed('shipment.get')
   const updating = actionNamed('shipment.update')
 
-  test('what a reading shows, sent back as an update, is what the service had', () => {
+  test('the answer to a read, sent back as an update, changes nothing at the service', () => {
     const law = fc.property(booking, (theirs) => {
       const { reply } = reading.reply(theirs, { settings, own: undefined })
       const entries = Object.entries(reply).map(([name, shown]): Entry => [name, shown.trim() || null])
@@ -350,7 +350,7 @@ describe('laying an update over a shipment', () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('neither the shipment nor what was sent is changed by it', () => {
+  test('it changes neither the shipment nor the sent fields', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), change, (current, { sent, entry }) => {
       const before = JSON.stringify([current, sent])
       const whole = updating.overlay(current, sent, entry)
@@ -399,7 +399,7 @@ interface Sent {
   readonly body: string
 }
 
-describe('what a dry run shows is what the service gets', () => {
+describe('the service gets the request that a dry run shows', () => {
   const quoteFields = [
     'EquipmentType',
     'PickupCommodityCode',
@@ -461,7 +461,7 @@ describe('what a dry run shows is what the service gets', () => {
       expect(received).toEqual([])
       return false
     }
-    // What follows a refusal, such as a look at what cannot be canceled, is no part of the translation.
+    // Requests after a refusal, such as a read of the shipment, are no part of the translation.
     const [first] = received
     expect(first?.method).toBe(dry.request.method)
     expect(first?.body).toBe(dry.request.body === undefined ? '' : JSON.stringify(dry.request.body))
@@ -533,7 +533,7 @@ describe('what a dry run shows is what the service gets', () => {
     expect(sent).toBeGreaterThan(HTTP_RUNS)
   })
 
-  /** A dry run reads nothing, so that an update shows what it would lay over the shipment. */
+  /** A dry run reads nothing, so an update shows only the fields that it would merge. */
   async function agreesLaidOver(gateway: TestGateway, sent: Sent): Promise<void> {
     const { dry, received } = await told(gateway, sent)
     if (!dry.ok) return expect(received).toEqual([])

@@ -107,7 +107,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
     )
   })
 
-  test('never throws on what the service sends, and writes nothing but strings', () => {
+  test('never throws on a value of the service, and writes only strings', () => {
     expectLaw(
       fc.property(anyValue, (value) => {
         const result = z.safeEncode(schema, value)
@@ -117,7 +117,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
     )
   })
 
-  test('writes what it read so that reading it again changes nothing', () => {
+  test('writes values that read back unchanged', () => {
     const isRead = (before: string) => {
       const first = z.safeDecode(schema, before)
       if (!first.success) return false
@@ -133,7 +133,7 @@ describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { s
   })
 
   test('takes linear time on long input', () => {
-    // In quadratic time, one of them would take longer than a test may.
+    // In quadratic time, one of them would exceed the time-out of the test.
     const LENGTH = 200_000
     const PIECES = [' ', '1', 'x', '#', '# ', 'x ', '~', '-', ',', '1,', '1 ', 'x1', '\u00a0', '.']
     const results: unknown[] = []
@@ -274,13 +274,13 @@ test('looking up agrees with trying every phrase at every place', () => {
   )
 })
 
-test('looking up never throws and gives nothing but shipped types', () => {
+test('looking up never throws and gives nothing but built-in types', () => {
   const types = compileLookup(vehicleTypes)
-  const shipped = new Set<string | undefined>([undefined, ...Object.values(vehicleTypes)])
+  const builtIn = new Set<string | undefined>([undefined, ...Object.values(vehicleTypes)])
   fc.assert(
     fc.property(anyField, (before) => {
-      expect(shipped).toContain(types.phraseIn(before))
-      expect(shipped).toContain(types.wholeValue(before))
+      expect(builtIn).toContain(types.phraseIn(before))
+      expect(builtIn).toContain(types.wholeValue(before))
     }),
   )
 })

@@ -20,13 +20,13 @@ import { vehicleTypes } from '../../mappings/vehicle-types.ts'
 import { type Codec, LeftOut } from '../../src/mapping/codec.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
 
-/** The decoded value, or what the caller is told after the field's name. */
+/** The decoded value, or the problem after the field's name. */
 function decoded<T>({ schema }: Codec<T>, before: string): unknown {
   const result = z.safeDecode(schema, before)
   return result.success ? result.data : { problem: result.error.issues.map(({ message }) => message).join() }
 }
 
-/** The encoded string, or undefined where there is none; replies are of any type, whatever the service documents. */
+/** The encoded string, or undefined if there is none; replies may have any type. */
 function encoded<T>({ schema }: Codec<T>, value: unknown): string | undefined {
   return z.safeEncode(schema, value as T).data
 }
@@ -196,7 +196,7 @@ describe('state', () => {
     },
   )
 
-  test('passes on what the service sends', () => {
+  test('passes on unknown values of the service', () => {
     expect(encoded(state, 'TX')).toBe('TX')
     expect(encoded(state, 'Ontario')).toBe('Ontario')
   })
@@ -540,13 +540,13 @@ describe('vehicle types', () => {
     expect(types.phraseIn(words)).toBe(type)
   })
 
-  test('every shipped phrase finds its own type both ways', () => {
+  test('every built-in phrase finds its own type both ways', () => {
     for (const [phrase, type] of Object.entries(vehicleTypes)) {
       expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
     }
   })
 
-  test("an operator's table wins over the shipped one, in any spelling", () => {
+  test("an operator's table wins over the built-in one, in any spelling", () => {
     const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
     expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
     expect(extended.phraseIn('26ft box truck')).toBe('truck')

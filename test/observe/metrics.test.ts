@@ -47,7 +47,7 @@ describe('the metrics', () => {
     expect(lines.join('\n')).not.toMatch(/Foo|Bar/)
   })
 
-  test('get no new series from what callers send', async () => {
+  test('get no new series from values of callers', async () => {
     const gateway = await startGateway({ proven: false })
     for (const path of ['/a.php', '/b.php', '/v2/c', '/v2/d', '/%zz']) await get(gateway, path)
     const { lines } = await scrape(gateway.adminUrl)

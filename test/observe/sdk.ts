@@ -12,10 +12,17 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 export const exporter = new InMemorySpanExporter()
 
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+const instrumentation = new UndiciInstrumentation({ enabled: false })
+instrumentation.setTracerProvider(provider)
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 propagation.setGlobalPropagator(new W3CTraceContextPropagator())
 trace.setGlobalTracerProvider(provider)
-
-const instrumentation = new UndiciInstrumentation()
-instrumentation.setTracerProvider(provider)
 instrumentation.enable()
+
+/** Takes the SDK out again, for the other tests of this process. */
+export function unloadSdk(): void {
+  instrumentation.disable()
+  trace.disable()
+  propagation.disable()
+  context.disable()
+}

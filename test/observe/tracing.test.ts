@@ -3,11 +3,11 @@ import { request as httpRequest } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
-import { exporter } from './sdk.ts'
+import { exporter, unloadSdk } from './sdk.ts'
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
 const CALLER_SPAN = 'b7ad6b7169203331'
@@ -21,6 +21,7 @@ const idOf = (span: ReadableSpan | undefined) => span?.spanContext().spanId
 const named = (name: string) => spans().find((span) => span.name === name)
 
 beforeEach(() => exporter.reset())
+afterAll(unloadSdk)
 
 /** Sends a call as a caller with a trace does: no instrumentation adds to its headers. */
 function send(gateway: { readonly url: string }, path: string, body?: object): Promise<string> {

@@ -36,7 +36,7 @@ async function readDocument(env: Readonly<Record<string, string>> = {}): Promise
   return json
 }
 
-/** What a validator of other people says of it. */
+/** Returns the errors of an independent validator. */
 async function validate(document: Readonly<Record<string, unknown>>) {
   const { valid, errors } = await new Validator().validate(structuredClone(document))
   return { valid, errors }

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterAll(() => sandbox.close())
 
-describe('who the caller is', () => {
+describe('the caller', () => {
   const get = (authorization: string) => call(sandbox, 'GET', `/v2/shipments/${NOBODY}`, undefined, { authorization })
 
   async function token(authorization = DEMO, form = 'grant_type=client_credentials') {
@@ -38,7 +38,7 @@ describe('who the caller is', () => {
     expect((await call(other, 'GET', '/v2/shipments/x', undefined, headers)).status).toBe(404)
   })
 
-  test('nobody sees what is another client’s', async () => {
+  test('no client sees another client’s data', async () => {
     await using other = await sandboxFor({ credentials: 'any' })
     const as = (id: string) => ({ authorization: basic(id, 'whatever') })
     const { json } = await call(other, 'POST', '/v2/shipments', booking(), as('a'))

@@ -47,7 +47,7 @@ function parse(text: string): Record<string, unknown> {
   }
 }
 
-/** Looks into an answer at a dotted path. */
+/** Returns the value at a dotted path of an answer. */
 export function at(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((part, key) => new Map(Object.entries(Object(part))).get(key), value)
 }
@@ -90,7 +90,7 @@ export function booking(more: object = {}): object {
 
 export const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
 
-/** What the service finds wrong with a body: `<field> <message>`; nothing if it is no 422. */
+/** Returns the service's problems with a body, `<field> <message>`; none if the answer is not 422. */
 export async function refusedFields(sandbox: Pick<Sandbox, 'url'>, method: string, path: string, body: unknown) {
   const { status, json } = await call(sandbox, method, path, body)
   if (status !== 422 || at(json, 'error.code') !== 'validation_failed') return []

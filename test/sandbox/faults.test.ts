@@ -18,7 +18,7 @@ function rawBooking(extra = ''): string {
   return `POST /v2/shipments HTTP/1.1\r\nHost: x\r\nAuthorization: ${DEMO}\r\nContent-Length: ${body.length}\r\n${extra}\r\n${body}`
 }
 
-/** One call over a connection of its own, with the error's code if it fails. */
+/** One call over a new connection, with the error's code if it fails. */
 async function attempt(): Promise<{ status?: number; bytes?: Buffer; code?: string }> {
   const agent = new Agent()
   try {
@@ -72,7 +72,7 @@ describe('which requests a fault meets', () => {
 })
 
 describe('answers of another status', () => {
-  test('leave the request undone, unless told otherwise', async () => {
+  test('do not carry the request out by default', async () => {
     sandbox.fail({ kind: 'status', status: 500 }, { kind: 'status', status: 500, process: true })
     expect((await book()).text).toBe('{"error":{"code":"fault","message":"A fault of status 500"}}')
     expect(sandbox.shipments.size).toBe(0)
@@ -80,7 +80,7 @@ describe('answers of another status', () => {
     expect(sandbox.shipments.size).toBe(1)
   })
 
-  test('carry what headers and body they are given', async () => {
+  test('return the given headers and body', async () => {
     sandbox.fail(
       { kind: 'status', status: 503, headers: { 'retry-after': '7' }, body: { message: 'later' } },
       { kind: 'status', status: 302, headers: { location: 'http://elsewhere.example.com/' }, body: '' },
@@ -249,7 +249,7 @@ describe('answers with something wrong in them', () => {
     expect(sandbox.shipments.size).toBe(2)
   })
 
-  test('gzip compresses for those who did not ask, and may blow up', async () => {
+  test('gzip compresses unasked, and may inflate to a large body', async () => {
     sandbox.fail({ kind: 'gzip' }, { kind: 'gzip', megabytes: 5 })
     const { bytes = Buffer.of() } = await attempt()
     expect(JSON.parse(gunzipSync(bytes).toString())).toHaveProperty('number', 'TL-100001')
@@ -355,7 +355,7 @@ describe('over HTTP', () => {
     expect((await control('POST', 'settings', { approvalBooks: true, etag: false })).status).toBe(200)
   })
 
-  test('mistakes are told', async () => {
+  test('errors are reported', async () => {
     expect((await control('POST', 'faults', '{')).status).toBe(400)
     expect((await control('POST', 'settings', '{')).status).toBe(400)
     for (const wrong of [

@@ -10,7 +10,7 @@ beforeEach(() => sandbox.clear())
 afterAll(() => sandbox.close())
 
 describe('the stand-in itself', () => {
-  test('listens on loopback and says what it is in every reply', async () => {
+  test('listens on loopback, and identifies itself in every reply', async () => {
     expect(sandbox.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     for (const path of ['/v2/quote', '/nowhere', '/__sandbox/requests']) {
       expect((await call(sandbox, 'GET', path)).headers.get('sandbox')).toBe('true')
@@ -28,7 +28,7 @@ describe('the stand-in itself', () => {
     await expect(startSandbox({ port: Number(new URL(sandbox.url).port) })).rejects.toThrow('EADDRINUSE')
   })
 
-  test('logs every request with its raw target, whatever comes of it', async () => {
+  test('logs every request with its raw target and any outcome', async () => {
     await raw(sandbox, 'GET /v2/shipments/%2e%2e?a=%20b HTTP/1.0\r\n\r\n')
     const [request] = sandbox.requests
     expect(request).toMatchObject({ method: 'GET', path: '/v2/shipments/%2e%2e?a=%20b', body: '' })
@@ -73,7 +73,7 @@ describe('the stand-in itself', () => {
     }
   })
 
-  test('answers 400 to what is no JSON object', async () => {
+  test('answers 400 to a body that is not a JSON object', async () => {
     for (const body of ['', '{', '[]', 'null', '"x"', 'a=b']) {
       const { status, json } = await call(sandbox, 'POST', '/v2/shipments', body)
       expect([body, status, at(json, 'error.code')]).toEqual([body, 400, 'bad_json'])

@@ -143,7 +143,7 @@ describe('shipments', () => {
     }
   })
 
-  test('an update replaces what is given and leaves the rest', async () => {
+  test('an update replaces the sent members and keeps the others', async () => {
     const id = await booked()
     const { status, json } = await call(sandbox, 'PUT', `/v2/shipments/${id}`, { pickup: { zipcode: 10314 } })
     expect(status).toBe(200)
@@ -167,7 +167,7 @@ describe('shipments', () => {
     ])
   })
 
-  test('what only the service sets cannot be sent', async () => {
+  test('members that only the service sets are refused', async () => {
     const id = await booked()
     const { json } = await call(sandbox, 'GET', `/v2/shipments/${id}`)
     const fields = await refusedFields(sandbox, 'PUT', `/v2/shipments/${id}`, json)
@@ -179,7 +179,7 @@ describe('shipments', () => {
     )
   })
 
-  test('cancelling cancels; cancelling again conflicts, or as the option says', async () => {
+  test('canceling cancels; canceling again conflicts, or as the option says', async () => {
     const id = await booked()
     const first = await call(sandbox, 'DELETE', `/v2/shipments/${id}`)
     expect(first).toMatchObject({ status: 200, json: { id, status: 'canceled' } })
@@ -190,7 +190,7 @@ describe('shipments', () => {
     expect((await call(sandbox, 'PUT', `/v2/shipments/${id}`, {})).status).toBe(409)
   })
 
-  test('with ETags, an update of what has changed meanwhile is 412', async () => {
+  test('with ETags, an update of a changed shipment is 412', async () => {
     const id = await booked()
     const put = (headers: Record<string, string>) => call(sandbox, 'PUT', `/v2/shipments/${id}`, {}, headers)
     expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag')).toBeNull()
@@ -207,7 +207,7 @@ describe('shipments', () => {
     expect((await put({ 'if-match': '*' })).status).toBe(200)
   })
 
-  test('what a test puts into the map is there for everybody', async () => {
+  test('a shipment that a test adds belongs to every client', async () => {
     const shipment = sandbox.shipments.get(await booked())
     if (shipment) sandbox.shipments.set('planted', { ...shipment, id: 'planted', status: 'hold' })
     expect((await call(sandbox, 'GET', '/v2/shipments/planted')).json['status']).toBe('hold')

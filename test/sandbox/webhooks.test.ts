@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { booking, call, TRIP } from './client.ts'
 
-// What the receiver answers to its next deliveries; then 204. 'never' leaves the sender waiting.
+// The receiver's answers to the next deliveries; then 204. 'never' leaves the sender waiting.
 let answers: (number | 'never')[] = []
 const received: ServiceEvent[] = []
 const receiver = createServer(async (request, response) => {
@@ -51,7 +51,7 @@ test('a booking is announced', async () => {
   expect(sandbox.webhookDeliveries).toMatchObject([{ url: webhookUrl, attempt: 1, status: 204, delivered: true }])
 })
 
-test('a change is announced with what it changed, and a price with the difference', async () => {
+test('an event contains the changed fields, and a price the difference', async () => {
   const id = await booked()
   const before = sandbox.shipments.get(id)
   await call(sandbox, 'PUT', `/v2/shipments/${id}`, { pickup: { ...before?.pickup, zipcode: 10314 } })
@@ -69,7 +69,7 @@ test('a change is announced with what it changed, and a price with the differenc
   expect(received).toHaveLength(2)
 })
 
-test('cancelling and approving are announced', async () => {
+test('canceling and approving are announced', async () => {
   await call(sandbox, 'DELETE', `/v2/shipments/${await booked()}`)
   const quote = await call(sandbox, 'POST', '/v2/quote', TRIP)
   const approval = sandbox.nextDelivery(({ event }) => event.event === 'shipment.rate_approved')

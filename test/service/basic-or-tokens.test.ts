@@ -70,7 +70,7 @@ test('a booking is repeated with a token, for a 401 proves that nothing was done
   expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
-test('a booking that finds neither scheme taken is told so, and may be sent again', async () => {
+test('a booking for which neither scheme is accepted is refused, and may be sent again', async () => {
   const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
   gateway.sandbox.fail({ kind: 'status', on: { path: '/oauth2/token' }, times: 'always', status: 500 })
   const refused = await book(gateway, 'R-1', CALLER)
@@ -80,7 +80,7 @@ test('a booking that finds neither scheme taken is told so, and may be sent agai
   expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
-test('what the service wants is remembered for each credential by itself', async () => {
+test('the scheme that the service wants is remembered for each credential', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')], { env: { V2_TOKEN: 'auto' } })
   const only = (name: string) =>
     edge.sandbox.requests
@@ -96,7 +96,7 @@ test('what the service wants is remembered for each credential by itself', async
   expect(counted(exchanges(edge).map(({ headers }) => headers.authorization))).toEqual({ [atService('acme')]: 1 })
 })
 
-test('Basic is tried again after a while, and if it is still refused, nobody notices', async () => {
+test('Basic is tried again after a while, and a refusal costs no call', async () => {
   const { pass, clock } = clocks()
   const gateway = await openAuto({ sandbox: { auth: 'bearer', clock, tokenExpiresIn: 100_000 } })
   await quote(gateway, CALLER)
@@ -155,7 +155,7 @@ test('the day of the switch, there and back and there again, costs no call, and 
       )
     }
   }
-  // The first shipment is one tenant's alone, so that the other may not see it; neither may be told to log in.
+  // The first shipment belongs to one tenant; the other gets no 401 for it either.
   const known = (answer: { status: number; text: string }) =>
     answer.status === 404 ? { ...answer, status: 200 } : answer
 

@@ -28,7 +28,7 @@ const isOpen = () =>
     },
   )
 
-test('failures of one window open the circuit, however far apart', async () => {
+test('failures of one window open the circuit, with any distance between them', async () => {
   await answer(502, LEAST_CALLS - 1)
   vi.advanceTimersByTime(WINDOW_MS)
   await answer(502, 1)
@@ -42,7 +42,7 @@ test('failures of the window before are forgotten', async () => {
   expect(await isOpen()).toBe(false)
 })
 
-test('what went well in the window before makes up for nothing', async () => {
+test('successes of an earlier window do not count', async () => {
   await answer(200, 100 * LEAST_CALLS)
   vi.advanceTimersByTime(WINDOW_MS + 1)
   await answer(502, LEAST_CALLS)
@@ -65,7 +65,7 @@ test('calls that do not count neither open the circuit nor close it', async () =
   expect(await isOpen()).toBe(false)
 })
 
-test('what the gateway itself lacked does not open the circuit', async () => {
+test('a shortage of the gateway itself does not open the circuit', async () => {
   const lacks = [new NoReply('busy'), new NoReply('unsent', { isOurs: true }), new NoReply('late', { isOurs: true })]
   for (let i = 0; i < LEAST_CALLS; i += 1) {
     for (const lack of lacks) await expect(circuit(() => Promise.reject(lack))).rejects.toBe(lack)

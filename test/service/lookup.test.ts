@@ -64,7 +64,7 @@ test('an address that is no longer fresh is used while it is asked for again, bu
   expect(await late).toEqual([four('192.0.2.3')])
 })
 
-test('a failure is told to all who wait, and is not remembered', async () => {
+test('a failure reaches all that wait, and is not cached', async () => {
   const names = createNames({ freshMs: FRESH_MS, usableMs: USABLE_MS, lookup })
   const both = Promise.allSettled([ask(names), ask(names)])
   fail('ENOTFOUND')
@@ -74,7 +74,7 @@ test('a failure is told to all who wait, and is not remembered', async () => {
   expect(await next).toEqual([four('192.0.2.1')])
 })
 
-test('who wants one address, or those of one family, gets them', async () => {
+test('one address, or the addresses of one family, can be requested', async () => {
   const names = createNames({ freshMs: FRESH_MS, usableMs: USABLE_MS, lookup })
   const first = ask(names, {})
   answer(six('2001:db8::1'), four('192.0.2.1'))

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 
-/** What happens to the bytes between the gateway and the service. */
+/** The faults of the connection between the gateway and the service. */
 export type Trouble =
   /** Nothing. */
   | { readonly kind: 'none' }
@@ -11,21 +11,21 @@ export type Trouble =
   | { readonly kind: 'reset' }
   /** The connection is reset when the reply begins; the service has done its work. */
   | { readonly kind: 'reset-reply' }
-  /** Every byte is a packet of its own, both ways. */
+  /** Every byte is a separate packet, both ways. */
   | { readonly kind: 'slice' }
   /** The reply comes no faster than this. */
   | { readonly kind: 'limit'; readonly bytesPerSecond: number }
   /** The reply begins so much later. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** Something comes before the reply that is none yet. */
+  /** An interim response comes before the reply. */
   | { readonly kind: 'interim'; readonly bytes: string }
   /** Half of the reply comes, then an orderly end, while the other direction stays open. */
   | { readonly kind: 'half-close' }
 
-/** What stands between the gateway and the service. */
+/** A proxy between the gateway and the service. */
 export interface Proxy {
   readonly url: string
-  /** How many connections have been made through it. */
+  /** The number of connections so far. */
   readonly connections: () => number
   /** Changes what happens, on connections that stand as well. */
   readonly make: (trouble: Trouble) => void

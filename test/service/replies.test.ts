@@ -21,7 +21,7 @@ const update = (gateway: TestGateway) =>
 const cancel = (gateway: TestGateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
 const approve = (gateway: TestGateway) => post(gateway, QUOTE, { ActionName: 'Accept Rate', ShipmentNumber: NUMBER })
 
-/** A gateway whose way to the stand-in leads through a proxy. */
+/** A gateway that reaches the stand-in through a proxy. */
 async function openTroubled(env: Readonly<Record<string, string>> = {}) {
   const { sandbox } = await startGateway()
   const proxy = await openProxy(sandbox)
@@ -56,7 +56,7 @@ describe('a way to the service that is merely bad', () => {
   })
 })
 
-describe('what comes before the reply', () => {
+describe('bytes before the reply', () => {
   const INTERIM = [
     'HTTP/1.1 102 Processing\r\n\r\n',
     'HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\nContent-Type: text/html\r\n\r\n',
@@ -103,7 +103,7 @@ describe('a way to the service that breaks', () => {
     expect(first.json.TransportationBooked).toBe('Unknown')
     expect(proxy.connections()).toBe(4)
     proxy.make({ kind: 'none' })
-    // What may have been booked is not sent again, however good the way is by now.
+    // A booking that may have been made is not sent again, even if the connection works again.
     expect((await book(gateway)).json.TransportationBooked).toBe('Unknown')
     expect(proxy.connections()).toBe(4)
     expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toHaveLength(
@@ -155,12 +155,12 @@ describe('the deadline', () => {
   })
 })
 
-describe('what is tried again', () => {
+describe('retries', () => {
   const busy: Fault = { kind: 'status', status: 503, times: 'always' }
   test.each([
     ['a quote', quote, 'POST', 3],
     ['reading', read, 'GET', 3],
-    ['cancelling', cancel, 'DELETE', 3],
+    ['canceling', cancel, 'DELETE', 3],
     ['updating', update, 'PUT', 1],
     ['approving', approve, 'POST', 1],
     ['booking', (gateway: TestGateway) => book(gateway, 'NEW'), 'POST', 1],

@@ -15,7 +15,7 @@ beforeEach(() => {
   retry = createRetry()
 })
 
-/** Makes so many calls at once, all of which the service answers with a status; tells how often they were tried again. */
+/** Makes so many calls at once, all of which the service answers with a status; returns the number of retries. */
 async function retriesOf(status: number, calls: number): Promise<number> {
   let attempts = 0
   const attempt = async () => {

@@ -6,7 +6,7 @@ import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 const UNKNOWN_ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const QUERY = '/v2/quote?pickup=10314&delivery=33166&vehicle_type=truck_ext&transport_type=open'
 
-/** What the service was sent since the last look, one line a request. */
+/** The requests at the service since the last call, one line each. */
 function sent(gateway: TestGateway): string[] {
   return gateway.sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
 }

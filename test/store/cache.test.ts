@@ -3,7 +3,7 @@ import { createCache, linksKey, thingKey } from '../../src/store/cache.ts'
 import { link, thing } from './samples.ts'
 
 describe('the cache', () => {
-  test('keeps what it is given until told otherwise', () => {
+  test('keeps an entry until it is removed', () => {
     const cache = createCache()
     cache.keepLinks('acme', 'Q-1', [link()])
     cache.keepThing(thing())
@@ -21,7 +21,7 @@ describe('the cache', () => {
     expect(cache.links('acme', 'Q-1')).toBeUndefined()
   })
 
-  test('tells tenants, names and things apart, however they run together', () => {
+  test('distinguishes tenants, names and things, even if their texts join to the same text', () => {
     const keys = [
       linksKey('a', 'bc'),
       linksKey('ab', 'c'),
@@ -33,7 +33,7 @@ describe('the cache', () => {
     expect(new Set(keys).size).toBe(keys.length)
   })
 
-  test('holds about as many bytes as it is told, and nothing with none', () => {
+  test('holds about as many bytes as configured, and nothing with 0', () => {
     const BYTES = 100_000
     const cache = createCache(BYTES)
     const names = Array.from({ length: 1_000 }, (_, index) => `N-${index}`)

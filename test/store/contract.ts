@@ -22,7 +22,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     await place.close()
   })
 
-  test('says what it is and that it answers', () => {
+  test('reports its engine and its readiness', () => {
     expect(store.engine).toBe(engine)
     expect(store.ready()).toBe(true)
   })
@@ -69,7 +69,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.links('acme', 'Q-1')).toEqual([a, c, b])
     })
 
-    test('are replaced by what is written later, whatever the clocks say, and their time never goes back', async () => {
+    test('are replaced by later writes, regardless of the clocks, and their time never goes back', async () => {
       await store.put({ links: [link({ id: 'first', at: 5 })] })
       await store.put({ links: [link({ id: 'second', at: 4 })] })
       expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'second', at: 5 })])
@@ -77,7 +77,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'fourth', at: 6 })])
     })
 
-    test('have the time of the store that they are written at, unless told', async () => {
+    test("have the store's time of the write by default", async () => {
       const { at, ...timeless } = link()
       await store.put({ links: [timeless] })
       await place.setClock(2_000)
@@ -116,7 +116,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const two = link({ kind: 'shipment', name: 'R-1', vin: 'V2', id: 'id-1' })
       const services = link({ ...one, givenBy: 'service' })
       await store.put({ links: [one, two, services] })
-      // Read before, so that a cache has had its chance to keep what is removed.
+      // Read before, because a cache could keep the removed value.
       expect(await other.links('acme', 'R-1')).toHaveLength(3)
       expect(
         await store.unlink([
@@ -142,7 +142,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.thing('acme', 'id-1')).toEqual(thing())
     })
 
-    test('keep any text but what no database keeps', async () => {
+    test('keep any storable text', async () => {
       const names = [
         "Robert'); DROP TABLE links;--",
         '__proto__',
@@ -211,7 +211,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   describe('load', () => {
-    test('writes what is new, counts what stands there, lists what differs', async () => {
+    test('writes new links, counts existing ones, lists different ones', async () => {
       await store.put({ links: [link({ name: 'same', id: 'x', at: 5 }), link({ name: 'differs', id: 'x', at: 5 })] })
       const asked = [
         link({ name: 'new', id: 'y' }),
@@ -232,7 +232,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.links('acme', 'new')).toEqual([asked[0]])
     })
 
-    test('replaces what differs if told to, even what is newer', async () => {
+    test('replaces different links on request, even newer ones', async () => {
       await store.put({ links: [link({ id: 'x', at: 5 })] })
       const asked = [link({ id: 'y', at: 4 }), link({ id: 'y', at: 9 }), link({ id: 'z', at: 3 }), link({ name: 'n' })]
       expect(await store.load(asked, { replace: true })).toEqual({ written: 3, same: 1, conflicts: [] })
@@ -293,7 +293,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       ).toEqual(all.filter(({ tenant }) => ['b', '\uffee', '🚚'].includes(tenant)))
     })
 
-    test('goes on while others write, and sees what is written ahead of it', async () => {
+    test('continues while others write, and sees writes ahead of it', async () => {
       const many = Array.from({ length: 3_500 }, (_, index) => link({ name: `N-${1_000 + index}` }))
       await store.load(many, { replace: false })
       const seen: string[] = []
@@ -387,13 +387,13 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
 
     test('keep a handle to themselves', async () => {
       await store.claim(newClaim())
-      const [taken, neighbour] = await Promise.allSettled([
+      const [taken, neighbor] = await Promise.allSettled([
         store.claim(newClaim({ key: 'REF-2', handle: 'bk_acme_REF-1' })),
         store.claim(newClaim({ key: 'REF-3' })),
       ])
       expect(taken.status).toBe('rejected')
       expect(taken).not.toMatchObject({ reason: { name: 'StoreDown' } })
-      expect(neighbour).toMatchObject({ status: 'fulfilled', value: { won: true } })
+      expect(neighbor).toMatchObject({ status: 'fulfilled', value: { won: true } })
       expect(await store.findClaim('acme', 'REF-2')).toBeUndefined()
     })
 
@@ -463,7 +463,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     })
   })
 
-  test('never shows one tenant what another wrote', async () => {
+  test("never shows a tenant another tenant's data", async () => {
     // Short texts of few letters: a tenant and a name together often equal another pair.
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', ':', ''), maxLength: 4 })
     await fc.assert(

@@ -22,7 +22,7 @@ import { type Store, StoreDown } from '../../src/store/store.ts'
 import { link, newClaim, thing } from './samples.ts'
 import { listen } from './states.ts'
 
-/** The files that every test begins with: a database with commits of its own in its WAL, and an older backup. */
+/** The files at the start of every test: a database with commits in its WAL, and an older backup. */
 let template: string
 let folder: string
 let path: string
@@ -109,11 +109,11 @@ const cases: readonly (readonly [what: string, lose: () => void])[] = [
 ]
 
 describe.each(cases)('%s', (_what, lose) => {
-  test('nothing more is promised, and a restart has what was promised or says so', async () => {
+  test('nothing more is acknowledged, and a restart has the acknowledged writes or reports the loss', async () => {
     const { store, states } = await storeWithBackup()
     expect(store.ready()).toBe(true)
     lose()
-    // From here on, whatever is acknowledged might be forgotten.
+    // From here on, an acknowledged write might be lost.
     await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
     expect(store.ready()).toBe(false)
     expect(states.seen.at(-1)?.error?.message).toMatch(
@@ -225,7 +225,7 @@ test('content that SQLite cannot read ends readiness, whichever thread meets it'
   await again.close()
 })
 
-test('what SQLite itself does to the files, in any process, is no loss', async () => {
+test('changes of the files by SQLite itself, in any process, are no loss', async () => {
   const states = listen()
   const [one, other] = await Promise.all([
     openSqliteStore({ path, onState: states.onState }),

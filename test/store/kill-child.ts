@@ -1,7 +1,7 @@
 import { openStore } from '../../src/store/open.ts'
 import { link, newClaim, thing } from './samples.ts'
 
-/** A process that writes as fast as it can, and says so of each write once it is told that it is durable. */
+/** A process that writes as fast as it can, and reports each write when it is durable. */
 const [path = '', round = ''] = process.argv.slice(2)
 const WRITERS = 24
 const store = await openStore(path)

@@ -17,7 +17,7 @@ const LANES = 2
 const MOST_WRITES = 200
 const LONG_MS = 120_000
 
-/** Lets a process write, kills it in the middle, and returns what it had been told was durable. */
+/** Lets a process write, kills it in the middle, and returns the writes that it reported as durable. */
 async function killedWriter(path: string, round: number): Promise<readonly string[]> {
   const script = join(import.meta.dirname, 'kill-child.ts')
   const child = spawn(process.execPath, [script, path, `${round}`], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -63,7 +63,7 @@ async function checkLast(path: string, acknowledged: readonly string[]): Promise
   await store.close()
 }
 
-test('what was acknowledged is there after SIGKILL, every time', { timeout: LONG_MS }, async () => {
+test('acknowledged writes survive every SIGKILL', { timeout: LONG_MS }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transload-kill-'))
   let next = 0
   let lines = 0

@@ -24,7 +24,7 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       await place.close()
     })
 
-    /** Holds a lock until told to let go. */
+    /** Holds a lock until released. */
     async function hold(holder: Store, key: string) {
       const held = Promise.withResolvers<() => boolean>()
       const letGo = Promise.withResolvers<void>()
@@ -54,7 +54,7 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       expect(most).toBe(1)
     })
 
-    test('of one store go to those who wait in their order', async () => {
+    test('of one store are granted in the order of the requests', async () => {
       const order: number[] = []
       await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
@@ -72,7 +72,7 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       await first.done
     })
 
-    test('are waited for as long as told, in this process and another, and are free afterwards', async () => {
+    test('are waited for up to the given time, in this process and another, and are free afterwards', async () => {
       const first = await hold(store, 'key')
       let ran = false
       const work = async () => {
@@ -96,7 +96,7 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       expect(await other.exclusive('key', PATIENT_MS, async () => 'done')).toBe('done')
     })
 
-    test('take any text for a key but what no database keeps', async () => {
+    test('accept any storable text as a key', async () => {
       for (const key of ['', "'; --", 'acme\nid-1', '🚚']) {
         expect(await store.exclusive(key, PATIENT_MS, async () => key)).toBe(key)
       }

@@ -107,7 +107,7 @@ describe.each(['sqlite', 'postgres'] as const)('a store of version 1 on %s', (en
     await store.close()
   })
 
-  test('takes what is new, and names of the service beside those that it had', async () => {
+  test('accepts new data, and names of the service beside earlier ones', async () => {
     const address = await versionOne[engine]()
     const stores = await Promise.all([openStore(address), openStore(address), openStore(address)])
     const [store, other] = stores

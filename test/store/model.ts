@@ -73,7 +73,7 @@ const steps = fc.oneof(
 /** On a machine that does other things as well. */
 const TIMEOUT_MS = 120_000
 
-/** How a model run goes. */
+/** The options of a model run. */
 export interface ModelOptions {
   readonly runs: number
   /** True if the write of one gateway reaches the cache of the other a moment later. */

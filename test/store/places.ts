@@ -43,7 +43,7 @@ export async function openPlaces(): Promise<Places> {
       return { open: () => openStore(`sqlite:${path}`, clock), setClock: clock.set, close: async () => {} }
     },
     async postgres() {
-      // Emptied, not made anew: the stores of the place before are closed.
+      // Emptied, not created again: the stores of the previous place are closed.
       if (database === undefined) database = await server.createDatabase()
       else await server.empty(database)
       return postgresPlace(database)

@@ -23,7 +23,7 @@ export interface PostgresServer {
 /** Starts a server on a free port with its data in a temporary folder. */
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-postgres-'))
-  // Started by root, the server runs as another user, who has to get in.
+  // If root starts it, the server runs as another user and needs access to the folder.
   chmodSync(folder, 0o755)
   const databaseDir = join(folder, 'data')
   const port = await freePort()

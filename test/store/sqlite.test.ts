@@ -29,7 +29,7 @@ function integrity(): unknown {
 }
 
 describe('the cache', () => {
-  test('answers with what another process wrote, at once', async () => {
+  test('shows writes of another process at once', async () => {
     const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
     for (let at = 1; at <= size(50, 200); at += 1) {
       const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
@@ -148,7 +148,7 @@ test('is not ready while its folder cannot be made, and is once it can', async (
   await store.close()
 })
 
-test('acknowledges nothing while the disk is full, keeps what it has, and goes on when there is room', async () => {
+test('acknowledges nothing while the disk is full, keeps its data, and recovers when there is room', async () => {
   const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   room[0] = 100
   const states = listen()

@@ -7,7 +7,7 @@ import { basic, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { connectFrom, held, heldBy, type Stranger } from './sockets.ts'
 
-/** A night may take longer: TRANSLOAD_RUNS=1000. */
+/** For long runs with TRANSLOAD_RUNS=1000. */
 const RUNS = Number(process.env['TRANSLOAD_RUNS'] ?? 6)
 const RUN_MS = 30_000
 
@@ -31,7 +31,7 @@ const chunked = (start: string, body: string, size: number) => {
 
 const POST = 'POST /getShippingQuote.php HTTP/1.1'
 const PASSED = 'POST /v2/quote HTTP/1.1'
-/** All kinds of requests: how each is read, held and answered is the gateway's own business. */
+/** All kinds of requests, which the gateway reads, holds and answers in different ways. */
 const REQUESTS: readonly Buffer[] = [
   sized(POST, QUOTE),
   sized(POST, LONG),
@@ -62,7 +62,7 @@ const REQUESTS: readonly Buffer[] = [
   Buffer.from('GARBAGE\r\n\r\n'),
 ]
 
-/** What becomes of a request: all of it is sent, or part of it, and then the caller waits, leaves or breaks off. */
+/** The end of a request: the caller sends all or part of it, then waits, closes or resets the connection. */
 interface Behavior {
   readonly request: number
   readonly from: number
@@ -85,7 +85,7 @@ async function openUnreliable() {
     (incoming) => incoming.socket.destroy(),
     (_incoming, outgoing) => outgoing.writeHead(200, { 'content-length': '100' }).end('{'),
     (incoming, outgoing) => void incoming.once('close', () => outgoing.end('{}')),
-    // It says nothing at all, until the gateway gives up.
+    // It sends nothing until the gateway gives up.
     () => {},
     (_incoming, outgoing) => outgoing.writeHead(413).end('{}'),
   ]
@@ -103,12 +103,12 @@ async function act(gateway: TestGateway, { request, from, part, ending }: Behavi
   stranger.write(bytes.subarray(0, Math.ceil(part * bytes.length)))
   if (ending === 'asks more') stranger.write(head('GET /getShipment.php?number=TL-2 HTTP/1.1'))
   if (ending === 'ends') stranger.socket.end()
-  // Once the gateway has something of it.
+  // Once the gateway has received a part of it.
   if (ending === 'resets') setImmediate(() => stranger.socket.resetAndDestroy())
   return stranger
 }
 
-test('whatever callers do and whatever becomes of their calls, all that they held is returned', {
+test('all resources of calls are returned, with any behavior of callers and any outcome', {
   timeout: RUNS * RUN_MS,
 }, async () => {
   const env = {

@@ -6,7 +6,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { callFrom } from './call.ts'
 
 /*
- * Attackers, in a process of their own: node test/strangers/attackers.ts <url> <seconds> <id> <addresses> <kinds>
+ * Attackers, in a separate process: node test/strangers/attackers.ts <url> <seconds> <id> <addresses> <kinds>
  * From each address of 127.0.0.0/8, the kinds attack at once. It says `begun` when the first is answered,
  * and at the end in one line how often each status came back.
  */
@@ -21,11 +21,11 @@ const LONG = 'x'.repeat(6_000)
 const SLOW_BYTES = 8_000
 const LARGE_BYTES = 250_000
 
-/** What each address does, so often at once. */
+/** The concurrent attacks of each address. */
 const KINDS: Readonly<Record<string, readonly [count: number, attack: (from: string) => Promise<void>]>> = {
   /** Books as a caller, with wrong secrets. */
   wrong: [2, callAgain('wrong', () => `${id}:${randomUUID()}`)],
-  /** Books with ids that nobody has. */
+  /** Books with unknown ids. */
   unknown: [1, callAgain('unknown', () => `${randomUUID()}:${randomUUID()}`)],
   /** Books with credentials of 8 KB. */
   long: [1, callAgain('long', () => `${id}:${randomUUID()}${LONG}`)],
@@ -42,7 +42,7 @@ const count = (what: string) => {
   statuses[what] = (statuses[what] ?? 0) + 1
 }
 
-/** Calls again and again, each time with another credential. */
+/** Calls repeatedly, each time with another credential. */
 function callAgain(kind: string, credential: () => string) {
   return async (from: string) => {
     const agent = new Agent({ keepAlive: true, localAddress: from })

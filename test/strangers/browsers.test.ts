@@ -5,10 +5,10 @@ import { OWN, startGateway, type TestGateway, type TestGatewayOptions } from '..
 import { callFrom } from './call.ts'
 
 /*
- * Pages of other sites, whose user's browser reaches a gateway that asks for no credential.
+ * Pages of other sites in a browser that reaches a gateway without credentials.
  */
 
-/** What a browser adds to what a page of another site sends. */
+/** The headers that a browser adds to requests of another site's page. */
 const PAGES = {
   'a form of another site': { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
   'a script of another site': { origin: 'https://evil.example', 'content-type': 'text/plain' },
@@ -33,7 +33,7 @@ const CALLS = {
   'has a dry run': { path: '/dry-run/createShipment.php', body: booking('R-1') },
 } as const
 
-/** Gateways that act for whoever reaches the port. */
+/** Gateways that require no credential. */
 const OPEN = {
   fixed: (options: TestGatewayOptions = {}) => startGateway({ ...options, env: { ...OWN, ...options.env } }),
   'tenants, of a network,': (options: TestGatewayOptions = {}) =>

@@ -11,7 +11,7 @@ export interface Call {
   readonly agent?: Agent
 }
 
-/** What came back. */
+/** The answer to a call. */
 export interface Answer {
   /** 0 where the connection broke. */
   readonly status: number
@@ -20,7 +20,7 @@ export interface Answer {
   readonly ms: number
 }
 
-/** Calls from an address of loopback, with the headers to the letter; Linux answers on all of 127.0.0.0/8. */
+/** Calls from a loopback address, with exactly these headers; Linux answers on all of 127.0.0.0/8. */
 export function callFrom(
   url: string,
   { method = 'POST', path, headers = {}, body = '', ...options }: Call,

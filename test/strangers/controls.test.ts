@@ -8,8 +8,8 @@ import { type GatewayProcess, type GatewayProcessOptions, startGatewayProcess } 
 import type { Defense } from './weakened.ts'
 
 /*
- * The same attack on a gateway as it is and on one without the defense: it gets through the second one alone, so that the
- * attacks are shown to be some.
+ * Runs each attack on the gateway and on one without the defense. It gets through the second only, which shows that the
+ * attack works.
  */
 
 const CREDENTIALS = { demo: 'demo-secret' }

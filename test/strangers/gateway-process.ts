@@ -8,25 +8,25 @@ import type { Claim, Link } from '../../src/store/store.ts'
 import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import type { Defense } from './weakened.ts'
 
-/** A gateway in a process of its own, in front of the stand-in of the service. */
+/** A gateway in a separate process, in front of the stand-in of the service. */
 export interface GatewayProcess {
   readonly url: string
   readonly sandbox: Sandbox
-  /** What the process takes now. */
+  /** Returns the current usage of the process. */
   readonly measure: () => Measured
-  /** Stops the gateway, and returns what its store holds. */
+  /** Stops the gateway, and returns the content of its store. */
   readonly stop: () => Promise<Stored>
 }
 
-/** What a process takes (proc(5)). */
+/** The usage of a process (proc(5)). */
 export interface Measured {
   readonly megabytes: number
-  /** The most that it ever took. */
+  /** The peak. */
   readonly peakMegabytes: number
   readonly descriptors: number
 }
 
-/** What is durable. */
+/** The content of a store. */
 export interface Stored {
   readonly claims: readonly Claim[]
   readonly links: readonly Link[]
@@ -34,9 +34,9 @@ export interface Stored {
 
 export interface GatewayProcessOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** What the service accepts. */
+  /** The credentials that the service accepts. */
   readonly credentials: Readonly<Record<string, string>>
-  /** A defense that the gateway lacks. */
+  /** The defense that is removed. */
   readonly without?: Defense | undefined
 }
 

@@ -14,7 +14,7 @@ const CRUMB = '1\r\n \r\n'
 setFlagsFromString('--expose-gc')
 const gc: () => void = runInNewContext('gc')
 
-/** The memory of this process, where the gateway is, once nothing is left that could be collected. */
+/** The memory of this process, which includes the gateway, after a full garbage collection. */
 function megabytes(): number {
   gc()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
@@ -24,7 +24,7 @@ function megabytes(): number {
 const CRUMBS = 40_000
 const CALLERS = 8
 const ROUNDS = 50
-/** With all the crumbs as they came it would be 60 MB and more of JavaScript alone. */
+/** If the parts were kept as they came, it would be 60 MB or more of JavaScript alone. */
 const FEW_MEGABYTES = 20
 
 test('bodies of single bytes take no more memory than others', async () => {
@@ -42,7 +42,7 @@ test('bodies of single bytes take no more memory than others', async () => {
 
 test('nor do they where a body means nothing, as long as the call takes', async () => {
   const service = await openHoldingService()
-  // The spelling is known, so that no call waits for the first one.
+  // The spelling is known, so no call waits for the first one.
   const env = { ...OWN, V2_SHIPMENT_PATH: '/v2/shipments' }
   const gateway = await startGateway({ env, serviceUrl: service.url })
   const strangers = await Promise.all(
@@ -55,7 +55,7 @@ test('nor do they where a body means nothing, as long as the call takes', async 
     write(crumbs)
   }
   await service.arrived(CALLERS)
-  // Until the system has all of it, or takes no more.
+  // Until the system has accepted all of it, or accepts no more.
   for (let i = 0; i < ROUNDS; i += 1) expect((await get(gateway, '/healthz')).status).toBe(200)
   expect(megabytes() - before).toBeLessThan(FEW_MEGABYTES)
   service.release({})
@@ -93,9 +93,9 @@ test('a body counts once while its call waits', async () => {
   service.release({ shipment_id: 'q', price: 1 })
 })
 
-test('long answers that nobody reads take a share of the memory, too', async () => {
+test('unread long answers take a share of the memory, too', async () => {
   const gateway = await startGateway()
-  // Explained leaf by leaf, and more than the system takes for a reader that takes nothing.
+  // Explained leaf by leaf, and larger than the system's buffers.
   const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`
   const strangers = []
   for (let i = 0; i < 8; i += 1) {
@@ -114,7 +114,7 @@ test('long answers that nobody reads take a share of the memory, too', async () 
   const { bodyBytes } = await heldBy(gateway)
   expect(bodyBytes).toBeGreaterThan(4 * MIB)
   expect(bodyBytes).toBeLessThanOrEqual(16 * MIB)
-  // The answer of a reader that is gone takes nothing.
+  // The answer to a disconnected reader takes no memory.
   for (const { socket } of strangers) socket.resetAndDestroy()
   await held(gateway, (now) => now.bodyBytes === 0 && now.connections === 0)
 })

@@ -9,7 +9,7 @@ import { callFrom } from './call.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 
 /*
- * What people without a valid credential once could do, and the tests that show that they cannot any more.
+ * Attacks without a valid credential that once succeeded, and the tests that show that they fail.
  */
 
 /** For each attack, the files and titles of its tests. */
@@ -29,22 +29,22 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
       'learns nothing of names',
       'leaves no row',
       'claims, finds and sends nothing',
-      'is told of by a stranger, and the owner books all the same',
+      'is used by a stranger, and the owner still books',
     ],
     'test/callers/no-trace.laws.test.ts': ['a refused credential leaves no trace that another caller can see'],
   },
   'made-up ids in tenants mode make no tenant wait': {
     'test/callers/hashes.test.ts': [
       'ids that are made up are no free guesses',
-      'an id that nobody has is refused like one that somebody has',
-      'waits for no more than a turn of each other source',
-      'who hangs up while waiting costs no hash',
+      'an unknown id is refused like a known one',
+      'waits for at most a turn of each other source',
+      'a caller that hangs up while it waits costs no hash',
     ],
   },
   'unfinished bodies and many large ones leave room for others': {
     'test/strangers/rows.test.ts': ['unfinished bodies from one address', 'large bodies from two addresses'],
     'test/http/slow.test.ts': ['slow callers, hundreds of each kind'],
-    'test/http/slow-readers.test.ts': ['callers that do not read are let go'],
+    'test/http/slow-readers.test.ts': ['callers that do not read are disconnected'],
   },
   'a token is never sent on with, or instead of, the own credential': {
     'test/callers/modes.test.ts': ['a token of a caller that is known by its network is not sent on'],
@@ -79,7 +79,7 @@ const OWNER = { authorization: basic('owner', 'owner-secret') }
 const CREDENTIALS = { owner: 'owner-secret' }
 const MOST_MEGABYTES = 256
 
-/** Opens so many connections from an address, and sends the same over each; those that the gateway closes are taken out. */
+/** Opens several connections from an address, and sends the same over each; returns those that stay open. */
 function open(url: string, from: string, count: number, bytes: Buffer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   const { hostname, port } = new URL(url)
@@ -113,7 +113,7 @@ const quotes = async ({ url }: GatewayProcess, count: number) => {
   return statuses
 }
 
-test('1,024 unfinished bodies from one address leave room for everybody else', async () => {
+test('1,024 unfinished bodies from one address leave room for all others', async () => {
   const gateway = await startGatewayProcess({ credentials: CREDENTIALS })
   const before = gateway.measure().descriptors
   const sockets = open(gateway.url, '127.0.0.2', 1_024, unfinished(1_000))

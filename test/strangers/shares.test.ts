@@ -10,7 +10,7 @@ const MIB = KIB * KIB
 const LARGE_BYTES = 250_000
 const ROUNDS = 20
 
-/** A quote that is as long as it is told to be. */
+/** A quote of a given length. */
 function quoteOf(bytes: number): string {
   const short = JSON.stringify({ ...quoteExample, Padding: '' })
   return `${short.slice(0, -2)}${' '.repeat(bytes - short.length)}"}`
@@ -23,7 +23,7 @@ const call = (path: string, body: string, more = '') => head(path, body.length, 
 const many = (count: number, gateway: Pick<TestGateway, 'url'>, address: (i: number) => string): Promise<Stranger[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => connectFrom(gateway, address(i))))
 
-/** Quotes one after the other, each over a connection of its own. */
+/** Quotes one after the other, each over a new connection. */
 async function honest(gateway: Pick<TestGateway, 'url'>): Promise<number[]> {
   const statuses: number[] = []
   for (let i = 0; i < ROUNDS; i += 1) {
@@ -47,7 +47,7 @@ describe('with default settings', () => {
     for (const { write } of strangers) write(UNFINISHED)
     const most = Math.min(1_024, 256 * addresses)
     const { calls } = await held(gateway, ({ connections, bodyBytes }) => connections === most && bodyBytes >= most)
-    // Nothing of it is a call before it is whole.
+    // An incomplete request is not a call.
     expect(calls).toBe(0)
     expect(await honest(gateway)).toEqual(ALL_WELL)
     for (const { socket } of strangers) socket.destroy()
@@ -121,7 +121,7 @@ describe('BODIES_LIMIT_BYTES', () => {
     expect(reply?.status).toBe(429)
     expect(reply?.headers.get('retry-after')).toBe('1')
     expect(reply?.headers.get('connection')).toBe('close')
-    // Once the first is done with, there is room again.
+    // When the first is done, there is room again.
     first.write('}')
     expect((await first.reply)?.status).toBe(400)
     await held(gateway, ({ bodyBytes }) => bodyBytes === 0)
@@ -145,7 +145,7 @@ describe('BODIES_LIMIT_BYTES', () => {
     expect(await honest(gateway)).toEqual(ALL_WELL)
   })
 
-  test('counts what a compressed body becomes', async () => {
+  test('counts the inflated size of a compressed body', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env, serviceUrl: service.url })
     const { gzipSync } = await import('node:zlib')
@@ -203,7 +203,7 @@ describe('SOURCE_IN_FLIGHT', () => {
     const strangers = await many(3, gateway, () => '127.0.1.1')
     for (const { write } of strangers) write(call('/getShippingQuote.php', body).slice(0, -1))
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 3 * (body.length - 1))
-    // The first that is whole takes the one place, and the others come too late.
+    // The first complete one takes the only place; the others are refused.
     strangers[0]?.write('}')
     await service.arrived(1)
     for (const { write } of strangers.slice(1)) write('}')
@@ -213,7 +213,7 @@ describe('SOURCE_IN_FLIGHT', () => {
     expect((await strangers[0]?.reply)?.status).toBe(200)
   })
 
-  test('goes on counting a call whose caller has hung up, until its work is done', async () => {
+  test('counts a call whose caller has hung up until its work is done', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env: { ...OWN, MAX_IN_FLIGHT: '4' }, serviceUrl: service.url })
     const gone = await connectFrom(gateway, '127.0.1.1')
@@ -238,7 +238,7 @@ describe('behind a proxy that is trusted', () => {
     const underWay = ['192.0.2.1', '192.0.2.1', '192.0.2.2'].map((address) => quote(gateway, from(address)))
     await service.arrived(3)
     expect((await quote(gateway, from('192.0.2.1'))).status).toBe(429)
-    // What a caller says of itself is no proof.
+    // A caller's own header proves nothing.
     expect((await quote(gateway, from('203.0.113.9, 192.0.2.1'))).status).toBe(429)
     const unnamed = [1, 2, 3, 4, 5].map(() => quote(gateway))
     await service.arrived(8)

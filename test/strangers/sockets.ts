@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { TestGateway } from '../gateway.ts'
 import { type Reply, wholeReplies } from '../http/line.ts'
 
-/** A connection from an address of its own. */
+/** A connection from a given address. */
 export interface Stranger {
   readonly socket: Socket
   readonly write: (bytes: string | Uint8Array) => void
@@ -39,7 +39,7 @@ export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddres
   }
 }
 
-/** What callers hold at the moment, as the gateway's own gauges tell. */
+/** The current usage of all callers, by the gateway's gauges. */
 export interface Held {
   readonly connections: number
   readonly calls: number

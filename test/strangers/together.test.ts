@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { NO_SHIPMENT } from '../../src/service/standing.ts'
+import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 import { as, booking, cheapHash, folder, known, tenant, writeTenants } from '../callers/edge.ts'
 import { start } from '../command.ts'
 import { basic } from '../gateway.ts'
@@ -24,7 +24,7 @@ const NEW = 5
 const PAUSE_MS = 10
 /** The bound of the built gateway. Run from TypeScript, as here, it takes 23 MB more: 122 instead of 99 when idle. */
 const MOST_MEGABYTES = 256 + 23
-/** What the whole attack may add to the quiet 99th percentile; on a busy machine that percentile is large, and so is this. */
+/** The most that the attack may add to the quiet 99th percentile; on a busy machine both are large. */
 const MOST_ADDED_MS = 100
 const BUSY_FACTOR = 10
 const FEW_DESCRIPTORS = 40
@@ -74,7 +74,7 @@ const p99 = (answers: readonly Answer[]) =>
 const failures = (answers: readonly Answer[]) =>
   answers.filter(({ status }) => status !== 200).map(({ status, text }) => `${status} ${text}`)
 
-/** Where the figures go, a line for each run; they are a measurement only on a quiet machine. */
+/** The file for the figures, a line for each run; they are valid only on a quiet machine. */
 const REPORT_FILE = process.env['STRANGERS_REPORT']
 const report = (figures: object) => REPORT_FILE && appendFileSync(REPORT_FILE, `${JSON.stringify(figures)}\n`)
 
@@ -150,7 +150,7 @@ test.each(Object.keys(MODES) as (keyof typeof MODES)[])(
       10_000,
     )
 
-    // The service heard of strangers at most by the read that proves a credential.
+    // The only requests of strangers at the service are the reads that prove a credential.
     const trusted = new Set(
       mode === 'client'
         ? honest.map(({ authorization }) => authorization)

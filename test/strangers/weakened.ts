@@ -1,15 +1,15 @@
 import { registerHooks } from 'node:module'
 
 /*
- * Loaded before the gateway (node --import), it takes one defense out, so that tests can show that they notice:
+ * Loaded before the gateway (node --import), it removes one defense, to show that tests notice:
  * WEAKENED=proof node --import ./test/strangers/weakened.ts src/main.ts serve
  */
 
-/** For each defense the file that holds it, and what stands there without it. */
+/** The file of each defense, and its replacement. */
 const WITHOUT = {
   /** A booking is claimed and sent before the service has accepted its credential. */
   proof: { file: '/src/callers/prove.ts', source: 'export const createProve = () => () => undefined' },
-  /** One source may take all there is. */
+  /** One source may take everything. */
   shares: {
     file: '/src/callers/fair-share.ts',
     source:
@@ -23,7 +23,7 @@ const WITHOUT = {
       export const createBrowserChecks = () => ({ demandOwnOrigin: nothing, demandOwnHost: nothing })
       export const checkNetworkCallers = (credentials) => credentials`,
   },
-  /** Slow hashes and new credentials are worked on all at once. */
+  /** Slow hashes and new credentials run all at once. */
   queue: {
     file: '/src/callers/fair-queue.ts',
     source: `
@@ -34,7 +34,7 @@ const WITHOUT = {
   paths: { file: '/src/http/version-2-path.ts', source: 'export const isBelowVersion2 = () => true' },
 } as const
 
-/** A defense that can be taken out. */
+/** A defense that can be removed. */
 export type Defense = keyof typeof WITHOUT
 
 const weakened = process.env['WEAKENED']

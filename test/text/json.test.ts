@@ -32,7 +32,7 @@ const written: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value
 
-/** What both readers make of a text; a refusal is undefined. */
+/** Returns the results of both readers for a text; undefined for a refusal. */
 function bothRead(text: string): readonly [own: string | undefined, native: string | undefined] {
   const read = (parse: (text: string) => unknown) => {
     try {
@@ -56,7 +56,7 @@ const faultOf = (text: string): string => {
 }
 
 describe('a whole value', () => {
-  test('is what JSON.parse reads, but for the digits', () => {
+  test('is the same as with JSON.parse, except for the digits', () => {
     const law = fc.property(written, (text) => {
       const [own, native] = bothRead(text)
       expect(own).toBe(native)

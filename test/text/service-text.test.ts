@@ -9,7 +9,7 @@ import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)
 
-/** Strings that no service should send, and that one will. */
+/** Strings that a service should not send. */
 const strange = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
@@ -127,7 +127,7 @@ describe('an id of the service', () => {
 describe('a service of strange strings', () => {
   const REFERENCE = bookingExample.ReferenceNumber
 
-  /** No byte of an answer, of its headers or of the log that a terminal or a parser would obey. */
+  /** Checks that the answer, its headers and the log contain no control characters. */
   function expectPlain({ json, headers }: Answered, gateway: TestGateway): void {
     for (const text of Object.values<string>(json)) {
       expect(text).not.toMatch(UNSHOWN)
@@ -138,34 +138,34 @@ describe('a service of strange strings', () => {
   }
 
   test('is quoted, booked, read, updated and canceled at like any other', async () => {
-    const house = await startGateway()
-    house.sandbox.fail({ kind: 'strange-strings', times: 'always' })
-    const quote = await post(house, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1' })
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ kind: 'strange-strings', times: 'always' })
+    const quote = await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1' })
     expect(quote).toMatchObject({ status: 200, json: { ShipmentNumber: 'Q-1' } })
 
-    const booked = await post(house, '/createShipment.php', bookingExample)
+    const booked = await post(gateway, '/createShipment.php', bookingExample)
     expect(booked.json).toEqual({
       Message: 'Transportation booked: shipment number TL-100001 [31m �.',
       TransportationBooked: 'Yes',
     })
     expect(booked.headers.get('transload-shipment-number')).toBe('TL-100001%20[31m%20%EF%BF%BD')
 
-    const read = await get(house, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
+    const read = await get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
     expect(read).toMatchObject({ status: 200, json: { TransportationBooked: 'Yes', Make: 'Ford [31m �' } })
-    const updated = await post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
-    const canceled = await post(house, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
+    const updated = await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
+    const canceled = await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
     expect([updated.status, canceled.status]).toEqual([200, 200])
-    for (const answer of [quote, booked, read, updated, canceled]) expectPlain(answer, house)
+    for (const answer of [quote, booked, read, updated, canceled]) expectPlain(answer, gateway)
   })
 
   test('that nest deep is unreadable, and nothing is written on that ground', async () => {
-    const house = await startGateway()
-    await post(house, '/createShipment.php', bookingExample)
-    house.sandbox.fail({ kind: 'deep', levels: 20_000, times: 'always', on: { method: 'GET' } })
-    const before = house.sandbox.requests.length
-    const updated = await post(house, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
+    const gateway = await startGateway()
+    await post(gateway, '/createShipment.php', bookingExample)
+    gateway.sandbox.fail({ kind: 'deep', levels: 20_000, times: 'always', on: { method: 'GET' } })
+    const before = gateway.sandbox.requests.length
+    const updated = await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
     expect([updated.status, updated.json.TransportationBooked]).toEqual([502, 'No'])
-    expect(house.sandbox.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
-    expect((await get(house, `/getShipment.php?ReferenceNumber=${REFERENCE}`)).status).toBe(502)
+    expect(gateway.sandbox.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
+    expect((await get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`)).status).toBe(502)
   })
 })

@@ -36,12 +36,12 @@ const linesOf = (out: string): Line[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 
-/** So many lines that say that somebody listens. */
+/** Matches several `listening` lines. */
 const listening = (times: number) => new RegExp(`("msg":"listening"[\\s\\S]*?){${times}}`)
 
 const pidsIn = (lines: readonly Line[]) => lines.map(({ pid }) => pid).filter((pid) => pid !== undefined)
 
-/** Starts the program as it is started in earnest, with so many workers, and waits until all of them listen. */
+/** Starts the program with several workers, and waits until all of them listen. */
 async function serve(service: { readonly url: string }, workers: number, more: Readonly<Record<string, string>> = {}) {
   const env = envOf(service.url, { WORKERS: String(workers), ...more })
   const program = start(process.execPath, SERVE, { cwd: ROOT, env })
@@ -70,7 +70,7 @@ describe.each([1, 2])('with %i workers', (workers) => {
             ...bookingExample,
             ReferenceNumber: `R-${name}-${i}`,
           })
-          // A caller that comes late is told so; everybody else is answered.
+          // A late caller gets 503; all others are answered.
           if (status === 200) answered += 1
           else if (!/shutting down/.test(json.Message)) odd.push([status, json])
         } catch {
@@ -88,7 +88,7 @@ describe.each([1, 2])('with %i workers', (workers) => {
     expect(out).not.toMatch(/a worker ended/)
     expect(err).toBe('')
     expect(code).toBe(0)
-    // Whatever the service has done, the caller has been told.
+    // Every caller has its answer.
     expect(sandbox.requests.filter(isCreation)).toHaveLength(answered)
   })
 
@@ -160,7 +160,7 @@ test('whichever is asked, the metrics are those of all workers together', async 
   onTestFinished(() => sandbox.close())
   const gateway = await serve(sandbox, 2, { ADMIN_PORT: String(await freePort()) })
   const scrape = async () => {
-    // A connection of its own for each, which go to the workers in turns.
+    // Separate connections, which the workers take in turn.
     const response = await fetch(`${gateway.admin}/metrics`, { headers: { connection: 'close' } })
     return (await response.text()).split('\n')
   }
@@ -291,7 +291,7 @@ describe('updates of one shipment', () => {
       await (await connection.request({ method: 'GET', path: '/readyz' })).body.dump()
       return connection
     }
-    // One after the other: each gets a worker of its own.
+    // One after the other: each goes to another worker.
     for (const connection of all) await ask(connection)
     const found: Client[] = []
     for (const pid of pids) {

@@ -7,7 +7,7 @@ import { runs } from '../size.ts'
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const FORMULA = /^[=+\-@\t]/
 
-/** Texts of what terminals and spreadsheets obey, of what CSV and its escapes are made of, and of anything else. */
+/** Texts with control characters, formulas, parts of CSV and its escapes, and other characters. */
 const text = fc
   .array(
     fc.oneof(
@@ -54,7 +54,7 @@ describe('a cell', () => {
     )
   })
 
-  test('is no formula to a spreadsheet, whether commas or semicolons separate its cells', () => {
+  test('is no formula in a spreadsheet, with commas or semicolons between its cells', () => {
     fc.assert(
       fc.property(text, (value) => {
         const line = `acme,${toCell(value)},id-1`
@@ -83,7 +83,7 @@ describe('a cell', () => {
   })
 
   test.each([
-    // What other programs write means what it says.
+    // Values of other programs are read unchanged.
     ["'tis", "'tis"],
     ['\\u0041', '\\u0041'],
     ['C:\\u', 'C:\\u'],

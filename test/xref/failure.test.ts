@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-interface Door {
+interface Target {
   readonly url: string
 }
 
@@ -30,31 +30,31 @@ function expectNotNow({ status, headers, json }: Answered, body: object): void {
   expect(headers.get('x-request-id')).toBeTruthy()
 }
 
-/** How a gateway answers whose store does not. */
-async function expectWithoutStore(house: Door, requests: readonly unknown[]): Promise<void> {
-  expect((await get(house, '/readyz')).status).toBe(503)
-  expect((await get(house, '/healthz')).status).toBe(200)
+/** Checks the answers of a gateway whose store is down. */
+async function expectWithoutStore(gateway: Target, requests: readonly unknown[]): Promise<void> {
+  expect((await get(gateway, '/readyz')).status).toBe(503)
+  expect((await get(gateway, '/healthz')).status).toBe(200)
   const Message = expect.stringContaining('store')
-  expectNotNow(await quote(house, 'W-DOWN'), { Cost: '', ShipmentNumber: 'W-DOWN', Message })
+  expectNotNow(await quote(gateway, 'W-DOWN'), { Cost: '', ShipmentNumber: 'W-DOWN', Message })
   const sent = requests.length
   const booking = { ...bookingExample, ReferenceNumber: 'REF-DOWN' }
-  expectNotNow(await post(house, '/createShipment.php', booking), { Message, TransportationBooked: 'No' })
-  // What cannot be recorded is not booked.
+  expectNotNow(await post(gateway, '/createShipment.php', booking), { Message, TransportationBooked: 'No' })
+  // A booking that cannot be recorded is not sent.
   expect(requests.length).toBe(sent)
   expect(
-    (await post(house, '/v2/quote', { pickup: '10314', delivery: '33166' }, JSON_TYPE)).json.price,
+    (await post(gateway, '/v2/quote', { pickup: '10314', delivery: '33166' }, JSON_TYPE)).json.price,
   ).toBeGreaterThan(0)
-  const explained = await post(house, '/dry-run/createShipment.php', booking)
+  const explained = await post(gateway, '/dry-run/createShipment.php', booking)
   expect({ status: explained.status, ok: explained.json.ok }).toEqual({ status: 200, ok: true })
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** How a gateway answers whose store is well. */
-async function expectWithStore(house: Door, number: string): Promise<void> {
-  expect((await get(house, '/readyz')).status).toBe(200)
-  expect((await quote(house, number)).status).toBe(200)
-  expect((await approve(house, number)).json.TransportationBooked).toBe('Yes')
+/** Checks the answers of a gateway whose store works. */
+async function expectWithStore(gateway: Target, number: string): Promise<void> {
+  expect((await get(gateway, '/readyz')).status).toBe(200)
+  expect((await quote(gateway, number)).status).toBe(200)
+  expect((await approve(gateway, number)).json.TransportationBooked).toBe('Yes')
 }
 
 describe('a gateway that starts before its store', () => {
@@ -68,7 +68,7 @@ describe('a gateway that starts before its store', () => {
       await server.stop()
       come = () => server.start()
     } else {
-      // A file where the folder should be: nobody can write there, not even root.
+      // A file in place of the folder: even root cannot write there.
       writeFileSync(inTheWay, '')
     }
     const sandbox = await startSandbox()
@@ -92,7 +92,7 @@ describe('a gateway that starts before its store', () => {
 })
 
 /** Callers that quote until told to stop. */
-function callersOf(house: Door, prefix: string) {
+function callersOf(gateway: Target, prefix: string) {
   const given: string[] = []
   let refused = 0
   let on = true
@@ -101,7 +101,7 @@ function callersOf(house: Door, prefix: string) {
     while (on) {
       count += 1
       const number = `${prefix}-${count}`
-      const answer = await quote(house, number)
+      const answer = await quote(gateway, number)
       if (answer.status === 200) given.push(number)
       else {
         expectNotNow(answer, { Cost: '', ShipmentNumber: number, Message: expect.stringContaining('store') })
@@ -119,41 +119,41 @@ function callersOf(house: Door, prefix: string) {
   }
 }
 
-async function expectAllApproved(house: Door, numbers: readonly string[]): Promise<void> {
+async function expectAllApproved(gateway: Target, numbers: readonly string[]): Promise<void> {
   for (const number of numbers) {
-    expect({ number, status: (await approve(house, number)).status }).toEqual({ number, status: 200 })
+    expect({ number, status: (await approve(gateway, number)).status }).toEqual({ number, status: 200 })
   }
 }
 
 test('PostgreSQL that is stopped and started under load', async () => {
   const states = listen()
   const store = await openStore(await server.createDatabase(), { onState: states.onState })
-  const house = await startGateway({ store })
-  const load = callersOf(house, 'PG')
+  const gateway = await startGateway({ store })
+  const load = callersOf(gateway, 'PG')
   for (const way of ['stop', 'crash'] as const) {
     const down = states.next(false)
     await server[way]()
     await down
-    expect((await get(house, '/readyz')).status).toBe(503)
-    expect((await quote(house, 'W-DOWN')).status).toBe(503)
+    expect((await get(gateway, '/readyz')).status).toBe(503)
+    expect((await quote(gateway, 'W-DOWN')).status).toBe(503)
     const up = states.next(true)
     await server.start()
     await up
-    await expectWithStore(house, `W-${way}`)
+    await expectWithStore(gateway, `W-${way}`)
   }
   await load.stop()
   expect(load.refused()).toBeGreaterThan(0)
   expect(load.given.length).toBeGreaterThan(0)
-  await expectAllApproved(house, load.given)
+  await expectAllApproved(gateway, load.given)
 
   const down = states.next(false)
   await server.stop()
   await down
-  await expectWithoutStore(house, house.sandbox.requests)
+  await expectWithoutStore(gateway, gateway.sandbox.requests)
   const up = states.next(true)
   await server.start()
   await up
-  await expectWithStore(house, 'W-LAST')
+  await expectWithStore(gateway, 'W-LAST')
 })
 
 test('a disk that is full', async () => {
@@ -163,9 +163,9 @@ test('a disk that is full', async () => {
   const folder = testFolder()
   const path = join(folder, STORE)
   const store = await openSqliteStore({ path, room, onState: states.onState })
-  const house = await startGateway({ store, env: { EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') } })
+  const gateway = await startGateway({ store, env: { EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') } })
   const full = states.next(false)
-  const load = callersOf(house, 'W')
+  const load = callersOf(gateway, 'W')
   expect((await full).error?.message).toContain('full')
   expect(store.ready()).toBe(false)
   await load.stop()
@@ -175,24 +175,24 @@ test('a disk that is full', async () => {
   const booked: string[] = []
   for (let last = '', nth = 0; last !== 'No'; nth += 1) {
     const ReferenceNumber = `REF-${nth}-`.padEnd(4_000, 'x')
-    const sent = house.sandbox.requests.length
-    const { status, json } = await post(house, '/createShipment.php', { ...bookingExample, ReferenceNumber })
+    const sent = gateway.sandbox.requests.length
+    const { status, json } = await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber })
     last = json.TransportationBooked
     expect({ status, last }).toEqual({
       status: last === 'Yes' ? 200 : 503,
       last: expect.stringMatching(/^(Yes|No|Unknown)$/),
     })
     if (last === 'Yes') booked.push(ReferenceNumber)
-    if (last === 'No') expect(house.sandbox.requests.length).toBe(sent)
+    if (last === 'No') expect(gateway.sandbox.requests.length).toBe(sent)
   }
 
   const ready = states.next(true)
   room[0] = 0
   await ready
-  await expectWithStore(house, 'W-ROOM')
-  await expectAllApproved(house, load.given)
+  await expectWithStore(gateway, 'W-ROOM')
+  await expectAllApproved(gateway, load.given)
   for (const ReferenceNumber of booked) {
-    expect((await get(house, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`)).status).toBe(200)
+    expect((await get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`)).status).toBe(200)
   }
   await store.close()
   const db = new DatabaseSync(path)
@@ -200,7 +200,7 @@ test('a disk that is full', async () => {
   db.close()
 })
 
-/** That the program does not start, says why in one line, and says no secret. */
+/** Checks that the program does not start, prints the reason in one line, and prints no secret. */
 async function expectRefused(folder: string, words: readonly string[], storeUrl: string, why: RegExp): Promise<void> {
   const env = { V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
   const { code, out, err } = await transload(folder, words, { storeUrl, env })

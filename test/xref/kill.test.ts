@@ -22,7 +22,7 @@ interface Given {
 
 let calls = 0
 
-/** Asks for a quote, or books; every call has a trip of its own, by which the service's side of it is known. */
+/** Asks for a quote, or books; each call has a different trip, which identifies it at the service. */
 async function call(gateway: GatewayProcess): Promise<Given> {
   calls += 1
   const booked = calls % 4 === 0
@@ -36,7 +36,7 @@ async function call(gateway: GatewayProcess): Promise<Given> {
   return { number, zip, booked }
 }
 
-/** Lets callers call until the gateway is killed in the middle; gives what they had been answered. */
+/** Makes calls until the gateway is killed in the middle; returns the answers. */
 async function killUnderLoad(gateway: GatewayProcess): Promise<readonly Given[]> {
   const given: Given[] = []
   let dead = false
@@ -59,7 +59,7 @@ async function killUnderLoad(gateway: GatewayProcess): Promise<readonly Given[]>
   return given
 }
 
-/** Whoever was given a number can use it at the next gateway. */
+/** Every number that a caller got works at the next gateway. */
 async function expectResolved(gateway: GatewayProcess, sandbox: Sandbox, given: readonly Given[]): Promise<void> {
   for (const { number, zip, booked } of given) {
     if (booked) {

@@ -6,7 +6,7 @@ import { type Answered, basic, CLIENT, post } from '../gateway.ts'
 
 const MAIN = join(ROOT, 'src/main.ts')
 
-/** Where the embedded store of a test's folder is. */
+/** The path of the embedded store in a test's folder. */
 export const STORE = 'store.db'
 
 export interface ProgramOptions {
@@ -30,7 +30,7 @@ export function startTransload(folder: string, words: readonly string[], env: No
   return start(process.execPath, [MAIN, ...words], { cwd: folder, env: { STORE_URL: STORE, ...env } })
 }
 
-/** A gateway that runs as a process of its own. */
+/** A gateway in a separate process. */
 export interface GatewayProcess extends Running {
   readonly url: string
 }

@@ -13,7 +13,7 @@ const names = fc
   .oneof(fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }), fc.string({ minLength: 1, maxLength: 12 }))
   .map((text) => text.replaceAll('\0', '').trim())
   .filter((text) => text !== '')
-/** Few names, so that both clients come to use the same. */
+/** Few names, so both clients often use the same. */
 const fewNames = fc.uniqueArray(names, { minLength: 1, maxLength: 3 })
 const step = fc.record({
   client: fc.constantFrom(...CLIENTS),
@@ -21,7 +21,7 @@ const step = fc.record({
   nth: fc.nat(2),
 })
 
-/** What each client's names stand for, as the service made it. */
+/** The ids of each client's names, as the service made them. */
 function createModel() {
   const known = new Map<string, string>()
   const key = (client: Client, kind: string, name: string) => JSON.stringify([client, kind, name])
@@ -43,7 +43,7 @@ async function take(gateway: TestGateway, client: Client, does: string, name: st
     .status
 }
 
-test('a name stands for what its own client made, whatever the other calls the same', async () => {
+test('a name means the thing of its own client, even if the other uses the same name', async () => {
   const credentials = Object.fromEntries(CLIENTS.map((client) => [client, 'demo-secret']))
   await fc.assert(
     fc.asyncProperty(fewNames, fc.array(step, { minLength: 6, maxLength: 16 }), async (pool, steps) => {
@@ -78,7 +78,7 @@ test('a name stands for what its own client made, whatever the other calls the s
           if (id !== undefined) expect(paths).toEqual([`/v2/shipments/${id}`])
           else expect(status).toBe(404)
         }
-        // Whatever was asked for by an id belongs to who asked.
+        // Every id in a request belongs to the client that sent it.
         const owners = [...sandbox.quotes.values()].map((one) => [one.shipment_id, one.client] as const)
         for (const [id, owner] of owners) {
           if (paths.some((path) => path.includes(id))) expect(owner).toBe(client)

@@ -40,7 +40,7 @@ describe.each([
     const [one, other] = await twoGateways(await storeUrl())
     for (let round = 0; round < ROUNDS; round += 1) {
       const [giver, taker] = round % 2 === 0 ? [one, other] : [other, one]
-      // Asked for before, so that the cache has had its chance to remember that there is nothing.
+      // Read before, because a cache could keep the empty result.
       expect((await approve(taker, `W-${round}`)).status).toBe(404)
       expect((await quote(giver, `W-${round}`)).status).toBe(200)
       const quoted = lastQuote(one)
@@ -126,8 +126,8 @@ test('two processes on one file give and take each other’s numbers', async () 
     for (const number of [`W-${round}`, 'W-AGAIN']) {
       expect((await quote(giver, number)).status).toBe(200)
       const quoted = lastQuote(gateway)
-      for (const door of [taker, giver]) {
-        expect((await approve(door, number)).status).toBe(200)
+      for (const target of [taker, giver]) {
+        expect((await approve(target, number)).status).toBe(200)
         expect(lastPath(gateway)).toBe(approval(quoted))
       }
     }

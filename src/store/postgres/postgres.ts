@@ -10,17 +10,18 @@ import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { asStoreError } from './errors.ts'
+import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
 
-/** How many connections a gateway opens at most, besides its session. */
+/** The most connections of a gateway, besides its session. */
 const CONNECTIONS = 10
-/** How long a call waits for a connection; an outage of the server is known sooner. */
+/** The longest wait of a call for a connection; an outage of the server is known sooner. */
 const POOL_WAIT_MS = 10_000
 
-/** How a store on PostgreSQL is opened. */
+/** Options of a store on PostgreSQL. */
 export interface PostgresOptions extends StoreOptions {
   readonly url: string
 }
@@ -95,7 +96,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
       client.release()
       return result
     } catch (error) {
-      // The connection ends with the transaction, whatever its state.
+      // The connection ends with the transaction, in any state.
       client.release(true)
       throw error
     }
@@ -173,5 +174,6 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     endLease: (instance) => ask(() => claims.endLease(instance)),
     orphanClaims: (silentForMs, by) => ask(() => claims.orphanClaims(silentForMs, by)),
     exclusive: locks.exclusive,
+    ...createEvents(pool, inTransaction, ask),
   })
 }

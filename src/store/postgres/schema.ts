@@ -7,9 +7,9 @@ const MIGRATION_LOCK = 8_246_710_552
 /**
  * The migrations; a store's version is the number of those applied. A released migration never changes.
  *
- * All tables are in a schema of their own, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
+ * All tables are in a separate schema, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
  * the embedded store. `kind` is `quote` or `shipment`, with `v2-` before it if the service gave the name: both are part of
- * the key, and a column of its own would make a migration rebuild the index. `turn` orders links of one name and the same
+ * the key, and a separate column would make a migration rebuild the index. `turn` orders links of one name and the same
  * age. `now_ms` is the clock that all gateways share.
  */
 const STEPS: readonly string[] = [
@@ -55,6 +55,32 @@ const STEPS: readonly string[] = [
     AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   UPDATE transload.claims SET credential = '' WHERE credential <> '';
   CREATE TABLE transload.locks (key text COLLATE "C" PRIMARY KEY, holder text NOT NULL, until_ms bigint NOT NULL);
+  `,
+  // A shipment with a `due` event has a queue, which is due when the first of its `due` events is. Its row is locked by
+  // every write that adds or finishes an event of the shipment.
+  `
+  CREATE TABLE transload.events (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE,
+    tenant text COLLATE "C" NOT NULL, shipment text COLLATE "C" NOT NULL,
+    event text NOT NULL, date text NOT NULL, digest text NOT NULL, payload text NOT NULL,
+    received_at bigint NOT NULL, state text NOT NULL, version integer NOT NULL, failures integer NOT NULL,
+    retry_at bigint NOT NULL, changed_at bigint NOT NULL, outcome text NOT NULL, body text, format text
+  );
+  CREATE INDEX events_by_shipment ON transload.events (tenant, shipment, no);
+  CREATE INDEX events_by_age ON transload.events (tenant, received_at);
+  CREATE INDEX events_open ON transload.events (tenant, state, received_at) WHERE state IN ('due', 'parked');
+  CREATE INDEX events_finished ON transload.events (changed_at) WHERE state IN ('recorded', 'delivered', 'skipped');
+
+  CREATE TABLE transload.event_queues (
+    tenant text COLLATE "C" NOT NULL, shipment text COLLATE "C" NOT NULL,
+    retry_at bigint NOT NULL, leased_until bigint NOT NULL,
+    PRIMARY KEY (tenant, shipment)
+  );
+  CREATE INDEX event_queues_due ON transload.event_queues (tenant, retry_at);
+
+  CREATE TABLE transload.endpoints (
+    tenant text COLLATE "C" PRIMARY KEY, stopped integer NOT NULL, paused_until bigint NOT NULL, changed_at bigint NOT NULL
+  );
   `,
 ]
 

@@ -8,7 +8,7 @@ import { migrate } from './schema.ts'
 /** The channel of the change notifications. */
 export const CHANNEL = 'transload'
 
-/** How often the session tests that the server answers and notifications arrive. */
+/** The interval of the session's test that the server answers and notifications arrive. */
 const PING_EVERY_MS = 1_000
 /** A server without an answer for this long counts as gone. */
 export const QUERY_TIMEOUT_MS = 5_000

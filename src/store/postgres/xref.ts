@@ -9,13 +9,13 @@ import { keyOf, kindColumn, lastLinks, linkColumns, setLast, storedLink } from '
 import { CHANNEL } from './session.ts'
 
 const FORGET_BATCH = 1_000
-/** How many links a page of a scan has. */
+/** The number of links in a page of a scan. */
 export const SCAN_PAGE = 1_000
 /** Thousands of links take longer than other queries may. */
 const LOAD_TIMEOUT_MS = 60_000
 /** One batch is at the server while the next one is prepared. */
 const CONCURRENT_BATCHES = 2
-/** How many puts share a statement at most. */
+/** The most puts that share a statement. */
 const MAX_BATCH = 256
 
 type Put = Parameters<Xref['put']>[0]
@@ -61,7 +61,7 @@ export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
   })
 }
 
-/** Removes links that still stand for these ids. Links are not cached, so nobody has to be notified. */
+/** Removes links that still stand for these ids. Links are not cached, so no notification is needed. */
 export async function unlink(pool: pg.Pool, links: readonly LinkToId[]): Promise<number> {
   const { rowCount } = await pool.query(UNLINK, linkColumns(links).slice(0, 5))
   return rowCount ?? 0

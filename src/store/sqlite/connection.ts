@@ -7,7 +7,7 @@ import { checkIdentity, createFileGuard, type FileGuard, type FileIdentity, outd
 import { migrate } from './schema.ts'
 import { createWrites, type Writes } from './writes.ts'
 
-/** How long another process may hold the write lock before a write fails. */
+/** The longest time for which another process may hold the write lock before a write fails. */
 const BUSY_TIMEOUT_MS = 5_000
 /** About the time of a commit. SQLite itself would sleep one millisecond, then two, then five, while others go on. */
 const LOCK_POLL_MS = 0.3
@@ -28,7 +28,7 @@ export interface Connection {
   close(): void
 }
 
-/** How a connection is opened. */
+/** Options of a connection. */
 export interface ConnectionOptions {
   readonly path: string
   /** The file that it must be; undefined for any. */

@@ -14,7 +14,7 @@ export class FilesLost extends Error {
   }
 }
 
-/** Tells a file from any other that has its name. */
+/** The identity of a file, which another file with its name does not have. */
 export type FileIdentity = Pick<Stats, 'dev' | 'ino'>
 
 /** Watches the files of an open connection. */
@@ -56,7 +56,7 @@ export function createFileGuard(db: DatabaseSync, path: string): FileGuard {
   return {
     identity,
     check() {
-      // Read before the times, for the next check: what changes the file from here on makes progress after this.
+      // Read before the times, for the next check: every later change of the file by SQLite shows as later progress.
       const before = index.read()
       const main = statSync(path, { throwIfNoEntry: false })
       if (!main) throw gone(path)
@@ -118,7 +118,7 @@ function logCut(path: string): FilesLost {
   return new FilesLost('spoiled', `${path} was cut. ${RESTORE}`)
 }
 
-/** Returns what tells the file at a path from others; undefined if there is none. */
+/** Returns the identity of the file at a path; undefined if there is none. */
 export function identityOf(path: string): FileIdentity | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && { dev: stats.dev, ino: stats.ino }

@@ -48,7 +48,7 @@ export interface WorkerData {
   /** The file that this process has opened before; undefined at the start. */
   readonly file?: FileIdentity | undefined
   /**
-   * True for a process that replaces another: a file that is gone is not made anew.
+   * True for a process that replaces another: it does not create a file that is gone.
    * @default false
    */
   readonly mustExist?: boolean | undefined

@@ -2,12 +2,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { LIST_LIMIT } from '../claim.ts'
 import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
+import { openEventReads } from './event-reads.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 
 const CACHE_KIB = 2_048
 /** A reader waits only during recovery after a crash, and blocks the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 250
-/** How many links a page of a scan has: about a millisecond of the event loop. */
+/** The number of links in a page of a scan: about a millisecond of the event loop. */
 export const SCAN_PAGE = 1_000
 
 /** The reads of a connection. */
@@ -39,6 +40,7 @@ export function openReads(path: string) {
   const audit = db.prepare('SELECT at, was, became, instance, why FROM claim_audit WHERE handle = ? ORDER BY no')
 
   return {
+    ...openEventReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],
     /** Returns how many commits have changed links or things. */

@@ -59,6 +59,29 @@ const STEPS: readonly string[] = [
   UPDATE claims SET credential = '' WHERE credential <> '';
   CREATE TABLE locks (key TEXT PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
   `,
+  // A shipment with a `due` event has a queue, which is due when the first of its `due` events is.
+  `
+  CREATE TABLE events (
+    no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant INTEGER NOT NULL, shipment TEXT NOT NULL,
+    event TEXT NOT NULL, date TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
+    received_at INTEGER NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, failures INTEGER NOT NULL,
+    retry_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, outcome TEXT NOT NULL, body TEXT, format TEXT
+  );
+  CREATE INDEX events_by_shipment ON events (tenant, shipment, no);
+  CREATE INDEX events_by_age ON events (tenant, received_at);
+  CREATE INDEX events_open ON events (tenant, state, received_at) WHERE state IN ('due', 'parked');
+  CREATE INDEX events_finished ON events (changed_at) WHERE state IN ('recorded', 'delivered', 'skipped');
+
+  CREATE TABLE event_queues (
+    tenant INTEGER NOT NULL, shipment TEXT NOT NULL, retry_at INTEGER NOT NULL, leased_until INTEGER NOT NULL,
+    PRIMARY KEY (tenant, shipment)
+  ) WITHOUT ROWID;
+  CREATE INDEX event_queues_due ON event_queues (tenant, retry_at);
+
+  CREATE TABLE endpoints (
+    tenant INTEGER PRIMARY KEY, stopped INTEGER NOT NULL, paused_until INTEGER NOT NULL, changed_at INTEGER NOT NULL
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */
@@ -68,6 +91,11 @@ const SQLITE_VERSION = STEPS.length
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
   c.reference, c.vin, c.shipment, c.reply, c.expires, c.created_at, c.changed_at
   FROM claims c JOIN tenants t ON t.no = c.tenant`
+
+/** Selects events, each with its tenant's name. */
+export const SELECT_EVENT = `SELECT t.name AS tenant, e.no, e.id, e.shipment, e.event, e.date, e.digest, e.payload,
+  e.received_at, e.state, e.version, e.failures, e.retry_at, e.changed_at, e.outcome, e.body, e.format
+  FROM events e JOIN tenants t ON t.no = e.tenant`
 
 /** The stored numbers of kinds and givers; their order is that of a scan. */
 const KINDS: readonly (readonly [kind: Kind, givenBy: GivenBy])[] = [

@@ -9,11 +9,12 @@ import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
 import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
+import { createEvents } from './events.ts'
 import { SCAN_PAGE } from './reads.ts'
 import { startWriter } from './writer.ts'
 import { FORGET_BATCH } from './writes.ts'
 
-/** How the embedded store is opened. */
+/** Options of the embedded store. */
 export interface SqliteOptions extends StoreOptions {
   readonly path: string
   /** For tests: the number of pages that fit on the disk. */
@@ -109,6 +110,7 @@ export async function openSqliteStore({
     endLease: (instance) => writer.call('endLease', instance),
     orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
     exclusive: locks.exclusive,
+    ...createEvents(reader, writer, now),
   })
 }
 

@@ -6,7 +6,7 @@ export interface WalIndex {
   read(): WalProgress
 }
 
-/** How far the WAL and its checkpoints are. */
+/** The progress of the WAL and of its checkpoints. */
 export interface WalProgress {
   /** False while another process changes the index: `walPages` may be wrong then. */
   readonly isSettled: boolean

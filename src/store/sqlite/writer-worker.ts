@@ -19,9 +19,9 @@ import { NotAStore } from './schema.ts'
 import { closeDeletedIndexes } from './wal-index.ts'
 import type { Writes } from './writes.ts'
 
-/** How many writes share a commit at most, to bound the wait of the first one. */
+/** The most writes that share a commit, to bound the wait of the first one. */
 const MAX_BATCH = 1_000
-/** How often the files are looked at while there is nothing to write. */
+/** The interval of the check of the files while there is nothing to write. */
 const WATCH_EVERY_MS = 500
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')

@@ -14,12 +14,13 @@ import type {
   NewLink,
   Xref,
 } from '../store.ts'
+import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 
-/** How many things one `forget` call handles at most, to leave room for other writes in between. */
+/** The most things that one `forget` call handles, to leave room for other writes in between. */
 export const FORGET_BATCH = 1_000
 
-/** How many tenants' numbers are kept in memory. */
+/** The most tenants whose numbers are kept in memory. */
 const MAX_TENANT_NUMBERS = 10_000
 
 /** The writes of a connection, by the time of the store; the caller begins and ends the transaction. */
@@ -97,6 +98,7 @@ export function createWrites(db: DatabaseSync) {
   }
 
   return {
+    ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {
         const { tenant, name, vin, id, at = now } = link

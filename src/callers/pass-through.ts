@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Acceptance } from '../service/acceptance.ts'
 import type { Account } from '../service/account.ts'
 import { basicPair } from '../service/basic.ts'
 import { accepts } from '../service/service.ts'
-import type { Standing } from '../service/standing.ts'
 import { createAcceptedCredentials } from './accepted.ts'
-import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type Passage } from './caller.ts'
+import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type PassThrough } from './caller.ts'
 import { type Limits, unlimited } from './limits.ts'
 import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
@@ -16,7 +16,7 @@ interface PassedCredential {
 }
 
 /** Passes calls through with the credential that they carry, of any scheme. */
-export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
+export function createPassThrough(deps: CredentialsDeps): Credentials['passThrough'] {
   const { config, prove } = deps
   const passed = createAcceptedCredentials<PassedCredential>()
   const unproven = createUnprovenCalls<PassedCredential>(deps)
@@ -25,9 +25,9 @@ export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
     if (isAccepted) unproven.decide(header, undefined)
   }
   const open = (header: string) => {
-    const make = (standing: Standing): PassedCredential => ({
+    const make = (acceptance: Acceptance): PassedCredential => ({
       tenant: basicPair(header)?.id,
-      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: 'basic', standing }),
+      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: 'basic', acceptance }),
     })
     return passed.open(header, make, decided).value
   }
@@ -36,9 +36,9 @@ export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
     const header = incoming.headers.authorization
     if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
     const known = passed.find(header)
-    if (known?.standing.isProven()) return passage(incoming, header, known.value, unlimited)
+    if (known?.acceptance.isProven()) return passThroughWith(incoming, header, known.value, unlimited)
     const { shared, leave } = await unproven.enter(incoming, header, () => known?.value ?? open(header))
-    if (!streams) return passage(incoming, header, shared, enteredLimits(leave), leave)
+    if (!streams) return passThroughWith(incoming, header, shared, enteredLimits(leave), leave)
     // The sender of an incomplete body could hold the turn for as long as it wants.
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     try {
@@ -46,21 +46,21 @@ export function createPassages(deps: CredentialsDeps): Credentials['passage'] {
     } finally {
       leave()
     }
-    return passage(incoming, header, shared, unlimited)
+    return passThroughWith(incoming, header, shared, unlimited)
   }
 }
 
 /** Calls without a credential share their connections. */
 const NO_CREDENTIAL = { pool: '', authorization: undefined, limits: unlimited } as const
 
-function passage(
+function passThroughWith(
   { method = '', url = '' }: IncomingMessage,
   header: string,
   { tenant, account }: PassedCredential,
   limits: Limits,
   answered: () => void = () => undefined,
-): Passage {
-  const { origin, prefix, standing } = account
+): PassThrough {
+  const { origin, prefix, acceptance } = account
   return {
     origin,
     prefix,
@@ -70,8 +70,8 @@ function passage(
     learn: (_authorization, { status }) => {
       // Passing the reply on takes as long as its reader does.
       answered()
-      if (showsAcceptance(method, url, status)) standing.accepted()
-      else if (status === UNAUTHORIZED) standing.refused()
+      if (showsAcceptance(method, url, status)) acceptance.accepted()
+      else if (status === UNAUTHORIZED) acceptance.refused()
     },
     limits,
   }

@@ -1,5 +1,5 @@
 /** The knowledge of this process about the service's view of a credential. */
-export interface Standing {
+export interface Acceptance {
   /** Returns true if the service has accepted the credential recently. */
   readonly isProven: () => boolean
   /** Called when the service accepts the credential. */
@@ -8,8 +8,8 @@ export interface Standing {
   readonly refused: () => void
 }
 
-/** The standing of a credential that the operator gave to the gateway. */
-export const trusted: Standing = { isProven: () => true, accepted: () => {}, refused: () => {} }
+/** The acceptance of a credential that the operator gave to the gateway. */
+export const trusted: Acceptance = { isProven: () => true, accepted: () => {}, refused: () => {} }
 
 /** An id that no shipment has: reading it is harmless and shows only if the credential is accepted. */
 export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'

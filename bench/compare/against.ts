@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { measureStartups } from '../startup.ts'
+import { bookBeforehand } from './booked.ts'
+import { type Call, newBooking, quote, read, readById, replay, version2Quote } from './calls.ts'
+import { gateway, nodePeers, shippedCommand, startGateway, startStub } from './contenders.ts'
+import { caseTable, summarize } from './figures.ts'
+import { autocannon, wrk } from './load.ts'
+import { placed } from './processes.ts'
+import { findPrograms } from './programs.ts'
+import { measure } from './rounds.ts'
+import { createBench } from './section.ts'
+
+/*
+ * Measures this checkout against another one of the gateway, which is built already, in interleaved rounds:
+ *
+ * node bench/compare/against.ts FOLDER [--only quotes,…] [--connections 32] [--seconds 5] [--rounds 5] [--warm-up 10] [--starts 15]
+ */
+
+const kinds = new Map<string, () => Call>([
+  ['quotes', quote],
+  ['pass-through', version2Quote],
+  ['reads', () => read()],
+  ['reads-by-id', readById],
+  ['bookings', newBooking],
+  ['replays', replay],
+])
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    only: { type: 'string', default: [...kinds.keys()].join(',') },
+    connections: { type: 'string', default: '32' },
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '5' },
+    'warm-up': { type: 'string', default: '10' },
+    starts: { type: 'string', default: '15' },
+  },
+})
+const [other] = positionals
+if (other === undefined) throw new Error('name the folder of the other checkout')
+const ROOT = join(import.meta.dirname, '../..')
+spawnSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: 'inherit' })
+
+const programs = findPrograms()
+const folder = mkdtempSync(join(tmpdir(), 'transload-against-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, {
+  warmUpSeconds: Number(values['warm-up']),
+  seconds: Number(values.seconds),
+  rounds: Number(values.rounds),
+  memorySeconds: 0,
+  xrefs: 0,
+  starts: Number(values.starts),
+  streamMegabytes: 0,
+})
+const fastify = nodePeers.find(({ id }) => id === 'fastify')
+const gateways = [
+  gateway,
+  {
+    id: 'other',
+    name: other,
+    start: (place: Parameters<typeof gateway.start>[0]) => startGateway(place, { root: resolve(other) }),
+  },
+]
+
+for (const kind of values.only.split(',')) {
+  const call = kinds.get(kind)
+  if (!call) throw new Error(`there is no ${kind}, only ${[...kinds.keys()]}`)
+  const lines = await bench.using(async (keep) => {
+    const stub = await keep(startStub(bench.newFolder(), programs))
+    const cases = []
+    for (const { id, name, start } of [...gateways, ...(kind === 'pass-through' && fastify ? [fastify] : [])]) {
+      const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
+      if (kind === 'reads' || kind === 'replays') await bookBeforehand(running)
+      cases.push({ id, name, connections: Number(values.connections), running, call })
+    }
+    return summarize(await measure(cases, bench.plan), gateway.id)
+  })
+  process.stdout.write(`\n${kind}\n\n${caseTable(lines, gateway.id, 'calls/s')}\n`)
+}
+
+if (bench.sizes.starts > 0) {
+  for (const root of [ROOT, resolve(other)]) {
+    const starts = await measureStartups(placed(shippedCommand(root)), bench.sizes.starts)
+    process.stdout.write(`\n${root}\n${JSON.stringify(starts, undefined, 1)}\n`)
+  }
+}

@@ -1,0 +1,88 @@
+import pino, { type DestinationStream } from 'pino'
+import { printableLines } from '../text/plain-text.ts'
+
+/** Standard output as the destination of log lines. */
+export interface LogOutput extends DestinationStream {
+  /** Writes what is left, and calls back; with an error if standard output takes nothing for a second. */
+  readonly flush: (done: (error?: Error) => void) => void
+}
+
+export interface LogOutputOptions {
+  /** The tail of lines that are known to be printable. */
+  readonly printableTail: string
+  /** Called when standard output takes lines again, with the number of those that were dropped. */
+  readonly onDropped: (lines: number) => void
+}
+
+const LINES_PER_WRITE = 256
+const FLUSH_EVERY_MS = 100
+/** What may wait for the reader of standard output: about 30,000 lines. */
+const BACKLOG_BYTES = 8 * 1024 * 1024
+const STALLED_AFTER_MS = 1_000
+
+/**
+ * Writes lines to standard output in batches: one write per line would cost as much as making the line. If the reader does
+ * not keep up, lines are dropped and counted: neither calls nor memory may depend on it.
+ */
+export function createLogOutput({ printableTail, onDropped }: LogOutputOptions): LogOutput {
+  const out = pino.destination({ sync: false })
+  let lines: string[] = []
+  let backlogBytes = 0
+  let dropped = 0
+  let wroteAt = performance.now()
+  let onEmpty: (() => void) | undefined
+
+  const writeLines = () => {
+    if (lines.length === 0) return
+    const text = lines.join('')
+    const bytes = Buffer.byteLength(text)
+    if (backlogBytes + bytes > BACKLOG_BYTES) {
+      dropped += lines.length
+    } else {
+      if (backlogBytes === 0) wroteAt = performance.now()
+      backlogBytes += bytes
+      out.write(text)
+    }
+    lines = []
+  }
+  out.on('write', (bytes: number) => {
+    wroteAt = performance.now()
+    backlogBytes -= bytes
+    if (dropped > 0 && backlogBytes < BACKLOG_BYTES / 2) {
+      const count = dropped
+      dropped = 0
+      onDropped(count)
+    }
+    if (backlogBytes <= 0) onEmpty?.()
+  })
+  process.once('exit', () => {
+    out.flushSync()
+    if (lines.length === 0) return
+    // A write of `out` that began now would be in the background, and never end.
+    const last = pino.destination({ sync: true })
+    last.write(lines.join(''))
+    last.flushSync()
+  })
+
+  return {
+    write: (line) => {
+      if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
+      // pino escapes only C0, and logs are read in terminals.
+      const printable = line.endsWith(printableTail) ? line : printableLines(line)
+      if (lines.push(printable) === LINES_PER_WRITE) writeLines()
+    },
+    flush: (done) => {
+      writeLines()
+      if (backlogBytes <= 0) return done()
+      const end = (error?: Error) => {
+        clearInterval(watch)
+        onEmpty = undefined
+        done(error)
+      }
+      const watch = setInterval(() => {
+        if (performance.now() - wroteAt > STALLED_AFTER_MS) end(new Error('Standard output takes nothing.'))
+      }, FLUSH_EVERY_MS)
+      onEmpty = end
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/*
+ * Signatures of Standard Webhooks (https://www.standardwebhooks.com): an HMAC-SHA256 of `id.timestamp.body`.
+ */
+
+/** The key of a `whsec_…` secret. */
+export type SigningKey = Buffer
+
+/** A delivery that is to be signed. */
+export interface Signed {
+  readonly id: string
+  /** In whole seconds since 1970. */
+  readonly timestamp: number
+  readonly body: string | Buffer
+}
+
+/** The headers of a signed delivery, by their names in lower case. */
+export type SignatureHeaders = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>
+
+/** The headers of a delivery as they were received. */
+export type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** The result of a check. */
+export type SignatureVerdict = 'valid' | 'missing' | 'malformed' | 'too-old' | 'too-new' | 'wrong'
+
+const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
+const LEAST_KEY_BYTES = 24
+const MOST_KEY_BYTES = 64
+
+/** How far the timestamp of a delivery may differ from the receiver's clock. */
+const TOLERANCE_SECONDS = 300
+const VERSION = 'v1'
+const TIMESTAMP = /^\d{1,12}$/
+const ID_LIMIT_CHARACTERS = 256
+/** More signatures than any change-over of secrets needs; the others of a delivery are not compared. */
+const MOST_SIGNATURES = 16
+
+/** Decodes a `whsec_…` secret; undefined unless it is one, with a key of 24 to 64 bytes. */
+export function signingKey(secret: string): SigningKey | undefined {
+  const key = Buffer.from(SECRET.exec(secret)?.[1] ?? '', 'base64')
+  return key.length >= LEAST_KEY_BYTES && key.length <= MOST_KEY_BYTES ? key : undefined
+}
+
+/** Signs a delivery with every key, so that the receiver may have any of them. */
+export function signatureHeaders(keys: readonly SigningKey[], signed: Signed): SignatureHeaders {
+  return {
+    'webhook-id': signed.id,
+    'webhook-timestamp': String(signed.timestamp),
+    'webhook-signature': keys.map((key) => `${VERSION},${digest(key, signed).toString('base64')}`).join(' '),
+  }
+}
+
+/** Checks a received delivery: one of its signatures has to match one of the keys, and its timestamp the clock. */
+export function verifySignature(
+  keys: readonly SigningKey[],
+  headers: ReceivedHeaders,
+  body: Buffer,
+  nowSeconds: number,
+): SignatureVerdict {
+  const id = headers['webhook-id']
+  const timestamp = headers['webhook-timestamp']
+  const signatures = headers['webhook-signature']
+  if (id === undefined || timestamp === undefined || signatures === undefined) return 'missing'
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return 'malformed'
+  if (id === '' || id.length > ID_LIMIT_CHARACTERS || !TIMESTAMP.test(timestamp)) return 'malformed'
+  const ageSeconds = nowSeconds - Number(timestamp)
+  if (ageSeconds > TOLERANCE_SECONDS) return 'too-old'
+  if (ageSeconds < -TOLERANCE_SECONDS) return 'too-new'
+  const received = signaturesIn(signatures)
+  // The digits as they were received, because the sender signed them.
+  const expected = keys.map((key) => digest(key, { id, timestamp, body }))
+  const isMatch = expected.some((right) =>
+    received.some((one) => one.length === right.length && timingSafeEqual(one, right)),
+  )
+  return isMatch ? 'valid' : 'wrong'
+}
+
+function digest(
+  key: SigningKey,
+  { id, timestamp, body }: Omit<Signed, 'timestamp'> & { timestamp: number | string },
+): Buffer {
+  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
+}
+
+/** Returns the signatures of the version that is understood; others are of schemes to come, or asymmetric. */
+function signaturesIn(header: string): readonly Buffer[] {
+  return header
+    .split(' ', MOST_SIGNATURES)
+    .map((part) => part.split(',', 2))
+    .filter(([version]) => version === VERSION)
+    .map(([, signature = '']) => Buffer.from(signature, 'base64'))
+}

@@ -1,0 +1,134 @@
+import { isPlainId } from '../bookings/settlement.ts'
+import type { Credentials } from '../callers/caller.ts'
+import { endOfTurn } from '../http/end-of-turn.ts'
+import type { Logger } from '../observe/log.ts'
+import { type Claim, LockTimeout, type Store, StoreDown } from '../store/store.ts'
+import type { Healing } from './healing.ts'
+import { ALL } from './unknown-bookings.ts'
+
+/** Looks for the shipments of unknown bookings where the service can be asked without guessing. */
+export interface Sweep {
+  /** Sweeps now, and then after every interval. */
+  readonly start: () => void
+  /** Looks at the shipments that events told of since a booking was claimed; rejects if the store fails. */
+  readonly lookAtEvents: (claim: Claim, look: (shipment: string) => void) => Promise<void>
+  /** Ends the sweep that is under way, and starts no more. */
+  readonly close: () => Promise<void>
+}
+
+export interface SweepDeps {
+  readonly store: Store
+  readonly healing: Healing
+  readonly credentials: Pick<Credentials, 'ownCaller'>
+  readonly intervalMs: number
+  readonly log: Logger
+}
+
+/** Bookings of one sweep. The next one continues with those that were not looked at for the longest time. */
+const MOST_BOOKINGS = 1_000
+/** Shipments that are looked at for one booking: the event of a new shipment comes soon after the booking. */
+const MOST_SHIPMENTS = 1_000
+/** A service that fails so often in a row is asked again by the next sweep. */
+const MOST_FAILURES = 3
+/** Another gateway that is sweeping does the work of this one, too. */
+const LOCK_WAIT_MS = 100
+
+/** Makes the sweep of one gateway; among the gateways of a store, one sweeps at a time. */
+export function createSweep({ store, healing, credentials, intervalMs, log }: SweepDeps): Sweep {
+  /** The unknown bookings that were looked at, longest ago first. */
+  let lookedAt = new Set<string>()
+  let running: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  async function sweep(): Promise<void> {
+    const unknown = (await store.listClaims({ state: 'unknown', limit: ALL })).filter(isAskable)
+    if (unknown.length === 0) return
+    await store.exclusive('sweep of unknown bookings', LOCK_WAIT_MS, (isHeld) => sweepAll(unknown, isHeld))
+  }
+
+  const isAskable = ({ tenant, reference }: Claim) => reference !== '' && credentials.ownCaller(tenant) !== undefined
+
+  async function sweepAll(unknown: readonly Claim[], isHeld: () => boolean): Promise<void> {
+    lookedAt = lookedAt.intersection(new Set(unknown.map(({ handle }) => handle)))
+    const order = [...unknown.filter(({ handle }) => !lookedAt.has(handle)), ...inOrder(unknown, lookedAt)]
+    const failures = new Map<string, number>()
+    const lookAtNew = createLook()
+    for (const claim of order.slice(0, MOST_BOOKINGS)) {
+      // Reads of the embedded store do not wait: callers come first.
+      await endOfTurn()
+      if (isClosed || !isHeld()) return
+      const failed = failures.get(claim.tenant) ?? 0
+      if (failed >= MOST_FAILURES) continue
+      lookedAt.delete(claim.handle)
+      lookedAt.add(claim.handle)
+      failures.set(claim.tenant, (await sweepOne(claim, lookAtNew)) ? 0 : failed + 1)
+    }
+  }
+
+  /** Returns false if the service could not be asked. */
+  async function sweepOne(claim: Claim, lookAtNew: (claim: Claim) => Promise<void>): Promise<boolean> {
+    const { handle, tenant } = claim
+    try {
+      await lookAtNew(claim)
+      const isOpen = !isClosed && (await store.claimByHandle(handle))?.state === 'unknown'
+      if (isOpen && isPlainId(claim.reference)) await healing.byReference(claim)
+      return true
+    } catch (err) {
+      if (err instanceof StoreDown) throw err
+      log.warn({ booking: handle, tenant, err }, 'the shipment of an unknown booking could not be looked for')
+      return false
+    }
+  }
+
+  /** Makes the function that looks at the shipments with events since a booking was claimed, each once in a sweep. */
+  function createLook(): (claim: Claim) => Promise<void> {
+    const looked = new Set<string>()
+    /** Since when all shipments of a tenant were looked at. */
+    const covered = new Map<string, number>()
+    return async ({ tenant, createdAt }) => {
+      if (createdAt >= (covered.get(tenant) ?? Number.POSITIVE_INFINITY)) return
+      const shipments = await store.shipmentsWithEvents(tenant, createdAt, MOST_SHIPMENTS)
+      for (const shipment of shipments) {
+        const key = JSON.stringify([tenant, shipment])
+        if (looked.has(key)) continue
+        if (isClosed) return
+        looked.add(key)
+        if (!(await healing.isKnownStranger(tenant, shipment))) await healing.byShipment(tenant, shipment, 'sweep')
+      }
+      if (shipments.length < MOST_SHIPMENTS) covered.set(tenant, createdAt)
+    }
+  }
+
+  function run(): void {
+    running ??= sweep()
+      .catch((err: unknown) => {
+        if (!(err instanceof LockTimeout)) log.warn({ err }, 'the sweep of unknown bookings failed')
+      })
+      .finally(() => {
+        running = undefined
+      })
+  }
+
+  return {
+    start: () => {
+      timer = setInterval(run, intervalMs)
+      run()
+    },
+    lookAtEvents: async ({ tenant, createdAt }, look) => {
+      if (credentials.ownCaller(tenant) === undefined) return
+      for (const shipment of await store.shipmentsWithEvents(tenant, createdAt, MOST_SHIPMENTS)) look(shipment)
+    },
+    close: async () => {
+      isClosed = true
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/** Returns claims in the order of their handles in a set. */
+function inOrder(claims: readonly Claim[], handles: ReadonlySet<string>): readonly Claim[] {
+  const byHandle = new Map(claims.map((claim) => [claim.handle, claim]))
+  return [...handles].flatMap((handle) => byHandle.get(handle) ?? [])
+}

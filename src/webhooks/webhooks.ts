@@ -1,0 +1,81 @@
+import { HEALED_BY } from '../bookings/settlement.ts'
+import type { StatusCache } from '../calls/status-cache.ts'
+import type { CountedMetric } from '../observe/counters.ts'
+import { type Gauge, gauge } from '../observe/gauge.ts'
+import { createLabeledCounter } from '../observe/labeled-counter.ts'
+import type { Claim, Store } from '../store/store.ts'
+import { EVENT_NAMES } from './event.ts'
+import { createHealing, type HealingDeps } from './healing.ts'
+import { createReadQueue } from './read-queue.ts'
+import { createReceiveEvent, RECEIPTS, type ReceiveDeps, type ReceiveEvent } from './receive.ts'
+import { createSweep, type SweepDeps } from './sweep.ts'
+import { createUnknownBookings } from './unknown-bookings.ts'
+
+/** What the gateway does with the events of the service. */
+export interface Webhooks {
+  readonly receive: ReceiveEvent
+  /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
+  readonly onUnknown: (claim: Claim) => void
+  readonly metrics: readonly (CountedMetric | Gauge)[]
+  /** Begins to sweep. */
+  readonly start: () => void
+  /** Resolves when nothing is under way. */
+  readonly close: () => Promise<void>
+}
+
+type Own = 'unknownBookings' | 'onHealed' | 'healing' | 'onStored' | 'onReceipt'
+
+export interface WebhooksDeps extends Omit<HealingDeps & SweepDeps & ReceiveDeps, Own> {
+  readonly store: Store
+  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
+}
+
+/** Opens the reception of events, and the healing of unknown bookings. */
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  const { store, credentials, log, statusCache } = deps
+  const events = createLabeledCounter(
+    'transload_webhook_events_total',
+    'Deliveries of the service by event and result.',
+    RECEIPTS.map((result) => ({ event: '', result })),
+  )
+  const healed = createLabeledCounter(
+    'transload_bookings_healed_total',
+    'Bookings with an unknown outcome whose shipment was found.',
+    HEALED_BY.map((how) => ({ how })),
+  )
+  const unknownBookings = createUnknownBookings(store)
+  const healing = createHealing({ ...deps, unknownBookings, onHealed: (how) => healed.count({ how }) })
+  const reads = createReadQueue({
+    read: (tenant, shipment) => healing.byShipment(tenant, shipment, 'webhook'),
+    onGivenUp: ({ tenant, shipment }, err) =>
+      log.warn({ tenant, shipment, err }, 'the shipment of an event was not read; the sweep looks at it'),
+  })
+  const sweep = createSweep({ ...deps, healing })
+
+  return {
+    receive: createReceiveEvent({
+      ...deps,
+      onReceipt: (result, event = '') =>
+        events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
+      onStored: ({ tenant }, { shipment }) => {
+        statusCache?.drop(shipment)
+        if (credentials.ownCaller(tenant)) reads.add(tenant, shipment)
+      },
+    }),
+    onUnknown: (claim) => {
+      unknownBookings.changed(claim.tenant)
+      sweep
+        .lookAtEvents(claim, (shipment) => reads.add(claim.tenant, shipment))
+        .catch((err: unknown) => log.warn({ booking: claim.handle, err }, 'events could not be looked up'))
+    },
+    metrics: [
+      events.metric,
+      healed.metric,
+      gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', reads.waiting),
+    ],
+    start: sweep.start,
+    close: async () => {
+      await Promise.all([reads.close(), sweep.close()])
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, test } from 'vitest'
+import {
+  type ReceivedHeaders,
+  type SigningKey,
+  signatureHeaders,
+  signingKey,
+  verifySignature,
+} from '../src/webhook-signature.ts'
+import { runs } from './size.ts'
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const OLD_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+const NOW = 1_700_000_000
+const BODY = Buffer.from('{"event":"shipment.created","note":"Déjà"}')
+
+function keyOf(secret: string): SigningKey {
+  return signingKey(secret) ?? expect.fail('not a signing secret')
+}
+const KEY = keyOf(SECRET)
+const OLD_KEY = keyOf(OLD_SECRET)
+
+/** The headers that the reference implementation sends. */
+function sentBy(secret: string, id = 'msg_1', seconds = NOW, body = BODY): Record<string, string> {
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': new Webhook(secret).sign(id, new Date(seconds * 1000), body),
+  }
+}
+
+test('a signature of the reference implementation is valid', () => {
+  expect(verifySignature([KEY], sentBy(SECRET), BODY, NOW)).toBe('valid')
+})
+
+test('the reference implementation accepts a signature', () => {
+  const now = Math.floor(Date.now() / 1000)
+  const headers = signatureHeaders([OLD_KEY, KEY], { id: 'msg_2', timestamp: now, body: BODY })
+  expect(new Webhook(SECRET).verify(BODY, headers)).toEqual(JSON.parse(BODY.toString()))
+  expect(new Webhook(OLD_SECRET).verify(BODY, headers)).toEqual(JSON.parse(BODY.toString()))
+  expect(() => new Webhook(SECRET).verify(`${BODY} `, headers)).toThrow('No matching signature')
+})
+
+test('whatever is signed is valid, for both implementations alike', () => {
+  const id = fc.stringMatching(/^[\w.-]{1,64}$/)
+  fc.assert(
+    fc.property(
+      id,
+      fc.string({ unit: 'grapheme' }),
+      fc.uint8Array({ minLength: 24, maxLength: 64 }),
+      (name, text, key) => {
+        const secret = `whsec_${Buffer.from(key).toString('base64')}`
+        const body = Buffer.from(text.toWellFormed())
+        const headers = signatureHeaders([keyOf(secret)], { id: name, timestamp: NOW, body })
+        expect(headers).toEqual(sentBy(secret, name, NOW, body))
+        expect(verifySignature([keyOf(secret)], headers, body, NOW)).toBe('valid')
+        expect(verifySignature([keyOf(secret)], headers, Buffer.concat([body, Buffer.from(' ')]), NOW)).toBe('wrong')
+      },
+    ),
+    { numRuns: runs(50, 1_000), seed: 1 },
+  )
+})
+
+const good = sentBy(SECRET)
+const signature = good['webhook-signature'] ?? ''
+const matrix: readonly (readonly [name: string, headers: ReceivedHeaders, verdict: string])[] = [
+  ['no headers', {}, 'missing'],
+  ['no id', { ...good, 'webhook-id': undefined }, 'missing'],
+  ['no timestamp', { ...good, 'webhook-timestamp': undefined }, 'missing'],
+  ['no signature', { ...good, 'webhook-signature': undefined }, 'missing'],
+  ['a list of ids', { ...good, 'webhook-id': ['msg_1'] }, 'malformed'],
+  ['an empty id', { ...good, 'webhook-id': '' }, 'malformed'],
+  ['a long id', { ...good, 'webhook-id': 'm'.repeat(257) }, 'malformed'],
+  ['a date as timestamp', { ...good, 'webhook-timestamp': '2024-08-10T08:00:00Z' }, 'malformed'],
+  ['a fraction as timestamp', { ...good, 'webhook-timestamp': `${NOW}.0` }, 'malformed'],
+  ['a negative timestamp', { ...good, 'webhook-timestamp': `-${NOW}` }, 'malformed'],
+  ['a timestamp in hexadecimal', { ...good, 'webhook-timestamp': '0x65' }, 'malformed'],
+  ['a timestamp in milliseconds', { ...good, 'webhook-timestamp': `${NOW}000` }, 'malformed'],
+  ['300 s ago', sentBy(SECRET, 'msg_1', NOW - 300), 'valid'],
+  ['301 s ago', sentBy(SECRET, 'msg_1', NOW - 301), 'too-old'],
+  ['in 300 s', sentBy(SECRET, 'msg_1', NOW + 300), 'valid'],
+  ['in 301 s', sentBy(SECRET, 'msg_1', NOW + 301), 'too-new'],
+  ['another id', { ...good, 'webhook-id': 'msg_3' }, 'wrong'],
+  ['another timestamp', { ...good, 'webhook-timestamp': String(NOW + 1) }, 'wrong'],
+  ['another secret', sentBy(OLD_SECRET), 'wrong'],
+  ['an empty signature', { ...good, 'webhook-signature': '' }, 'wrong'],
+  ['a signature without a version', { ...good, 'webhook-signature': signature.slice(3) }, 'wrong'],
+  ['an unknown version', { ...good, 'webhook-signature': signature.replace('v1', 'v2') }, 'wrong'],
+  ['an asymmetric one', { ...good, 'webhook-signature': signature.replace('v1', 'v1a') }, 'wrong'],
+  ['half a signature', { ...good, 'webhook-signature': signature.slice(0, 20) }, 'wrong'],
+  ['two, the second right', { ...good, 'webhook-signature': `v1,AAAA ${signature}` }, 'valid'],
+  ['an unknown version beside', { ...good, 'webhook-signature': `v9,x ${signature}` }, 'valid'],
+  ['the right one behind too many', { ...good, 'webhook-signature': `${'v1,AAAA '.repeat(16)}${signature}` }, 'wrong'],
+]
+
+describe('a delivery with', () => {
+  test.each(matrix)('%s', (_name, headers, verdict) => {
+    expect(verifySignature([KEY], headers, BODY, NOW)).toBe(verdict)
+  })
+})
+
+test('each of several keys is tried, and none is none', () => {
+  expect(verifySignature([OLD_KEY, KEY], good, BODY, NOW)).toBe('valid')
+  expect(verifySignature([], good, BODY, NOW)).toBe('wrong')
+})
+
+test('a secret is read only in its form', () => {
+  const secrets = ['', 'whsec_', 'whsec_AAAA', SECRET.slice(6), `${SECRET}!`, `whsec_${'A'.repeat(88)}`, ` ${SECRET}`]
+  expect(secrets.filter((secret) => signingKey(secret) !== undefined)).toEqual([])
+  expect(keyOf(SECRET)).toEqual(Buffer.alloc(32, 7))
+})
