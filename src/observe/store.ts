@@ -63,6 +63,11 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     renewLease: timed('renew-lease', store.renewLease),
     endLease: timed('end-lease', store.endLease),
     orphanClaims: timed('orphan-claims', store.orphanClaims),
+    takeEvent: timed('take-event', store.takeEvent),
+    eventsOfShipment: timed('events-of-shipment', store.eventsOfShipment),
+    shipmentsWithEvents: timed('shipments-with-events', store.shipmentsWithEvents),
+    leaseEvents: timed('lease-events', store.leaseEvents),
+    finishTry: timed('finish-try', store.finishTry),
     // The work under the lock is not the store's time.
     exclusive: async (key, waitMs, work) => {
       let end: (() => void) | undefined = begin('lock')
