@@ -4,6 +4,8 @@ import { readBody } from '../src/body/read.ts'
 import { version1 } from '../src/calls/read-request.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import type { Explanation } from '../src/mapping/request-run.ts'
+import { createCounts } from '../src/migration/counts.ts'
+import { DONE } from '../src/migration/tally.ts'
 
 /*
  * Measures one translation, without any network: node bench/translate.ts [rounds]
@@ -43,6 +45,18 @@ function jobs(name: string, request: object, reply: object): readonly Job[] {
     const { body: translated } = compiled.request(intake.fields, { ...context, ...(explanations && { explanations }) })
     return JSON.stringify(translated)
   }
+  const counts = createCounts(Date.now)
+  const { notes } = compiled.request(fields, context)
+  const counted = {
+    use: 'version-1',
+    action: name,
+    outcome: DONE,
+    requestId: 'r-1',
+    agent: 'Mozilla/5.0 (X11; Linux x86_64) Gecko',
+    source: '192.0.2.7',
+    request: { compiled, fields },
+    notes,
+  } as const
   const back = { settings, own: 'WTS20250216191244' }
   return [
     { what: `${name} request: read, sort, translate, write`, work: () => whole(sent) },
@@ -51,6 +65,13 @@ function jobs(name: string, request: object, reply: object): readonly Job[] {
     { what: '  of which read', work: () => readBody(sent, undefined) },
     { what: '  of which sort', work: () => version1(compiled, read) },
     { what: '  of which translate', work: () => compiled.request(fields, context) },
+    {
+      what: '  (to count the call for the migration pages)',
+      work: () => {
+        counts.add('acme', { ...counted })
+        return counts
+      },
+    },
     {
       what: `${name} reply: read, translate, write`,
       work: () => JSON.stringify(compiled.reply(JSON.parse(answered.toString()), back).reply),

@@ -167,6 +167,14 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       default: '10m',
       about: 'The time in which two bookings without a reference and with equal fields count as one.',
     },
+    SCOREBOARD_DAYS: {
+      default: '400d',
+      about: 'How long the counts of calls are kept: see [See the migration](operations.md#see-the-migration).',
+    },
+    QUIET_DAYS: {
+      default: '30d',
+      about: 'How long a caller sends no version-1 call before version 1 is safe to switch off for it.',
+    },
     BOOKING_REFUSED_STATUSES: {
       default: '4xx,503',
       about: 'Statuses of the service that prove that nothing was booked: the booking may be sent again.',

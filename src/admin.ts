@@ -1,27 +1,27 @@
-import { Hono } from 'hono'
-import { publicView } from './bookings/bookings.ts'
+import { type Context, Hono } from 'hono'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { gatewayError } from './errors.ts'
 import type { Env } from './http/env.ts'
 import { refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { problemDetails } from './http/problem-details.ts'
-import { reply, replyReadably } from './http/reply.ts'
+import { reply } from './http/reply.ts'
 import { beginCall } from './observe/call.ts'
 import type { Metrics } from './observe/metrics.ts'
+import type { AdminPagesDeps } from './pages/admin-pages.ts'
 import { alive, readiness } from './pages/health.ts'
-import type { Claims } from './store/store.ts'
+import { STYLE_PATH, style } from './pages/style.ts'
 
 /** The dependencies of the admin app. */
-export interface AdminDeps {
+export interface AdminDeps extends AdminPagesDeps {
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
-  readonly store: Claims
   readonly metrics: Pick<Metrics, 'scrape'>
 }
 
 /** Builds the app of the admin listener, which is for operators only. */
-export function createAdmin({ browserChecks, ready, store, metrics }: AdminDeps): Hono<Env> {
+export function createAdmin(deps: AdminDeps): Hono<Env> {
+  const { browserChecks, ready, metrics } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
   app.use((c, next) => {
     c.set('call', beginCall(c.env.incoming, c.req.path))
@@ -34,13 +34,23 @@ export function createAdmin({ browserChecks, ready, store, metrics }: AdminDeps)
     const { type, text } = await metrics.scrape()
     return reply(c, { status: 200, headers: { 'Content-Type': type }, body: text })
   })
-  app.get('/bookings', async (c) => {
-    const unknown = await store.listClaims({ state: 'unknown' })
-    return replyReadably(c, { unknown: unknown.map(publicView) })
-  })
+
+  // The pages for operators, which are loaded when one of them is asked for. They only read.
+  app.get(STYLE_PATH, (c) => reply(c, style))
+  const migration = async (c: Context<Env>) =>
+    reply(c, await (await pages()).migrationAnswer(c.env.incoming, c.req.param('tenant'), deps))
+  app.get('/migration', migration)
+  app.get('/migration.json', migration)
+  app.get('/migration/:tenant', migration)
+  const bookings = async (c: Context<Env>) => reply(c, await (await pages()).bookingsAnswer(c.env.incoming, deps))
+  app.get('/bookings', bookings)
+  app.get('/bookings.json', bookings)
+
   app.notFound((c) => reply(c, problemDetails(gatewayError('path-unknown/admin', {}))))
   app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
   return app
 }
+
+const pages = () => import('./pages/admin-pages.ts')
 
 const pathOf = (target: string) => target.split('?', 1)[0] ?? target

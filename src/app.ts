@@ -19,7 +19,7 @@ import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
-import { recordError } from './observe/call.ts'
+import { type Call, recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 import { welcome } from './pages/welcome.ts'
@@ -87,12 +87,15 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn = admitted(async (c) => {
-    await passThrough(c.env.incoming, c.env.outgoing, c.get('call'), deps)
-    return RESPONSE_ALREADY_SENT
-  })
-  app.all('/service', passOn)
-  app.post('/token', passOn)
+  const passOn = (use: Call['use']) =>
+    admitted(async (c) => {
+      const call = c.get('call')
+      call.use = use
+      await passThrough(c.env.incoming, c.env.outgoing, call, deps)
+      return RESPONSE_ALREADY_SENT
+    })
+  app.all('/service', passOn('version-2'))
+  app.post('/token', passOn(undefined))
   app.all('/token', methodNotAllowed('POST'))
 
   // Events of the service. A wrong secret is answered like any other unknown path.

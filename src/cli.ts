@@ -41,6 +41,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     takesArguments: true,
     load: async () => (await import('./commands/bookings.ts')).bookings,
   },
+  migration: {
+    about: 'Reports who still uses version 1, and what keeps them: migration report',
+    takesArguments: true,
+    load: async () => (await import('./commands/migration.ts')).migration,
+  },
   tenants: {
     about: 'Hashes secrets, and checks and lists the tenants file: tenants hash|check|list',
     takesArguments: true,

@@ -17,11 +17,9 @@ import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
-import { createRequestHandler } from './http/adapter.ts'
-import { type Listener, listen } from './http/listener.ts'
+import { openListeners } from './http/listeners.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
-import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
@@ -30,12 +28,14 @@ import type { MetricsOptions } from './observe/metrics.ts'
 import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
-import { basicPair } from './service/basic.ts'
+import { openUseCounts } from './observe/use-counts.ts'
+import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
+import { forgetOldQuotes } from './xref/forgetting.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -55,6 +55,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** How often the counts of calls are stored. @default 10000 */
+  readonly countsEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -65,9 +67,6 @@ export interface Gateway {
   /** Takes no more calls, finishes those under way, and closes. The store stays open: the caller opened it. */
   readonly close: () => Promise<void>
 }
-
-/** Every use of a quote checks its age; this sweep only frees space. */
-const FORGET_EVERY_MS = 3_600_000
 
 /** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
 const EVENTS_PER_SECOND = 1_000
@@ -82,6 +81,7 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const isEdge = config.TENANTS_FILE !== undefined
@@ -105,6 +105,15 @@ export async function openGateway(
   const merge = createMerge(service, store.exclusive)
   const xref = createXref(store, config.QUOTE_MEMORY)
   const instance = newInstance()
+  const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
+  const uses = openUseCounts({
+    store,
+    instance,
+    keptDays: config.SCOREBOARD_DAYS,
+    log,
+    sourceOf,
+    everyMs: countsEveryMs,
+  })
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
     sourceConnections: config.SOURCE_CONNECTIONS,
@@ -144,9 +153,7 @@ export async function openGateway(
     countBooking: meters.countBooking,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
-  const forgetting = setInterval(() => {
-    store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
-  }, FORGET_EVERY_MS)
+  const stopForgetting = forgetOldQuotes(store, config.QUOTE_MEMORY, log)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const signals = openSignals({
@@ -154,8 +161,7 @@ export async function openGateway(
     usage: shares.total,
     upstream: upstream.stats,
     circuits: service.circuits,
-    claims: unobserved,
-    lookups: unobserved.lookups,
+    store: unobserved,
     brownouts: () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows })),
     meters,
     more: [pending, ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
@@ -187,64 +193,58 @@ export async function openGateway(
     now: store.now,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
-    logCall: createLogCall(log, {
-      ...config,
-      sourceOf: addressOf,
-      clientOf: ({ headers }) => basicPair(headers.authorization)?.id,
-    }),
+    logCall: createLogCall(log, { ...config, sourceOf: addressOf, clientOf: clientIdOf }),
     countCall: meters.countCall,
     tracing: await openTracing({ ...config, engine: store.engine, sourceOf: addressOf }),
+    countUse: uses.count,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
-  const open: Listener[] = []
-  const close = async () => {
-    draining = true
-    clearInterval(forgetting)
+  const { tenants } = credentials
+  const adminDeps = {
+    browserChecks,
+    ready,
+    store,
+    metrics: signals.metrics,
+    catalog,
+    quietDays: config.QUIET_DAYS,
+    tenants,
+  }
+  const closeRest = async () => {
+    stopForgetting()
     signals.stop()
-    await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
+    await uses.close()
     await webhooks.close()
     await leases.end()
     credentials.close()
     await upstream.close()
   }
   try {
-    const listener = await listen(createRequestHandler(createApp(deps)), {
-      host: config.HOST,
-      port: config.PORT,
-      maxConnections: config.MAX_CONNECTIONS,
+    const { url, adminUrl, close } = await openListeners({
+      config,
+      app: createApp(deps),
+      admin: createAdmin(adminDeps),
+      adminPort,
       connect: (socket) => shares.connect(sources.ofConnection(socket)),
-      tls: tlsOf(config, log),
       timeouts,
       log,
     })
-    open.push(listener)
-    const admin =
-      adminPort === undefined
-        ? undefined
-        : await listen(createRequestHandler(createAdmin({ browserChecks, ready, store, metrics: signals.metrics })), {
-            host: config.ADMIN_HOST,
-            port: adminPort,
-            timeouts,
-            log,
-          })
-    if (admin) open.push(admin)
     webhooks.start()
-    return { url: listener.url, adminUrl: admin?.url, close }
+    return {
+      url,
+      adminUrl,
+      close: async () => {
+        draining = true
+        await close()
+        await closeRest()
+      },
+    }
   } catch (error) {
-    await close()
+    await closeRest()
     throw error
   }
-}
-
-function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
-  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
-  if (certFile === undefined || keyFile === undefined) return undefined
-  if (version === '1.0' || version === '1.1')
-    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
-  return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
 }

@@ -33,6 +33,7 @@ export const messages = {
   'host-unknown': 'The gateway is not reached by the name {name}, unless its operator adds the name to ALLOWED_HOSTS.',
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
+  'path-unknown/tenant': 'No tenant of this name is known.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
   'number-unknown': 'No {kind} is known by {names}. Check the number.',

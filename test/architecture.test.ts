@@ -68,6 +68,7 @@ const LAYERS: readonly string[] = [
   'src/config/',
   'src/deprecation/',
   'src/body/',
+  'src/migration/',
   'src/store/',
   // The other files at the root of src: errors, exit codes, small data structures.
   'src/',

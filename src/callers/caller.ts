@@ -33,6 +33,8 @@ export interface Profile {
 
 /** The address and credential of a passed-through call. */
 export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
+  /** Undefined where the call has no credential. */
+  readonly acceptance?: Account['acceptance']
   /** Undefined: a connection for this call alone. */
   readonly pool: string | undefined
   /** Undefined where the call names no client. */
@@ -48,6 +50,8 @@ export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
 /** Identifies callers, and chooses the credential for the service. */
 export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
+  /** Returns the names of the tenants that the operator declared. */
+  readonly tenants: () => readonly string[]
   /**
    * Returns the caller of a legacy call; throws if there is none. The call has to enter the limits of the caller's
    * profile next: it may hold one of few places until it leaves them.

@@ -52,6 +52,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
 
   return {
     mode: 'client',
+    tenants: () => [],
     identify: (incoming) => {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)

@@ -20,6 +20,7 @@ export function fixedCredentials(deps: CredentialsDeps, id: string, secret: stri
   const recipients = recipientsOf(id, { secrets, signingKeys })
   return {
     mode: 'fixed',
+    tenants: () => [id],
     identify: () => caller,
     verified: async () => caller,
     passThrough: async (incoming) => {

@@ -64,6 +64,7 @@ function passThroughWith(
   return {
     origin,
     prefix,
+    acceptance,
     pool: account.pool(),
     tenant,
     authorization: async () => header,

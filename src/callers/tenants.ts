@@ -84,6 +84,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
 
   return {
     mode: 'tenants',
+    tenants: () => [...callers.keys()],
     identify,
     verified: async (incoming) => recognize(incoming),
     passThrough: async (incoming) => {

@@ -32,7 +32,9 @@ export async function dryRun(
   const body = await readRequest(incoming, call, deps.bodyLimitBytes)
   call.share.enter()
   const caller = await deps.credentials.verified(incoming)
+  call.use = 'dry-run'
   call.tenant = caller?.tenant
+  call.acceptance = caller?.account.acceptance
   const request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
   const to = { service: deps.service, address: caller?.account ?? deps.address }
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)

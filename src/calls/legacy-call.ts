@@ -63,11 +63,12 @@ export async function legacyCall(
     const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
     const deadline = performance.now() + deps.timeoutMs
     const sending: Sending = { account: caller.account, requestId: call.id, deadline }
-    if (request.generation === 1) return await answerVersion1(request, incoming.headers, call, caller, sending, deps)
-    const plan = planVersion2(request, endpoint)
-    const brownout = brownoutError(plan.action, caller.profile.deprecation, deps.now)
-    if (brownout) throw brownout
-    return await answerVersion2(plan, caller.tenant, sending, deps)
+    const answer =
+      request.generation === 1
+        ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
+        : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
+    call.replayed = isReplay(answer)
+    return answer
   } finally {
     leave()
   }
@@ -79,7 +80,9 @@ function isOverload(error: unknown): boolean {
 }
 
 function noteCaller(call: Call, caller: Caller | undefined): void {
+  call.use = 'version-1'
   call.tenant = caller?.tenant
+  call.acceptance = caller?.account.acceptance
   call.errorStatus = caller?.profile.errorStatus
   call.legacyHeaders = caller?.profile.deprecation.headers
 }
@@ -107,7 +110,7 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
-  const act = () => actOn(plan, headers, call, caller, sending, deps, brownout)
+  const act = () => actOn(plan, headers, caller, sending, deps, brownout)
   const { statusCache } = deps
   if (!statusCache || plan.toService.method === 'GET') return act()
   try {
@@ -123,7 +126,6 @@ async function answerVersion1(
 async function actOn(
   plan: Plan,
   headers: IncomingHttpHeaders,
-  call: Call,
   caller: Caller,
   sending: Sending,
   deps: LegacyCallDeps,
@@ -133,11 +135,7 @@ async function actOn(
   const { tenant } = caller
   const { action } = request.compiled
   const { notIdempotent, doneWhenStatus } = action.service
-  if (notIdempotent) {
-    const answer = await book(plan, headers, caller, sending, deps, brownout)
-    call.replayed = isReplay(answer)
-    return answer
-  }
+  if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
   if (isApproval(action)) return approve(plan, tenant, sending, deps)
 
   const reply = await deps.send(plan, tenant, sending)
@@ -166,10 +164,12 @@ function looksUp({ compiled: { action } }: Version1): boolean {
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
 async function answerVersion2(
   { action, toService, id }: Version2Plan,
-  tenant: string,
+  { tenant, profile }: Caller,
   sending: Sending,
-  { service, bookings, xref, statusCache }: LegacyCallDeps,
+  { service, bookings, xref, statusCache, now }: LegacyCallDeps,
 ): Promise<Answer> {
+  const brownout = brownoutError(action, profile.deprecation, now)
+  if (brownout) throw brownout
   const { doneWhenStatus } = action.service
   const reply = await service.send(toService, sending).finally(() => {
     if (id !== undefined && toService.method !== 'GET') statusCache?.drop(id)

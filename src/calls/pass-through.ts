@@ -58,6 +58,7 @@ async function passOn(
   const { config, credentials, upstream, readerTimeoutMs } = deps
   const account = await credentials.passThrough(incoming, body instanceof Readable)
   call.tenant = account.tenant
+  call.acceptance = account.acceptance
   const leave = account.limits.enter()
   const changed = deps.statusCache && changedBy(incoming)
   let mayHaveChanged = changed !== undefined

@@ -76,6 +76,7 @@ export function classify(
   const request = version1(compiled, body)
   call.action = compiled.action.name
   call.unknownFields = request.fields.unknown.length
+  call.request = request
   return request
 }
 

@@ -8,6 +8,7 @@ import { lookupsFile } from './lookups.ts'
 import {
   allowedHosts,
   basePaths,
+  days,
   duration,
   file,
   list,
@@ -91,6 +92,8 @@ const schema = z.object({
   STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),
+  SCOREBOARD_DAYS: days.prefault('400d'),
+  QUIET_DAYS: days.prefault('30d'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
   BOOKING_REFUSED_STATUSES: statuses.prefault('4xx,503'),
 
@@ -126,7 +129,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
   const parsed = schema.safeParse(set)
   const errors = [
     ...(parsed.error?.issues ?? []).map(({ path, message }) => `${path.map(String).join('.')} ${message}`),
-    ...contradictions(set, validVariables(set, ['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT'])),
+    ...contradictions(
+      set,
+      validVariables(set, ['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT', 'QUIET_DAYS', 'SCOREBOARD_DAYS']),
+    ),
     ...(certificates ? certificateErrors(set) : []),
   ]
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors)

@@ -11,6 +11,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...unsharedStatusCache(set),
     ...sharedPort(valid),
     ...brownoutsWithout(set),
+    ...forgottenUse(valid),
   ]
 }
 
@@ -77,4 +78,10 @@ function brownoutsWithout(set: Environment): string[] {
   if (set['BROWNOUT_BOOKINGS'] !== 'true' || set['BROWNOUTS'] !== undefined || set['TENANTS_FILE'] !== undefined)
     return []
   return ['BROWNOUT_BOOKINGS=true has no effect without BROWNOUTS']
+}
+
+/** The verdict needs the counts of all quiet days. */
+function forgottenUse({ QUIET_DAYS: quiet, SCOREBOARD_DAYS: kept }: Partial<Config>): string[] {
+  if (quiet === undefined || kept === undefined || quiet < kept) return []
+  return [`QUIET_DAYS is ${quiet}d, and SCOREBOARD_DAYS only ${kept}d; keep the counts longer`]
 }

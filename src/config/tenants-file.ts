@@ -131,6 +131,13 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
   })
 }
 
+/** Reads the names of the tenants in a file, which may lack secrets that only the gateway has; throws `ConfigErrors`. */
+export function readTenantNames(path: string): readonly string[] {
+  const file = readJsonFile(path)
+  if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
+  return (readableTenants.safeParse(file.content).data?.tenants ?? []).map(({ name }) => name)
+}
+
 /** Returns an error behind its place: `tenants[0].name: must be …`. */
 function placed(keys: readonly PropertyKey[], message: string): string {
   const place = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')

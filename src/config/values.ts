@@ -13,6 +13,14 @@ export const duration = z.string().transform((text, ctx) => {
   return z.NEVER
 })
 
+/** A number of whole days such as `30d`. */
+export const days = z.string().transform((text, ctx) => {
+  const [, amount] = /^(\d{1,5})d$/.exec(text) ?? []
+  if (Number(amount) >= 1) return Number(amount)
+  ctx.issues.push({ code: 'custom', message: 'must be a number of days such as 30d', input: text })
+  return z.NEVER
+})
+
 /** A whole number within bounds. */
 export const wholeNumber = (least: number, most: number) =>
   z.string().transform((text, ctx) => {

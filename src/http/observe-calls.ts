@@ -6,6 +6,7 @@ import { runCall } from '../observe/current-call.ts'
 import type { LogCall } from '../observe/log.ts'
 import type { Meters } from '../observe/meters.ts'
 import type { Tracing } from '../observe/tracing.ts'
+import type { CountUse } from '../observe/use-counts.ts'
 import type { Env } from './env.ts'
 
 /** The records of calls, and the limits that they share. */
@@ -13,12 +14,13 @@ export interface Observers {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly logCall: LogCall
   readonly countCall: Meters['countCall']
+  readonly countUse: CountUse
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
 }
 
 /** Gives every call a request id, a start time and its share of the limits. Logs and counts it when it is answered. */
-export function observeCalls({ openShare, logCall, countCall, tracing }: Observers): MiddlewareHandler<Env> {
+export function observeCalls({ openShare, logCall, countCall, countUse, tracing }: Observers): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { incoming, outgoing } = c.env
     const { path } = c.req
@@ -33,6 +35,7 @@ export function observeCalls({ openShare, logCall, countCall, tracing }: Observe
     }
     logCall(call, incoming, outgoing.statusCode)
     countCall(call, outgoing.statusCode)
+    countUse(call, incoming, outgoing.statusCode)
     tracing?.end(call, outgoing.statusCode)
   }
 }

@@ -3,6 +3,8 @@ import type { Answer } from '../answer.ts'
 import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
 import { type CallTrace, type TraceHeaders, traceHeadersOf } from './trace.ts'
 
@@ -46,6 +48,12 @@ export interface Call {
   trace: CallTrace | undefined
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
+  /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
+  use: 'version-1' | 'version-2' | 'dry-run' | undefined
+  /** The service's verdict on the caller's credential; undefined until the caller is known. */
+  acceptance: { readonly isProven: () => boolean } | undefined
+  /** The sorted fields of a version-1 call, once its action is known. */
+  request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
   /** The notes on the translation. */
   notes: readonly Note[]
   /** True if the answer repeats that of an earlier booking. */
@@ -89,6 +97,9 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     traceHeaders: traceHeadersOf(incoming.headers),
     trace: undefined,
     own: '',
+    use: undefined,
+    acceptance: undefined,
+    request: undefined,
     notes: NO_NOTES,
     replayed: false,
     action: undefined,

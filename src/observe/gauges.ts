@@ -1,4 +1,4 @@
-import type { CacheLookups, ClaimState, Claims } from '../store/store.ts'
+import type { CacheLookups, ClaimState, Claims, Store } from '../store/store.ts'
 import type { CountedMetric } from './counters.ts'
 import { type Gauge, gauge, labelledGauge } from './gauge.ts'
 
@@ -11,13 +11,12 @@ export interface GaugeSources {
   readonly upstream: () => { readonly connections: number; readonly running: number; readonly queued: number }
   /** Each address of the service that was called, and if its circuit is open. */
   readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
-  readonly claims: Pick<Claims, 'listClaims'>
-  readonly lookups: (() => CacheLookups) | undefined
+  readonly store: Pick<Store, 'listClaims' | 'lookups'>
 }
 
 /** Makes the gauges of a gateway. */
 export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMetric)[] {
-  const { version, usage, upstream, circuits, claims, lookups } = sources
+  const { version, usage, upstream, circuits, store } = sources
   return [
     labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [
       { labels: { version, node: process.versions.node }, value: 1 },
@@ -31,8 +30,8 @@ export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMe
     labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
       circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
     ),
-    labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(claims)),
-    ...(lookups ? [lookupCounter(lookups)] : []),
+    labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store)),
+    ...(store.lookups ? [lookupCounter(store.lookups)] : []),
   ]
 }
 

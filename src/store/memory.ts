@@ -2,6 +2,7 @@ import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from '.
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
 import { createMemoryEvents } from './memory-events.ts'
+import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
@@ -73,6 +74,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
   const locks = createLocks({ takeLock: async () => true, dropLock: async () => {} }, 'this process')
 
   return withTextChecks({
+    ...createMemoryScoreboard(checkOpen),
     engine: 'memory',
     ready: () => open,
     now,
@@ -177,10 +179,11 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       checkOpen()
       return everyClaim().filter((claim) => claim.tenant === tenant && claim.shipment === shipment)
     },
-    async listClaims({ state, tenant, limit = LIST_LIMIT }) {
+    async listClaims({ state, tenant, limit = LIST_LIMIT, newest = false }) {
       checkOpen()
       const fits = (claim: Claim) => (state ?? claim.state) === claim.state && (tenant ?? claim.tenant) === claim.tenant
-      return everyClaim().filter(fits).slice(0, limit)
+      const found = everyClaim().filter(fits)
+      return (newest ? found.reverse() : found).slice(0, limit)
     },
     async audit(handle) {
       checkOpen()

@@ -1,4 +1,5 @@
 import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
+import type { CallCount, NameCount, NameKind, Use } from './scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
 
 /** A row as a driver returns it. Only this program writes the tables, and their values have the types that it wrote. */
@@ -60,6 +61,34 @@ export function auditOf(row: DatabaseRow): AuditEntry {
     to: stateOf(row['became']),
     instance: String(row['instance']),
     why: String(row['why']),
+  }
+}
+
+/** Returns the count in a row whose tenant is known. */
+export function callCountOf(tenant: string, row: DatabaseRow): CallCount {
+  return {
+    tenant,
+    day: Number(row['day']),
+    // Only uses are ever written to this column.
+    use: String(row['use']) as Use,
+    action: String(row['action']),
+    outcome: String(row['outcome']),
+    calls: Number(row['calls']),
+  }
+}
+
+/** Returns the count in a row whose tenant is known. */
+export function nameCountOf(tenant: string, row: DatabaseRow): NameCount {
+  return {
+    tenant,
+    // Only kinds are ever written to this column.
+    kind: String(row['kind']) as NameKind,
+    action: String(row['action']),
+    name: String(row['name']),
+    count: Number(row['count']),
+    firstAt: Number(row['first_at']),
+    lastAt: Number(row['last_at']),
+    example: String(row['example']),
   }
 }
 

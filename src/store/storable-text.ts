@@ -78,6 +78,17 @@ export function withTextChecks(store: Store): Store {
       checkText({ by })
       return store.orphanClaims(silentForMs, by)
     },
+    async addCounts(batch) {
+      batch.calls.forEach(checkText)
+      batch.names.forEach(checkText)
+      return store.addCounts(batch)
+    },
+    async callCounts(tenant, fromDay) {
+      return isStorableText(tenant) ? store.callCounts(tenant, fromDay) : []
+    },
+    async nameCounts(tenant) {
+      return isStorableText(tenant) ? store.nameCounts(tenant) : []
+    },
     async exclusive(key, waitMs, work) {
       checkText({ key })
       return store.exclusive(key, waitMs, work)

@@ -1,4 +1,5 @@
 import type { Events } from './events.ts'
+import type { Scoreboard } from './scoreboard.ts'
 
 /**
  * The gateway's durable state, and the contract that every engine keeps.
@@ -7,7 +8,7 @@ import type { Events } from './events.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -171,11 +172,13 @@ export interface Claims {
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
-  /** Returns claims, oldest first, at most `limit` (1,000 by default). */
+  /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
   listClaims(options: {
     readonly state?: ClaimState
     readonly tenant?: string
     readonly limit?: number
+    /** The newest first. @default false */
+    readonly newest?: boolean
   }): Promise<readonly Claim[]>
   audit(handle: string): Promise<readonly AuditEntry[]>
   /**

@@ -185,15 +185,17 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   for (const { code } of refused) expect(code).toBe(78)
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
   const listed = await Promise.all(
-    [...commands, 'auth rehearse', 'bookings list', 'xref export'].map((words) =>
+    [...commands, 'auth rehearse', 'bookings list', 'xref export', 'migration report'].map((words) =>
       transload(words.split(' '), place, env),
     ),
   )
   const hashed = await transload(['tenants', 'hash'], place, env, next('typed'))
   for (const { out, err } of [...refused, ...listed, hashed]) told.push(out, err)
   for (const at of ['/metrics', '/healthz', '/readyz', '/bookings', '/migration', '/nothing']) {
-    const answer = await fetch(`http://127.0.0.1:${adminPort}${at}`)
-    told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+    for (const accept of ['*/*', 'text/html']) {
+      const answer = await fetch(`http://127.0.0.1:${adminPort}${at}`, { headers: { accept } })
+      told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+    }
   }
   gateway.signal('SIGTERM')
   const { code, out, err } = await gateway.ended

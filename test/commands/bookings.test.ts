@@ -134,6 +134,10 @@ describe('on the store of a running gateway', () => {
         created: expect.stringMatching(/Z$/),
         changed: expect.stringMatching(/Z$/),
         instance: expect.any(String),
+        settle: {
+          booked: `transload bookings settle ${key} --shipment-id ID`,
+          notBooked: `transload bookings settle ${key} --not-booked`,
+        },
       },
     ])
     // For operators only.

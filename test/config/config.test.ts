@@ -64,6 +64,8 @@ const WRONG: Record<string, string> = {
   QUOTE_MEMORY: '90',
   DEDUPE_WINDOW: '10 m',
   BOOKING_REFUSED_STATUSES: '4xx,never',
+  SCOREBOARD_DAYS: '400',
+  QUIET_DAYS: '12h',
   WEBHOOK_SECRET: 'too-short',
   SWEEP_INTERVAL: '999ms',
   STATUS_CACHE: '30',
@@ -104,6 +106,14 @@ describe('errors', () => {
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_SECRET: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_ID /)])
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_SECRET /)])
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
+  })
+
+  test('counts must be kept for longer than callers must be quiet', () => {
+    const told = (env: Record<string, string>) => errorsIn({ ...URL_ALONE, ...env })
+    const message = 'QUIET_DAYS is 30d, and SCOREBOARD_DAYS only 30d; keep the counts longer'
+    expect(told({ SCOREBOARD_DAYS: '30d' })).toEqual([message])
+    expect(told({ SCOREBOARD_DAYS: '31d' })).toEqual([])
+    expect(told({ QUIET_DAYS: '0d' })).toEqual(['QUIET_DAYS must be a number of days such as 30d'])
   })
 
   test.each([
@@ -251,6 +261,8 @@ describe('valid values', () => {
       SHIPMENT_NUMBER: 'caller',
       SEND_QUOTE_ID: false,
       QUOTE_MEMORY: 90 * 86_400_000,
+      SCOREBOARD_DAYS: 400,
+      QUIET_DAYS: 30,
       DEDUPE_WINDOW: 600_000,
     })
   })

@@ -92,6 +92,7 @@ export function openDirect(
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
     credentials: {
       mode: 'fixed',
+      tenants: () => [],
       identify: () => caller,
       verified: async () => caller,
       passThrough: async () => {

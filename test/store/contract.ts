@@ -407,6 +407,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const keys = (claims: readonly Claim[]) => claims.map(({ key }) => key)
       expect(keys(await other.listClaims({}))).toEqual(['K-3', 'K-2', 'K-1', 'K-0'])
       expect(keys(await other.listClaims({ limit: 2 }))).toEqual(['K-3', 'K-2'])
+      expect(keys(await other.listClaims({ limit: 2, newest: true }))).toEqual(['K-0', 'K-1'])
       expect(keys(await other.listClaims({ state: 'unknown' }))).toEqual(['K-1', 'K-0'])
       expect(keys(await other.listClaims({ tenant: 'acme' }))).toEqual(['K-2', 'K-0'])
       expect(keys(await other.listClaims({ tenant: 'acme', state: 'unknown', limit: 1 }))).toEqual(['K-0'])

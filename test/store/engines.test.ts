@@ -4,6 +4,7 @@ import { storeContract } from './contract.ts'
 import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces, type Places } from './places.ts'
+import { scoreboardContract } from './scoreboard-contract.ts'
 
 let places: Places
 beforeAll(async () => {
@@ -14,6 +15,7 @@ afterAll(() => places.close())
 describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   storeContract(engine, () => places[engine]())
   lockContract(() => places[engine]())
+  scoreboardContract(() => places[engine]())
 })
 
 describe.each([

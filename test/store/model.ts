@@ -65,7 +65,7 @@ const steps = fc.oneof(
     (store, { shipment, ...given }) =>
       store.change(given, { ...given, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }),
   ),
-  step('listClaims', fc.record({ state, tenant }), (store, options) => store.listClaims(options)),
+  step('listClaims', fc.record({ state, tenant, newest: fc.boolean() }), (store, options) => store.listClaims(options)),
   step('claimsOfShipment', fc.tuple(tenant, id), (store, [one, of]) => store.claimsOfShipment(one, of)),
   step('audit', fc.tuple(tenant, name), (store, [one, of]) => store.audit(`bk_${one}_${of}`)),
 )

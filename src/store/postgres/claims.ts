@@ -94,13 +94,14 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       const where = "tenant = $1 AND shipment = $2 AND shipment <> '' ORDER BY created_at, handle"
       return claims(where, [tenant, shipment])
     },
-    async listClaims({ state, tenant, limit = LIST_LIMIT }) {
+    async listClaims({ state, tenant, limit = LIST_LIMIT, newest = false }) {
       const filters = [
         state === undefined ? [] : [{ column: 'state', value: state }],
         tenant === undefined ? [] : [{ column: 'tenant', value: tenant }],
       ].flat()
       const where = ['true', ...filters.map(({ column }, index) => `${column} = $${index + 2}`)].join(' AND ')
-      return claims(`${where} ORDER BY created_at, handle LIMIT $1`, [limit, ...filters.map(({ value }) => value)])
+      const order = newest ? 'created_at DESC, handle DESC' : 'created_at, handle'
+      return claims(`${where} ORDER BY ${order} LIMIT $1`, [limit, ...filters.map(({ value }) => value)])
     },
     async audit(handle) {
       const { rows } = await pool.query(

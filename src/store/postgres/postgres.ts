@@ -13,6 +13,7 @@ import { asStoreError } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
+import { createScoreboard } from './scoreboard.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
 
@@ -105,6 +106,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
   const put = createPut(pool)
   const claims = createClaims(pool, inTransaction)
   const lockRows = createLockRows(pool)
+  const counts = createScoreboard(pool, inTransaction)
   const locks = createLocks(
     {
       takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
@@ -173,6 +175,12 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     renewLease: (instance, maxAgeMs) => ask(() => claims.renewLease(instance, maxAgeMs)),
     endLease: (instance) => ask(() => claims.endLease(instance)),
     orphanClaims: (silentForMs, by) => ask(() => claims.orphanClaims(silentForMs, by)),
+    addCounts: (batch) => ask(() => counts.addCounts(batch)),
+    dropCounts: (beforeDay) => ask(() => counts.dropCounts(beforeDay)),
+    countedTenants: () => ask(() => counts.countedTenants()),
+    callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
+    nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
+    watchedDays: () => ask(() => counts.watchedDays()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
   })

@@ -82,6 +82,22 @@ const STEPS: readonly string[] = [
     tenant text COLLATE "C" PRIMARY KEY, stopped integer NOT NULL, paused_until bigint NOT NULL, changed_at bigint NOT NULL
   );
   `,
+  // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
+  `
+  CREATE TABLE transload.call_counts (
+    tenant text COLLATE "C" NOT NULL, day integer NOT NULL, use text COLLATE "C" NOT NULL,
+    action text COLLATE "C" NOT NULL, outcome text COLLATE "C" NOT NULL, calls bigint NOT NULL,
+    PRIMARY KEY (tenant, day, use, action, outcome)
+  );
+  CREATE TABLE transload.name_counts (
+    tenant text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, action text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL, count bigint NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
+    example text NOT NULL,
+    PRIMARY KEY (tenant, kind, action, name)
+  );
+  CREATE TABLE transload.watched_days (day integer PRIMARY KEY);
+  CREATE TABLE transload.count_batches (instance text COLLATE "C" PRIMARY KEY, no bigint NOT NULL, at bigint NOT NULL);
+  `,
 ]
 
 /** The version that this program creates and reads. */

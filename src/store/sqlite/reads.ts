@@ -4,12 +4,15 @@ import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
 import { openEventReads } from './event-reads.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
+import { createCountReads } from './scoreboard.ts'
 
 const CACHE_KIB = 2_048
 /** A reader waits only during recovery after a crash, and blocks the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 250
 /** The number of links in a page of a scan: about a millisecond of the event loop. */
 export const SCAN_PAGE = 1_000
+
+const NEWEST_FIRST = 'ORDER BY c.created_at DESC, c.handle DESC'
 
 /** The reads of a connection. */
 export type Reads = ReturnType<typeof openReads>
@@ -40,6 +43,7 @@ export function openReads(path: string) {
   const audit = db.prepare('SELECT at, was, became, instance, why FROM claim_audit WHERE handle = ? ORDER BY no')
 
   return {
+    ...createCountReads(db),
     ...openEventReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],
@@ -67,7 +71,12 @@ export function openReads(path: string) {
     claimByHandle: (handle: string): Claim | undefined => optionalClaim(claimByHandle.get(handle)),
     claimsOfShipment: (tenant: string, shipment: string): readonly Claim[] =>
       claimsOfShipment.all(tenant, shipment).map(claimOf),
-    listClaims({ state, tenant, limit = LIST_LIMIT }: Parameters<Claims['listClaims']>[0]): readonly Claim[] {
+    listClaims({
+      state,
+      tenant,
+      limit = LIST_LIMIT,
+      newest = false,
+    }: Parameters<Claims['listClaims']>[0]): readonly Claim[] {
       const filters = [
         ...(state === undefined ? [] : ['c.state = ?']),
         ...(tenant === undefined ? [] : [`c.${ofTenant}`]),
@@ -75,7 +84,7 @@ export function openReads(path: string) {
       const where = filters.length === 0 ? '' : `WHERE ${filters.join(' AND ')}`
       const values = [state, tenant].filter((value) => value !== undefined)
       return db
-        .prepare(`${SELECT_CLAIM} ${where} ${inOrder} LIMIT ?`)
+        .prepare(`${SELECT_CLAIM} ${where} ${newest ? NEWEST_FIRST : inOrder} LIMIT ?`)
         .all(...values, limit)
         .map(claimOf)
     },

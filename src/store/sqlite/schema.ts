@@ -82,6 +82,21 @@ const STEPS: readonly string[] = [
     tenant INTEGER PRIMARY KEY, stopped INTEGER NOT NULL, paused_until INTEGER NOT NULL, changed_at INTEGER NOT NULL
   );
   `,
+  // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
+  `
+  CREATE TABLE call_counts (
+    tenant INTEGER NOT NULL, day INTEGER NOT NULL, use TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (tenant, day, use, action, outcome)
+  ) WITHOUT ROWID;
+  CREATE TABLE name_counts (
+    tenant INTEGER NOT NULL, kind TEXT NOT NULL, action TEXT NOT NULL, name TEXT NOT NULL, count INTEGER NOT NULL,
+    first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, example TEXT NOT NULL,
+    PRIMARY KEY (tenant, kind, action, name)
+  ) WITHOUT ROWID;
+  CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
+  CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+  `,
 ]
 
 /** The version that this program creates and reads. */

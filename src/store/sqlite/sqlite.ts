@@ -109,6 +109,12 @@ export async function openSqliteStore({
     renewLease: (instance, maxAgeMs) => writer.call('renewLease', instance, maxAgeMs),
     endLease: (instance) => writer.call('endLease', instance),
     orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
+    addCounts: (batch) => writer.call('addCounts', batch, now()),
+    dropCounts: (beforeDay) => writer.call('dropCounts', beforeDay, now()),
+    countedTenants: async () => reader.read((reads) => reads.countedTenants()),
+    callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
+    nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
+    watchedDays: async () => reader.read((reads) => reads.watchedDays()),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
   })

@@ -16,6 +16,7 @@ import type {
 } from '../store.ts'
 import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
+import { createCountWrites } from './scoreboard.ts'
 
 /** The most things that one `forget` call handles, to leave room for other writes in between. */
 export const FORGET_BATCH = 1_000
@@ -98,6 +99,7 @@ export function createWrites(db: DatabaseSync) {
   }
 
   return {
+    ...createCountWrites(db, tenantNumber),
     ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {

@@ -1,0 +1,116 @@
+/** The interface that counted calls use. Dry runs are no use of a caller. */
+export type Use = 'version-1' | 'version-2' | 'dry-run'
+
+/** Calls of a tenant on a day that had one outcome. */
+export interface CallCount {
+  readonly tenant: string
+  /** In days since 1970, UTC. */
+  readonly day: number
+  readonly use: Use
+  /** Empty where the call has none. */
+  readonly action: string
+  /** `done`, `replayed`, or the code of the error. */
+  readonly outcome: string
+  readonly calls: number
+}
+
+/**
+ * What a name stands for: a version-1 field that was used, unused, lossy or assumed, an unknown field, a user agent, a source
+ * network, an error code, or a `Use`.
+ */
+export type NameKind = 'used' | 'unused' | 'lossy' | 'assumed' | 'unknown' | 'agent' | 'network' | 'error' | 'use'
+
+/** How often, and when, a name occurred in the calls of a tenant. */
+export interface NameCount {
+  readonly tenant: string
+  readonly kind: NameKind
+  /** Empty where the name belongs to no action. */
+  readonly action: string
+  readonly name: string
+  readonly count: number
+  /** In milliseconds since 1970. */
+  readonly firstAt: number
+  readonly lastAt: number
+  /** The request id of the last call; empty for all but errors. */
+  readonly example: string
+}
+
+/** Counts to add in one step. Each of its keys occurs once. */
+export interface CountBatch {
+  /** The counting process. */
+  readonly instance: string
+  /** Grows with every batch of the process; a batch that is sent again has the same number. */
+  readonly no: number
+  /** The days on which the process watched. */
+  readonly days: readonly number[]
+  readonly calls: readonly CallCount[]
+  readonly names: readonly NameCount[]
+}
+
+/** The durable counts of calls. Processes and gateways that share a store add to the same counts. */
+export interface Scoreboard {
+  /** Adds a batch in one durable step; a batch that was added before changes nothing. */
+  addCounts(batch: CountBatch): Promise<void>
+  /** Returns the counts of the kind `use`, by tenant. */
+  countedTenants(): Promise<readonly NameCount[]>
+  /** Returns the counts of a tenant from a day on, by day. */
+  callCounts(tenant: string, fromDay: number): Promise<readonly CallCount[]>
+  nameCounts(tenant: string): Promise<readonly NameCount[]>
+  /** Returns the days on which a gateway counted, in order. */
+  watchedDays(): Promise<readonly number[]>
+  /** Drops the counts of earlier days, and the names that did not occur since. */
+  dropCounts(beforeDay: number): Promise<void>
+}
+
+export const DAY_MS = 86_400_000
+
+/** The name under which a bounded kind counts the names beyond its limit. */
+export const OTHER_NAMES = ''
+
+/** How many names of a kind a tenant may have, where callers choose them. */
+const MOST_NAMES: Readonly<Partial<Record<NameKind, number>>> = { unknown: 50, agent: 10, network: 50 }
+
+/** Returns how many names of a kind a tenant may have; undefined where the gateway itself limits them. */
+export const mostNames = (kind: NameKind): number | undefined => MOST_NAMES[kind]
+
+/** The kinds whose names callers choose; they belong to no action. */
+export const BOUNDED_KINDS = Object.keys(MOST_NAMES) as readonly NameKind[]
+
+/** Returns the names that may be stored beside the known ones; those beyond the limit of their kind become one. */
+export function boundNames(
+  names: readonly NameCount[],
+  known: (tenant: string, kind: NameKind) => Iterable<string>,
+): readonly NameCount[] {
+  const admitted = new Map<string, Set<string>>()
+  const admittedOf = (tenant: string, kind: NameKind): Set<string> => {
+    const key = `${kind} ${tenant}`
+    const found = admitted.get(key) ?? new Set(known(tenant, kind)).add(OTHER_NAMES)
+    admitted.set(key, found)
+    return found
+  }
+  const others = new Map<string, NameCount>()
+  const kept = names.filter((count) => {
+    const most = mostNames(count.kind)
+    if (most === undefined) return true
+    const admittedNames = admittedOf(count.tenant, count.kind)
+    // The name of the others is one more.
+    if (count.name !== OTHER_NAMES && admittedNames.size <= most) admittedNames.add(count.name)
+    if (count.name !== OTHER_NAMES && admittedNames.has(count.name)) return true
+    const key = `${count.kind} ${count.tenant}`
+    others.set(key, addNames(others.get(key), { ...count, action: '', name: OTHER_NAMES, example: '' }))
+    return false
+  })
+  return [...kept, ...others.values()]
+}
+
+/** Adds a count to one of the same key. */
+export function addNames(before: NameCount | undefined, more: NameCount): NameCount {
+  if (!before) return more
+  return {
+    ...more,
+    count: before.count + more.count,
+    firstAt: Math.min(before.firstAt, more.firstAt),
+    lastAt: Math.max(before.lastAt, more.lastAt),
+    example: more.lastAt >= before.lastAt ? more.example : before.example,
+  }
+}

@@ -1,0 +1,139 @@
+import { rm } from 'node:fs/promises'
+import axe from 'axe-core'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { book } from '../bookings/desk.ts'
+import { newFolder } from '../command.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import { fillCounts, HOSTILE } from '../pages/sample-counts.ts'
+
+const LONG_MS = 120_000
+
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+const DEVICES: Readonly<Record<string, BrowserContextOptions>> = {
+  desktop: { viewport: { width: 1280, height: 900 } },
+  phone: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+}
+const SCHEMES = ['light', 'dark'] as const
+const LOOKS = Object.keys(DEVICES).flatMap((device) => SCHEMES.map((scheme) => ({ device, scheme })))
+
+const PATHS = ['/migration', '/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`, '/bookings']
+
+/** Opens Chromium with a new profile, on a device. */
+async function openBrowser(options: BrowserContextOptions) {
+  const profile = newFolder('chromium')
+  const browser = await chromium.launchPersistentContext(profile, {
+    executablePath: '/usr/bin/chromium',
+    args: FLAGS,
+    ...options,
+  })
+  onTestFinished(async () => {
+    await browser.close()
+    await rm(profile, { recursive: true, force: true })
+  })
+  return browser
+}
+
+/** A gateway with 70 days of counts, a booking and one whose outcome is not known. */
+async function openFilled(): Promise<TestGateway> {
+  const store = createMemoryStore()
+  await fillCounts(store)
+  const gateway = await startGateway({ store })
+  await book(gateway)
+  gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST', path: '/v2/shipments' } })
+  await book(gateway, { ReferenceNumber: '<b>hostile</b>' })
+  return gateway
+}
+
+/** Collects all that the browser has to complain about, such as breaches of the content security policy. */
+function complaintsOf(page: Page): readonly string[] {
+  const complaints: string[] = []
+  page.on('console', (message) => complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`))
+  page.on('response', (response) => {
+    if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`)
+  })
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  return complaints
+}
+
+/** Returns the rules of accessibility that a page breaks, with the elements. */
+async function breachesOf(page: Page): Promise<readonly { readonly id: string; readonly html: readonly string[] }[]> {
+  await page.evaluate(axe.source)
+  return page.evaluate(
+    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => ({ id, html: nodes.map(({ html }) => html) })))',
+  )
+}
+
+test.each(LOOKS)('the pages are sound on a $device, $scheme', { timeout: LONG_MS }, async ({ device, scheme }) => {
+  const gateway = await openFilled()
+  const browser = await openBrowser({ ...DEVICES[device], colorScheme: scheme })
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  const folder = process.env['TRANSLOAD_SCREENSHOTS']
+  for (const [i, path] of PATHS.entries()) {
+    await page.goto(gateway.adminUrl + path)
+    await page.screenshot({ fullPage: true, ...(folder && { path: `${folder}/${device}-${scheme}-${i}.png` }) })
+    // A foreign element or attribute would come from a hostile name.
+    expect(await page.locator('img, script, iframe, object, form, b, [style], [onerror]').count(), path).toBe(0)
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+    expect(overflow, path).toBeLessThanOrEqual(0)
+    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+    expect(background, path).toBe(scheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(13, 17, 23)')
+    // After the complaints of the page itself: the tester may load things that the policy forbids.
+    expect(complaints, path).toEqual([])
+    expect(await breachesOf(page), path).toEqual([])
+  }
+})
+
+test('the testers notice what is wrong', { timeout: LONG_MS }, async () => {
+  const gateway = await openFilled()
+  const browser = await openBrowser({ ...DEVICES['desktop'] })
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(`${gateway.adminUrl}/migration`)
+  await page.evaluate('document.body.insertAdjacentHTML(\'beforeend\', \'<p style="color: red"><a href="/"></a></p>\')')
+  await expect.poll(() => complaints.join()).toContain('Content Security Policy')
+  expect((await breachesOf(page)).map(({ id }) => id)).toContain('link-name')
+})
+
+test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS }, async () => {
+  const gateway = await openFilled()
+  const browser = await openBrowser({ javaScriptEnabled: false, ...DEVICES['desktop'] })
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(`${gateway.adminUrl}/migration`)
+  // The first stop skips the navigation.
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  expect(page.url()).toMatch(/#content$/)
+  const link = page.getByRole('link', { name: 'acme' })
+  await link.focus()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/migration\/acme$/)
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('acme')
+  const figures = page.getByText('The figures by day')
+  await figures.focus()
+  await page.keyboard.press('Enter')
+  expect(await page.getByRole('table', { name: /Calls by day/ }).isVisible()).toBe(true)
+  await page.getByRole('link', { name: 'Bookings' }).focus()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/bookings$/)
+  expect(await page.getByText('--not-booked').count()).toBe(1)
+  expect(complaints).toEqual([])
+})

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { book } from '../bookings/desk.ts'
+import { get, startGateway, type TestGateway } from '../gateway.ts'
+import { fillCounts, HOSTILE } from './sample-counts.ts'
+
+const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+const CSP =
+  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+async function openFilled(): Promise<TestGateway> {
+  const store = createMemoryStore()
+  await fillCounts(store)
+  return startGateway({ store })
+}
+
+/** Characters of the hostile name that a terminal or a browser obeys. */
+const OBEYED = ['\u001b', '\u202e']
+
+const ask = ({ adminUrl: url }: TestGateway, path: string, headers: Readonly<Record<string, string>> = {}) =>
+  get({ url }, path, headers)
+
+/** Returns the addresses of a page's links, unescaped. */
+const linksIn = (page: string) =>
+  [...page.matchAll(/ href="([^"]*)"/g)].map(([, address = '']) =>
+    address.replaceAll('&#39;', "'").replaceAll('&amp;', '&'),
+  )
+
+describe('/migration', () => {
+  test('is JSON for programs, with a verdict for every tenant', async () => {
+    const gateway = await openFilled()
+    const { status, json, headers } = await ask(gateway, '/migration')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toContain('application/json')
+    const states = json.tenants.map(({ tenant, verdict }: { tenant: string; verdict: { state: string } }) => [
+      tenant,
+      verdict.state,
+    ])
+    expect(Object.fromEntries(states)).toEqual({
+      acme: 'moving',
+      'calling-only': 'calling',
+      gone: 'safe',
+      quieter: 'quiet',
+      [HOSTILE]: 'calling',
+      '': 'safe',
+    })
+    expect(json).toMatchObject({ quietDays: 30, watchedDays: 70, verdict: { state: 'moving' }, leftOut: 0 })
+    expect((await ask(gateway, '/migration.json', HTML)).json.tenants).toEqual(json.tenants)
+  })
+
+  test('is a page for browsers, which links every tenant', async () => {
+    const gateway = await openFilled()
+    const { status, text, headers } = await ask(gateway, '/migration', HTML)
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(headers.get('content-security-policy')).toBe(CSP)
+    expect(text).toContain('safe to switch off')
+    const links = linksIn(text).filter((address) => /^\/migration[/?](?!.*json)/.test(address))
+    expect(links).toHaveLength(6)
+    for (const link of links) expect((await ask(gateway, link, HTML)).status, link).toBe(200)
+    const style = await ask(gateway, '/style.css')
+    expect(style.headers.get('content-type')).toBe('text/css; charset=utf-8')
+  })
+
+  test('shows the work that is left, with version-2 equivalents, and an example of each error', async () => {
+    const gateway = await openFilled()
+    const { json } = await ask(gateway, '/migration/acme')
+    const [{ work, errors }] = json.tenants
+    const item = (name: string) => work.find((one: { name: string }) => one.name === name)
+    expect(item('CSR')).toMatchObject({ blocks: 'no version-2 equal', note: 'version 2 does not record the agent' })
+    expect(item('PickupPhNo.')).toMatchObject({ blocks: 'loses something', equivalents: ['pickup.contact_phone'] })
+    expect(item('TempShipFromPostalCode')).toMatchObject({ equivalents: ['pickup'] })
+    expect(item('ActionName')).toMatchObject({ equivalents: ['POST /v2/quote'] })
+    expect(item('BillToCity')).toMatchObject({ equivalents: ['customer.city'] })
+    expect(item('ShipmentNumber')).toMatchObject({ equivalents: ['shipment_id'] })
+    expect(item('vehicle_type')).toMatchObject({ kind: 'assumed' })
+    expect(item('Foo')).toMatchObject({ kind: 'unknown', blocks: 'no version-2 equal' })
+    expect(item('quote.get')).toMatchObject({ kind: 'action', equivalents: ['POST /v2/quote'] })
+    const blocking = work.map(({ blocks }: { blocks?: string }) => blocks !== undefined)
+    expect(blocking).toEqual(blocking.toSorted((one: boolean, other: boolean) => Number(other) - Number(one)))
+    expect(errors).toMatchObject([{ name: 'untranslatable', requestId: 'request-17' }])
+    const { text } = await ask(gateway, '/migration/acme', HTML)
+    for (const word of ['pickup.contact_phone', 'request-17', 'OldShop/3', '192.0.2.0/24', 'all others']) {
+      expect(text).toContain(word)
+    }
+    expect((await ask(gateway, '/migration/acme.json', HTML)).json.tenants).toHaveLength(1)
+  })
+
+  test('shows hostile names as text', async () => {
+    const gateway = await openFilled()
+    const pages = ['/migration', '/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`]
+    for (const path of pages) {
+      const { text, status } = await ask(gateway, path, HTML)
+      expect(status).toBe(200)
+      expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;')
+      for (const obeyed of ['<img', ...OBEYED]) expect(text).not.toContain(obeyed)
+      // No other attribute holds code or style.
+      expect(text).not.toMatch(/<[^>]+\s(on\w+|style)=/)
+      expect(text).not.toMatch(/<(script|iframe|object|form)/i)
+      const json = (await ask(gateway, path)).text
+      for (const obeyed of OBEYED) expect(json).not.toContain(obeyed)
+    }
+  })
+
+  test('says that a declared tenant has never called, and that of an unknown one nothing is known', async () => {
+    const gateway = await startGateway({ env: { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' } })
+    const { json } = await ask(gateway, '/migration')
+    expect(json.tenants).toMatchObject([{ tenant: 'demo', verdict: { state: 'never-seen' } }])
+    expect(json.verdict.state).toBe('never-seen')
+    for (const path of ['/migration/nobody', '/migration/nobody.json', '/migration?tenant=', '/migration/%ff']) {
+      const { status, json: problem } = await ask(gateway, path, HTML)
+      expect(status, path).toBe(404)
+      expect(problem).toMatchObject({ status: 404 })
+    }
+  })
+
+  test('is never written to, and opens for the names of the listener only', async () => {
+    const gateway = await openFilled()
+    for (const path of ['/migration', '/migration/acme', '/bookings', '/style.css']) {
+      const post = await fetch(gateway.adminUrl + path, { method: 'POST' })
+      expect(post.status).toBe(404)
+      const foreign = await fetch(gateway.adminUrl + path, { headers: { origin: 'https://evil.example' } })
+      expect(foreign.status).toBe(403)
+      const site = await fetch(gateway.adminUrl + path, { headers: { 'sec-fetch-site': 'cross-site' } })
+      expect(site.status).toBe(403)
+    }
+    // Not on the public listener.
+    for (const path of ['/migration', '/migration.json', '/bookings.json', '/style.css']) {
+      expect((await get(gateway, path)).status).toBe(404)
+    }
+  })
+})
+
+describe('/bookings', () => {
+  test('has unknown bookings first, with the commands that settle them', async () => {
+    const gateway = await startGateway()
+    await book(gateway)
+    gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST', path: '/v2/shipments' } })
+    await book(gateway, { ReferenceNumber: HOSTILE.replaceAll('\u001b', '') })
+    const { json } = await ask(gateway, '/bookings')
+    expect(json.settled).toMatchObject([{ state: 'booked' }])
+    expect(json.unknown).toHaveLength(1)
+    const [{ key, settle }] = json.unknown
+    expect(settle).toEqual({
+      booked: `transload bookings settle ${key} --shipment-id ID`,
+      notBooked: `transload bookings settle ${key} --not-booked`,
+    })
+    const { text, headers } = await ask(gateway, '/bookings', HTML)
+    expect(headers.get('content-security-policy')).toBe(CSP)
+    expect(text).toContain(settle.notBooked)
+    expect(text.indexOf(key)).toBeLessThan(text.indexOf(json.settled[0].key))
+    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;')
+    expect((await ask(gateway, '/bookings.json', HTML)).json).toEqual(json)
+  })
+})

@@ -1,0 +1,67 @@
+import { type CallCount, DAY_MS, type NameCount, type Use } from '../../src/store/scoreboard.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** A name that is an attack where it is taken for more than text. */
+export const HOSTILE = `<img src=x onerror=alert(1)>"'&\u001b[31m\u202e=HYPERLINK("x")|\``
+
+/** Tenants with different stories, by the end of `today`, a day since 1970. */
+export const STORIES: Readonly<Record<string, (day: number, today: number) => Partial<Record<Use, number>>>> = {
+  acme: (day, today) => ({ 'version-1': 40 + (day % 7) * 5, 'version-2': day > today - 20 ? 15 : 0 }),
+  'calling-only': (day) => ({ 'version-1': 12 + (day % 5) }),
+  gone: (day, today) => ({ 'version-1': day < today - 45 ? 20 : 0, 'version-2': 10 }),
+  quieter: (day, today) => ({ 'version-1': day < today - 12 ? 20 : 0 }),
+  [HOSTILE]: () => ({ 'version-1': 3 }),
+  '': () => ({ 'version-2': 4 }),
+}
+
+const DAYS = 70
+
+/** Fills a store with 70 days of counts. */
+export async function fillCounts(store: Store): Promise<void> {
+  const today = Math.floor(store.now() / DAY_MS)
+  const days = Array.from({ length: DAYS }, (_, i) => today - DAYS + 1 + i)
+  const calls: CallCount[] = []
+  const names = new Map<string, NameCount>()
+  const name = (count: Pick<NameCount, 'tenant' | 'kind' | 'name'> & Partial<NameCount>) => {
+    const whole = {
+      action: '',
+      count: 3,
+      firstAt: (today - DAYS) * DAY_MS,
+      lastAt: today * DAY_MS,
+      example: '',
+      ...count,
+    }
+    names.set(JSON.stringify([whole.tenant, whole.kind, whole.action, whole.name]), whole)
+  }
+  for (const [tenant, story] of Object.entries(STORIES)) {
+    for (const day of days) {
+      for (const [use, count] of Object.entries(story(day, today)) as [Use, number][]) {
+        if (count === 0) continue
+        const action = use === 'version-1' ? 'quote.get' : ''
+        calls.push({ tenant, day, use, action, outcome: 'done', calls: count })
+        name({ tenant, kind: 'use', name: use, count, lastAt: day * DAY_MS })
+      }
+    }
+    name({ tenant, kind: 'agent', name: 'OldShop/3' })
+    name({ tenant, kind: 'network', name: '192.0.2.0/24' })
+  }
+  const quote = { tenant: 'acme', action: 'quote.get' } as const
+  for (const field of [
+    'ActionName',
+    'TempShipFromPostalCode',
+    'EquipmentType',
+    'LoadReference',
+    'ShipmentNumber',
+    'BillToCity',
+  ]) {
+    name({ ...quote, kind: 'used', name: field })
+  }
+  for (const field of ['CSR', 'TempShipFromCity']) name({ ...quote, kind: 'unused', name: field })
+  name({ ...quote, kind: 'assumed', name: 'vehicle_type' })
+  name({ tenant: 'acme', action: 'shipment.create', kind: 'used', name: 'PickupPhNo.' })
+  name({ tenant: 'acme', action: 'shipment.create', kind: 'lossy', name: 'PickupPhNo.' })
+  name({ tenant: 'acme', kind: 'error', name: 'untranslatable', example: 'request-17' })
+  for (const field of ['Foo', HOSTILE, '']) name({ tenant: 'acme', kind: 'unknown', name: field })
+  name({ tenant: HOSTILE, kind: 'agent', name: HOSTILE })
+  await store.addCounts({ instance: 'sample', no: 1, days, calls, names: [...names.values()] })
+}
