@@ -68,7 +68,7 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+/** The events that one source may send; more than this is a flood. */
 const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -153,16 +153,16 @@ export async function openGateway(
     countBooking: meters.countBooking,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
-  const stopForgetting = forgetOldQuotes(store, config.QUOTE_MEMORY, log)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
     usage: shares.total,
     upstream: upstream.stats,
     circuits: service.circuits,
     store: unobserved,
-    brownouts: () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows })),
+    brownouts,
     meters,
     more: [pending, ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
     now: store.now,
@@ -202,19 +202,10 @@ export async function openGateway(
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
-  const { tenants } = credentials
-  const adminDeps = {
-    browserChecks,
-    ready,
-    store,
-    metrics: signals.metrics,
-    catalog,
-    quietDays: config.QUIET_DAYS,
-    tenants,
-  }
+  const stopForgetting = forgetOldQuotes(store, config.QUOTE_MEMORY, log)
   const closeRest = async () => {
-    stopForgetting()
     signals.stop()
+    stopForgetting()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     await bookings.drain()
     await uses.close()
@@ -227,7 +218,16 @@ export async function openGateway(
     const { url, adminUrl, close } = await openListeners({
       config,
       app: createApp(deps),
-      admin: createAdmin(adminDeps),
+      admin: createAdmin({
+        browserChecks,
+        ready,
+        store,
+        metrics: signals.metrics,
+        catalog,
+        quietDays: config.QUIET_DAYS,
+        tenants: credentials.tenants,
+        brownouts,
+      }),
       adminPort,
       connect: (socket) => shares.connect(sources.ofConnection(socket)),
       timeouts,
