@@ -1,9 +1,10 @@
-import type { Action } from '../src/mapping/declare.ts'
+import type { Action, Callback } from '../src/mapping/declare.ts'
 import { quoteApprove } from './quote-approve.ts'
 import { quoteGet } from './quote-get.ts'
 import { quoteUpdate } from './quote-update.ts'
 import { shipmentCancel } from './shipment-cancel.ts'
 import { shipmentCreate } from './shipment-create.ts'
+import { shipmentEvent } from './shipment-event.ts'
 import { shipmentGet } from './shipment-get.ts'
 import { shipmentUpdate } from './shipment-update.ts'
 import { vehicleTypes } from './vehicle-types.ts'
@@ -18,6 +19,9 @@ export const actions: readonly Action[] = [
   shipmentUpdate,
   shipmentCancel,
 ]
+
+/** The built-in forms in which callers hear of events. */
+export const callbacks: readonly Callback[] = [shipmentEvent]
 
 /** The built-in lookup tables by name; an operator's file extends them. */
 export const tables = { vehicle_types: vehicleTypes }

@@ -179,6 +179,11 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       default: '4xx,503',
       about: 'Statuses of the service that prove that nothing was booked: the booking may be sent again.',
     },
+    WEBHOOK_DAYS: {
+      default: '30',
+      about:
+        'How many days events are kept once they are delivered, skipped or recorded only. Others are kept until then.',
+    },
     EMERGENCY_LOG_FILE: {
       default: './data/emergency.ndjson',
       about:
@@ -205,7 +210,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     },
     STATUS_CACHE: {
       about:
-        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and the embedded store.',
+        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and an embedded store that no other gateway uses.',
     },
   },
 }

@@ -1,11 +1,12 @@
 import { tables } from '../mappings/index.ts'
+import { eventStatuses } from '../mappings/shipment-event.ts'
 import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
-import type { Action, Requirement, Row } from '../src/mapping/declare.ts'
+import type { Action, Callback, Requirement, Row } from '../src/mapping/declare.ts'
 import { replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
 
 /** Generates the reference of every action's translation from the declarations. */
-export function mappingReference({ actions }: Catalog): string {
+export function mappingReference({ actions, callbacks }: Catalog): string {
   const declared = [...actions.values()].map(({ action }) => action)
   return `# Mapping reference
 
@@ -16,10 +17,12 @@ In a request's table, *Fallback* fills a place when its field is absent: \`quote
 \`DEFAULT_…\` is the operator's default, which a dry run marks as assumed.
 
 ${declared.map(({ name, summary }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
+${callbacks.map(({ callback: { name, summary } }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
 - [Rules](#rules)
 - [Lookup tables](#lookup-tables)
 
 ${declared.map(describeAction).join('\n')}
+${callbacks.map(({ callback }) => describeCallback(callback)).join('\n')}
 ## Rules
 
 A rule is a named codec: it decodes version 1 to version 2 and encodes version 2 to version 1.
@@ -76,6 +79,18 @@ ${requestTables(request)}${remember ? `\nRemembered for a later booking:\n\n${re
 
 ${table(['Version 1', 'From version 2', 'Rule'], reply.flatMap(replyRow))}
 ${onlyTable('Not shown to version 1', reply)}`
+}
+
+function describeCallback({ name, summary, events, fields }: Callback): string {
+  const statuses = Object.entries(eventStatuses).map(([event, status]) => [code(event), code(status)])
+  return `## ${name}
+
+${summary} It is for ${events === 'any' ? 'every event that no other callback names' : codes(events)}. The numbers are the caller's own where the
+gateway knows them, \`number\` is else the id of the service. A field of \`changes\` is sent only where the event says that it has
+changed; \`status\` is the changed status, else that of the event.
+
+${table(['Version 1', 'From the event', 'Rule'], fields.flatMap(replyRow))}
+${table(['Event', 'Status'], statuses)}`
 }
 
 function describeCall({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {

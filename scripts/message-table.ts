@@ -9,7 +9,7 @@ import { describeSentence } from './mapping-rows.ts'
 import { table } from './table.ts'
 
 /** Returns the page of every `Message` that a version-1 caller can get, from the code's own declarations. */
-export function messagePage({ actions }: Catalog): string {
+export function messagePage({ actions, callbacks }: Catalog): string {
   return `# Messages
 
 Every \`Message\` that a version-1 caller can get. \`npm run docs\` generates this page from the code: do not edit it. Words in
@@ -22,6 +22,16 @@ ${table(
   ['Action', 'Message'],
   [...actions.values()].flatMap(({ action: { name, reply } }) =>
     reply.flatMap((row) =>
+      row.kind === 'message' ? row.sentences.map((sentence) => [`\`${name}\``, describeSentence(sentence)]) : [],
+    ),
+  ),
+)}
+## Events
+
+${table(
+  ['Callback', 'Message'],
+  callbacks.flatMap(({ callback: { name, fields } }) =>
+    fields.flatMap((row) =>
       row.kind === 'message' ? row.sentences.map((sentence) => [`\`${name}\``, describeSentence(sentence)]) : [],
     ),
   ),

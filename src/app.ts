@@ -4,6 +4,7 @@ import { type Context, type Handler, Hono } from 'hono'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
+import { dryRunEvent } from './calls/dry-run-event.ts'
 import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
@@ -85,6 +86,11 @@ export function createApp(deps: AppDeps): Hono<Env> {
   })
   app.post('/own/dry-run/reply/:action', explainReply)
   app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
+  const explainEvent = admitted(async (c) =>
+    replyReadably(c, await dryRunEvent(c.env.incoming, c.req.param('event') ?? '', c.get('call'), deps)),
+  )
+  app.on(['GET', 'POST'], '/own/dry-run/webhook/:event', explainEvent)
+  app.all('/own/dry-run/webhook/:event', methodNotAllowed('GET, POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
   const passOn = (use: Call['use']) =>

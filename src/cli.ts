@@ -41,6 +41,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     takesArguments: true,
     load: async () => (await import('./commands/bookings.ts')).bookings,
   },
+  webhooks: {
+    about: 'Lists and replays events, and tests callbacks: webhooks list|show|replay|skip|resume|test',
+    takesArguments: true,
+    load: async () => (await import('./commands/webhooks.ts')).webhooks,
+  },
   migration: {
     about: 'Reports who still uses version 1, and what keeps them: migration report',
     takesArguments: true,

@@ -17,6 +17,7 @@ import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
+import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
 import { openListeners } from './http/listeners.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
@@ -55,6 +56,8 @@ export interface GatewayParts {
   readonly shareMetrics?: MetricsOptions['share']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
+  /** For tests: how callbacks are delivered. */
+  readonly callbacks?: DeliveryOptions
   /** How often the counts of calls are stored. @default 10000 */
   readonly countsEveryMs?: number | undefined
 }
@@ -68,7 +71,10 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** The events that one source may send; more than this is a flood. */
+/**
+ * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
+ * each shipment; more than this is a flood.
+ */
 const EVENTS_PER_SECOND = 1_000
 
 /** Builds a gateway from its parts and opens its listeners. */
@@ -81,6 +87,7 @@ export async function openGateway(
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
     timeouts = LISTENER_TIMEOUTS,
+    callbacks,
     countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
@@ -91,29 +98,22 @@ export async function openGateway(
   const service = createService(config, upstream, meters)
   const settings = translationSettings(config)
   const prove = createProve(service)
+  const xref = createXref(store, config.QUOTE_MEMORY)
+  const instance = newInstance()
+  /** The parts that most others need. */
+  const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
+  const deliveries = openDeliveries({ ...parts, keepDays: config.WEBHOOK_DAYS, ...callbacks })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
-    config,
-    settings,
-    upstream,
-    prove,
+    ...parts,
     addressOf,
     actions: new Set(catalog.actions.keys()),
-    log,
+    onTenants: deliveries.setTenants,
   })
   const merge = createMerge(service, store.exclusive)
-  const xref = createXref(store, config.QUOTE_MEMORY)
-  const instance = newInstance()
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
-  const uses = openUseCounts({
-    store,
-    instance,
-    keptDays: config.SCOREBOARD_DAYS,
-    log,
-    sourceOf,
-    everyMs: countsEveryMs,
-  })
+  const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
   const shares = createShares({
     maxConnections: config.MAX_CONNECTIONS,
     sourceConnections: config.SOURCE_CONNECTIONS,
@@ -123,7 +123,7 @@ export async function openGateway(
   })
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const webhooks = createWebhooks({
-    store,
+    store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
@@ -132,7 +132,7 @@ export async function openGateway(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
@@ -164,7 +164,7 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: [pending, ...webhooks.metrics, ...deliveries.metrics, ...(statusCache ? [statusCache.metric] : [])],
     now: store.now,
     log,
     share: shareMetrics,
@@ -207,9 +207,9 @@ export async function openGateway(
     signals.stop()
     stopForgetting()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    await bookings.drain()
+    const { SHUTDOWN_GRACE_MS: graceMs } = config
+    await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
     await uses.close()
-    await webhooks.close()
     await leases.end()
     credentials.close()
     await upstream.close()

@@ -60,6 +60,7 @@ const LAYERS: readonly string[] = [
   'src/calls/',
   'src/bookings/',
   'src/http/',
+  'src/delivery/',
   'src/xref/',
   'src/callers/',
   'src/service/',

@@ -13,16 +13,23 @@ interface SettledName extends LinkToId {
 interface Settled {
   readonly shipment: string
   readonly number: string | undefined
+  /** The caller's number of the quote that the booking refers to. */
+  readonly quoteNumber?: string | undefined
 }
 
 /**
- * Gives the reference of a booking and the number of its shipment to that shipment, and records what they stood for, in one
+ * Gives the reference of a booking, the number of its quote and that of its shipment to that shipment, and records what they stood for, in one
  * durable step.
  */
-export async function giveNames(claim: Claim, { shipment: id, number }: Settled, store: NamesStore): Promise<void> {
+export async function giveNames(
+  claim: Claim,
+  { shipment: id, number, quoteNumber }: Settled,
+  store: NamesStore,
+): Promise<void> {
   const { tenant, vin, reference } = claim
   const givers = new Map<string, GivenBy>()
   if (number !== undefined) givers.set(number, 'service')
+  if (quoteNumber !== undefined) givers.set(quoteNumber, 'caller')
   if (reference !== '') givers.set(reference, 'caller')
   const names: SettledName[] = []
   for (const [name, givenBy] of givers) {

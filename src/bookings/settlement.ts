@@ -4,6 +4,7 @@ import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../store/store.ts'
 import { headerText } from '../text/service-text.ts'
+import { quoteNumberOf } from './quote-number.ts'
 import { giveNames, takeBackNames } from './settled-names.ts'
 
 /** The shipment that a booking made. */
@@ -81,7 +82,7 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
     const holder = await holderOf(claim, shipment, store)
     if (holder !== undefined) return { outcome: 'taken', by: holder }
     // The names come first: once the claim says booked, a caller may ask for them.
-    await giveNames(claim, settlement, store)
+    await giveNames(claim, { ...settlement, quoteNumber: await quoteNumberOf(claim, store) }, store)
     const reply = JSON.stringify(answerOf(settlement, deps))
     const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
     const settled = await store.change(claim, change)

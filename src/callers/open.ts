@@ -1,6 +1,6 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { ConfigErrors } from '../config/errors.ts'
-import { readTenants } from '../config/tenants-file.ts'
+import { readTenants, type Tenant } from '../config/tenants-file.ts'
 import type { Deprecation } from '../deprecation/deprecation.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Credentials, type CredentialsDeps, commonDeprecation } from './caller.ts'
@@ -12,6 +12,8 @@ export interface OpenCredentialsDeps extends CredentialsDeps {
   /** The actions that synonyms of a tenant may name. */
   readonly actions: ReadonlySet<string>
   readonly log: Logger
+  /** Called with the tenants of the file, whenever they are read. */
+  readonly onTenants?: (tenants: readonly Tenant[]) => void
 }
 
 /** Credentials that may be renewed while the gateway runs. */
@@ -36,11 +38,14 @@ export function openCredentials(deps: OpenCredentialsDeps): OpenCredentials {
 
 function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
   const read = () => readTenants(path, deps.actions)
-  const credentials = tenantCredentials(deps, read())
+  const first = read()
+  const credentials = tenantCredentials(deps, first)
+  deps.onTenants?.(first)
   const readAgain = () => {
     try {
       const tenants = read()
       credentials.replace(tenants)
+      deps.onTenants?.(tenants)
       deps.log.info({ tenants: tenants.length }, 'the tenants file was read again')
     } catch (error) {
       const errors = error instanceof ConfigErrors ? error.errors : undefined

@@ -15,6 +15,11 @@ export function printError(...lines: readonly string[]): void {
   process.stderr.write(joined(lines))
 }
 
+/** Prints a line on standard error over the one before; the last one stays. */
+export function overwriteError(line: string, isLast: boolean): void {
+  process.stderr.write(`\r${escapeControls(line)}${isLast ? '\n' : ''}`)
+}
+
 /** Prints a value as JSON on standard output: on one line, or indented for people. */
 export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)

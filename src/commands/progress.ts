@@ -1,4 +1,4 @@
-import { printError } from './output.ts'
+import { overwriteError, printError } from './output.ts'
 
 const FIRST_AFTER_MS = 1_000
 
@@ -12,6 +12,18 @@ export function createProgress(verb: string): (rows: number) => void {
     intervalMs *= 2
     const perSecond = Math.round((rows * 1000) / elapsedMs)
     printError(`${count(rows)} ${verb}, ${count(perSecond)} per second`)
+  }
+}
+
+const BAR_WIDTH = 30
+
+/** Shows a progress bar on a terminal; elsewhere nothing. */
+export function createProgressBar(total: number): (done: number) => void {
+  return (done) => {
+    if (!process.stderr.isTTY || total === 0) return
+    const filled = Math.floor((BAR_WIDTH * done) / total)
+    const bar = '#'.repeat(filled) + '-'.repeat(BAR_WIDTH - filled)
+    overwriteError(`[${bar}] ${count(done)} of ${count(total)}`, done === total)
   }
 }
 

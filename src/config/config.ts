@@ -96,6 +96,7 @@ const schema = z.object({
   QUIET_DAYS: days.prefault('30d'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
   BOOKING_REFUSED_STATUSES: statuses.prefault('4xx,503'),
+  WEBHOOK_DAYS: wholeNumber(1, 3_650).prefault('30'),
 
   WEBHOOK_SECRET: pathSecrets.optional(),
   WEBHOOK_SIGNING_SECRET: signingKeys.optional(),

@@ -3,12 +3,13 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import * as codecs from '../../mappings/codecs.ts'
-import { actions as builtIn, tables } from '../../mappings/index.ts'
+import { actions as builtIn, callbacks as builtInCallbacks, tables } from '../../mappings/index.ts'
 import { oneLine } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
+import type { Callback } from '../mapping/callback.ts'
 import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
 import { codec } from '../mapping/codec.ts'
-import { isAction, shapeMistakes } from '../mapping/declaration-schema.ts'
+import { isAction, isCallback, shapeMistakes } from '../mapping/declaration-schema.ts'
 import * as vocabulary from '../mapping/declare.ts'
 import { compileLookup } from '../mapping/lookup.ts'
 import { renamedConstructors } from '../mapping/renamed.ts'
@@ -24,19 +25,34 @@ export interface Toolbox {
   readonly z: typeof z
   /** The built-in actions by name, to derive from. */
   readonly actions: Readonly<Record<string, Action>>
+  /** The built-in callbacks by name, to derive from. */
+  readonly callbacks: Readonly<Record<string, Callback>>
 }
+
+/** The declarations of the operator's modules. */
+interface OwnDeclarations {
+  readonly actions: readonly Action[]
+  readonly callbacks: readonly Callback[]
+}
+
+const NO_DECLARATIONS: OwnDeclarations = { actions: [], callbacks: [] }
 
 /** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
-  const own = directory === undefined ? [] : await ownActions(directory)
-  const replaced = new Set(own.map(({ name }) => name))
-  const actions = [...builtIn.filter(({ name }) => !replaced.has(name)), ...own]
-  return compileCatalog(actions, {
+  const own = directory === undefined ? NO_DECLARATIONS : await ownDeclarations(directory)
+  return compileCatalog(replaced(builtIn, own.actions), {
+    callbacks: replaced(builtInCallbacks, own.callbacks),
     tables: new Map(
       Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
     ),
     synonyms: lookups.actions ?? {},
   })
+}
+
+/** Returns the built-in declarations that have no namesake, and the operator's own. */
+function replaced<T extends { readonly name: string }>(builtInOnes: readonly T[], own: readonly T[]): readonly T[] {
+  const names = new Set(own.map(({ name }) => name))
+  return [...builtInOnes.filter(({ name }) => !names.has(name)), ...own]
 }
 
 function compileTable(
@@ -51,20 +67,29 @@ function compileTable(
   }
 }
 
-/** Loads the operator's modules. The default export is an action, a list of actions, or a function of the toolbox. */
-async function ownActions(directory: string): Promise<readonly Action[]> {
+/** Loads the operator's modules. The default export is a declaration, a list of them, or a function of the toolbox. */
+async function ownDeclarations(directory: string): Promise<OwnDeclarations> {
   const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
-  const toolbox: Toolbox = { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions }
-  const found: Action[] = []
+  const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
+  const toolbox: Toolbox = {
+    vocabulary: { ...renamedConstructors, ...vocabulary },
+    codecs,
+    codec,
+    z,
+    actions,
+    callbacks,
+  }
+  const found: { actions: Action[]; callbacks: Callback[] } = { actions: [], callbacks: [] }
   const errors: string[] = []
   for (const file of filesIn(directory)) {
     const path = resolve(directory, file)
     try {
       const loaded: { default?: unknown } = await import(pathToFileURL(path).href)
       const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
-      for (const action of [made].flat()) {
-        if (isAction(action)) found.push(action)
-        else errors.push(...shapeMistakes(action).map((error) => `${path}: ${error}`))
+      for (const declared of [made].flat()) {
+        if (isAction(declared)) found.actions.push(declared)
+        else if (isCallback(declared)) found.callbacks.push(declared)
+        else errors.push(...shapeMistakes(declared).map((error) => `${path}: ${error}`))
       }
     } catch (error) {
       errors.push(`${path}: cannot be loaded: ${oneLine(error instanceof Error ? error.message : String(error))}`)

@@ -1,18 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import { brownouts, sunset } from './brownout-values.ts'
+import { type CallbackSettings, callbackKeys, callbackMistakes, callbackOf } from './callback.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
-import { codeOf, readJsonFile } from './json-file.ts'
+import { readJsonFile } from './json-file.ts'
 import { parseSecretHash } from './secret-hash-form.ts'
+import { fetchSecret, secretOf, secretRef } from './secret-ref.ts'
 import { serviceAddress, version2Word, webAddress } from './values.ts'
 import { PATH_SECRET_ERROR, pathSecretsIn, SIGNING_SECRET_ERROR, signingKeysIn } from './webhook-values.ts'
-
-const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
-  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
-})
 
 const credential = z.strictObject({
   id: z
@@ -53,7 +50,7 @@ const tenant = z
     webhook_signing_secret: secretRef
       .optional()
       .describe('The whsec_… secret with which the service signs its events; unsigned ones are then refused.'),
-    callback_url: z.string().pipe(webAddress).optional(),
+    ...callbackKeys,
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
       .default({})
@@ -87,6 +84,9 @@ const readable = z.object({
   networks: z.array(network.nullable().catch(null)).default([]).catch([null]),
   v2: z.object({ client_secret: secretRef.optional().catch(undefined) }).catch({ client_secret: undefined }),
   webhook_secret: secretRef.optional().catch(undefined),
+  callback_url: tenant.shape.callback_url.catch(undefined),
+  callback_allow_http: tenant.shape.callback_allow_http.catch(true),
+  callback_secrets: z.array(secretRef.nullable().catch(null)).default([]).catch([null]),
   webhook_signing_secret: secretRef.optional().catch(undefined),
   actions: tenant.shape.actions.catch({}),
 })
@@ -102,6 +102,8 @@ export type Tenant = z.output<typeof tenant> & {
   readonly webhookSecrets: readonly string[]
   /** Of signed events; empty if events are not signed. */
   readonly signingKeys: readonly SigningKey[]
+  /** Undefined if events are not delivered to it. */
+  readonly callback: CallbackSettings | undefined
 }
 
 /** The names of the actions. */
@@ -120,6 +122,9 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
     ...unknownActions(tenants, actions),
     ...tenants.flatMap((declared) => missingSecrets(declared, env)),
     ...unusableSecrets(tenants, env),
+    ...tenants.flatMap((declared) =>
+      callbackMistakes(declared, callbackSecrets(declared, env)).map((mistake) => `${declared.name}: ${mistake}`),
+    ),
   ]
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors.map((error) => `${path}: ${error}`))
   return parsed.data.tenants.map((declared) => {
@@ -127,7 +132,8 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
     const secret = secretOf(declared.v2.client_secret, env) ?? ''
     const webhookSecrets = pathSecretsIn(secretOf(declared.webhook_secret, env) ?? '') ?? []
     const signingKeys = signingKeysIn(secretOf(declared.webhook_signing_secret, env) ?? '') ?? []
-    return { ...declared, secret, webhookSecrets, signingKeys }
+    const callback = callbackOf(declared, callbackSecrets(declared, env))
+    return { ...declared, secret, webhookSecrets, signingKeys, callback }
   })
 }
 
@@ -145,11 +151,12 @@ function placed(keys: readonly PropertyKey[], message: string): string {
 }
 
 function missingSecrets(
-  { name, v2, webhook_secret, webhook_signing_secret }: Readable,
+  { name, v2, webhook_secret, webhook_signing_secret, callback_secrets }: Readable,
   env: NodeJS.ProcessEnv,
 ): string[] {
+  const ofCallback = callback_secrets.map((ref, i) => [`callback_secrets[${i}]`, ref] as const)
   const places = { 'v2.client_secret': v2.client_secret, webhook_secret, webhook_signing_secret }
-  return Object.entries(places).flatMap(([place, ref]) => {
+  return [...Object.entries(places), ...ofCallback].flatMap(([place, ref]) => {
     const fetched = ref && fetchSecret(ref, env)
     return fetched && 'error' in fetched ? [`${name}: ${place}: ${fetched.error}`] : []
   })
@@ -209,25 +216,7 @@ function duplicates(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
 }
 
-/** Reads a secret that may be declared; undefined without one. */
-function secretOf(ref: z.output<typeof secretRef> | undefined, env: NodeJS.ProcessEnv): string | undefined {
-  const fetched = ref && fetchSecret(ref, env)
-  return fetched && 'secret' in fetched ? fetched.secret : undefined
-}
-
-/** Reads a secret from where the file points, or returns the error. */
-function fetchSecret(
-  ref: z.output<typeof secretRef>,
-  env: NodeJS.ProcessEnv,
-): { readonly secret: string } | { readonly error: string } {
-  if ('env' in ref) {
-    const secret = env[ref.env]
-    return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
-  }
-  try {
-    const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
-    return secret ? { secret } : { error: `the file ${ref.file} is empty` }
-  } catch (error) {
-    return { error: `the file ${ref.file} cannot be read (${codeOf(error)})` }
-  }
+/** Returns the secrets of a callback that can be read. */
+function callbackSecrets({ callback_secrets }: Pick<Readable, 'callback_secrets'>, env: NodeJS.ProcessEnv): string[] {
+  return callback_secrets.flatMap((ref) => secretOf(ref ?? undefined, env) ?? [])
 }

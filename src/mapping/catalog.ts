@@ -1,5 +1,6 @@
 import type { Action } from './action.ts'
-import { mistakesOf } from './check.ts'
+import { type Callback, type CompiledCallback, compileCallback } from './callback.ts'
+import { callbackMistakes, mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
 import { looseName } from './fields.ts'
 import type { Tables } from './request-run.ts'
@@ -26,6 +27,9 @@ export interface Catalog {
   readonly actions: ReadonlyMap<string, CompiledAction>
   /** By path, in lower case without a closing slash. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly callbacks: readonly CompiledCallback[]
+  /** Returns the callback of an event; undefined if none has its form. */
+  readonly callbackOf: (event: string) => CompiledCallback | undefined
   /** Tells whether an action documents this version-1 field, in any spelling. */
   readonly isVersion1: (name: string) => boolean
 }
@@ -35,6 +39,8 @@ export interface CatalogOptions {
   readonly tables: Tables
   /** More `ActionName`s: name → action. */
   readonly synonyms?: Readonly<Record<string, string>>
+  /** @default none */
+  readonly callbacks?: readonly Callback[]
 }
 
 /** Lists every mistake of the declarations at once. */
@@ -51,7 +57,10 @@ export class MappingErrors extends Error {
 }
 
 /** Checks and compiles declarations; throws `MappingErrors`. */
-export function compileCatalog(actions: readonly Action[], { tables, synonyms = {} }: CatalogOptions): Catalog {
+export function compileCatalog(
+  actions: readonly Action[],
+  { tables, synonyms = {}, callbacks = [] }: CatalogOptions,
+): Catalog {
   const known = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
   // Two actions with one name clash in every way; one mistake is enough.
   const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
@@ -62,6 +71,8 @@ export function compileCatalog(actions: readonly Action[], { tables, synonyms = 
       .filter(([, target]) => !actions.some(({ name }) => name === target))
       .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is no action`),
     ...pathsOf(actions).flatMap((path) => clashes(path, distinct.filter(servedAt(path)), synonyms)),
+    ...callbacks.flatMap(callbackMistakes),
+    ...callbackClashes(callbacks),
   ]
   // Compiling a wrong declaration would repeat its mistakes.
   if (mistakes.length > 0) throw new MappingErrors(mistakes)
@@ -75,7 +86,16 @@ export function compileCatalog(actions: readonly Action[], { tables, synonyms = 
   }
 
   const version1 = new Set([...compiled.values()].flatMap(({ fields }) => fields.names.map(looseName)))
-  return { actions: compiled, endpoints, isVersion1: (name) => version1.has(looseName(name)) }
+  const compiledCallbacks = callbacks.map(compileCallback)
+  return {
+    actions: compiled,
+    endpoints,
+    callbacks: compiledCallbacks,
+    callbackOf: (event) =>
+      compiledCallbacks.find(({ callback: { events } }) => events !== 'any' && events.includes(event)) ??
+      compiledCallbacks.find(({ callback: { events } }) => events === 'any'),
+    isVersion1: (name) => version1.has(looseName(name)),
+  }
 }
 
 /** Returns one key for all the ways to write an `ActionName`. */
@@ -154,6 +174,14 @@ function clashes(path: string, actions: readonly Action[], synonyms: Readonly<Re
     mistakes.push(`${path}: an absent ActionName means two of ${names}`)
   }
   return mistakes
+}
+
+function callbackClashes(callbacks: readonly Callback[]): string[] {
+  const events = callbacks.flatMap((callback) => (callback.events === 'any' ? ['any other event'] : callback.events))
+  return [
+    ...twice(callbacks.map(({ name }) => name)).map((name) => `${name}: two callbacks have this name`),
+    ...twice(events).map((event) => `two callbacks are for ${event}`),
+  ]
 }
 
 function rememberedFacts(actions: readonly Action[]): ReadonlySet<string> {

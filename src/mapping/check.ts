@@ -1,4 +1,5 @@
 import type { Action } from './action.ts'
+import type { Callback } from './callback.ts'
 import { looseName } from './fields.ts'
 import { covers, parsePlace } from './paths.ts'
 import type { Fallback, Row } from './row.ts'
@@ -23,6 +24,7 @@ const REPLY_KINDS = new Set<Row['kind']>([
   'message',
   'v2Only',
 ])
+const CALLBACK_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'callerNumber', 'fixed', 'choose', 'message'])
 
 /** Returns every mistake of a declaration, each with the action and the row. */
 export function mistakesOf(action: Action, known: KnownNames): readonly string[] {
@@ -48,20 +50,31 @@ export function mistakesOf(action: Action, known: KnownNames): readonly string[]
   ]
 }
 
-type Section = 'request' | 'remember' | 'reply'
+/** Returns every mistake of a callback, each with the row. */
+export function callbackMistakes(callback: Callback): readonly string[] {
+  const { fields } = callback
+  return [
+    ...badKinds(callback, 'callback', fields, CALLBACK_KINDS),
+    ...badPlaces(callback, 'callback', fields),
+    ...coveredTwice(callback, 'callback', fields),
+  ]
+}
 
-const at = (action: Action, section: Section, row: Row) => {
+type Section = 'request' | 'remember' | 'reply' | 'callback'
+type Named = Pick<Action, 'name'>
+
+const at = (action: Named, section: Section, row: Row) => {
   const about = [fieldsOf(row).join(' + '), placesOf(row).join(' + ')].filter(Boolean).join(' → ')
   return `${action.name}: ${section} row "${row.kind} ${about}"`
 }
 
-function badKinds(action: Action, section: Section, rows: readonly Row[], allowed: ReadonlySet<Row['kind']>): string[] {
+function badKinds(action: Named, section: Section, rows: readonly Row[], allowed: ReadonlySet<Row['kind']>): string[] {
   return rows
     .filter((row) => !allowed.has(row.kind))
     .map((row) => `${at(action, section, row)}: a ${row.kind} row cannot be used in a ${section}`)
 }
 
-function coveredTwice(action: Action, section: Section, rows: readonly Row[]): string[] {
+function coveredTwice(action: Named, section: Section, rows: readonly Row[]): string[] {
   const covered = new Map<string, string>()
   return rows.flatMap((row) =>
     fieldsOf(row).flatMap((v1) => {
@@ -84,7 +97,7 @@ function writtenTwice(action: Action, section: Section, rows: readonly Row[]): s
   )
 }
 
-function badPlaces(action: Action, section: Section, rows: readonly Row[]): string[] {
+function badPlaces(action: Named, section: Section, rows: readonly Row[]): string[] {
   return rows.flatMap((row) =>
     [...placesOf(row), ...quotedPlaces(row)]
       .filter((v2) => !parsePlace(v2))

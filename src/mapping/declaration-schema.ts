@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Action, Alternative } from './action.ts'
+import type { Callback } from './callback.ts'
 import { unknownKeys, unknownKind } from './renamed.ts'
 import type { Fallback, QuoteFact, Row } from './row.ts'
 
@@ -130,9 +131,18 @@ const declaration = part(
   'the default export is not an action, a list of actions, or a function that returns them',
 )
 
-/** Returns the errors in the shape of a declaration, one line each; none if it is an action. */
+const callbackDeclaration = part({
+  kind: z.literal('callback'),
+  name: text,
+  summary: text,
+  events: z.union([z.literal('any'), texts], "must be a list of strings, or 'any'"),
+  fields: section,
+  example: part({ shipment_id: text, event: text, event_date: text, data: z.json().optional() }),
+})
+
+/** Returns the errors in the shape of a declaration, one line each; none if it is an action or a callback. */
 export function shapeMistakes(candidate: unknown): readonly string[] {
-  const parsed = declaration.safeParse(candidate)
+  const parsed = (kindOf(candidate) === 'callback' ? callbackDeclaration : declaration).safeParse(candidate)
   return (parsed.error?.issues ?? []).map(({ path, message: said }) => {
     const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
     return [nameOf(candidate), place.slice(1), said].filter(Boolean).join(': ')
@@ -141,7 +151,12 @@ export function shapeMistakes(candidate: unknown): readonly string[] {
 
 /** Tells whether a declaration has the shape of an action. */
 export function isAction(candidate: unknown): candidate is Action {
-  return shapeMistakes(candidate).length === 0
+  return kindOf(candidate) !== 'callback' && shapeMistakes(candidate).length === 0
+}
+
+/** Tells whether a declaration has the shape of a callback. */
+export function isCallback(candidate: unknown): candidate is Callback {
+  return kindOf(candidate) === 'callback' && shapeMistakes(candidate).length === 0
 }
 
 function nameOf(candidate: unknown): string | undefined {

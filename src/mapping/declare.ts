@@ -8,5 +8,6 @@
  * part from its own file.
  */
 export * from './action.ts'
+export { type Callback, callback, changed } from './callback.ts'
 export * from './reply-row.ts'
 export * from './row.ts'

@@ -1,6 +1,4 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
-import type { CountedMetric } from './counters.ts'
-import type { Gauge } from './gauge.ts'
 
 /** The metrics of one process. */
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
@@ -19,8 +17,14 @@ export interface Scrape {
   readonly text: string
 }
 
+/** A metric in the form that `prom-client` reports, as far as all of them have it. */
+export interface ReportedMetric {
+  readonly name: string
+  readonly get: () => Promise<object>
+}
+
 export interface MetricsOptions {
-  readonly counted: readonly (CountedMetric | Gauge)[]
+  readonly counted: readonly ReportedMetric[]
   /**
    * Collects the metrics of all processes of this gateway.
    * @default this is the only process

@@ -1,16 +1,14 @@
 import { createBrownoutSignals, type TenantBrownouts } from './brownouts.ts'
-import type { CountedMetric } from './counters.ts'
-import type { Gauge } from './gauge.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import type { Logger } from './log.ts'
 import { measureLoopDelay } from './loop-delay.ts'
 import type { Meters } from './meters.ts'
-import { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'
+import { createMetrics, type Metrics, type MetricsOptions, type ReportedMetric } from './metrics.ts'
 
 export interface SignalsDeps extends GaugeSources {
   readonly meters: Meters
   /** Metrics of other parts of the gateway. */
-  readonly more: readonly (CountedMetric | Gauge)[]
+  readonly more: readonly ReportedMetric[]
   readonly brownouts: () => readonly TenantBrownouts[]
   readonly now: () => number
   readonly log: Logger

@@ -20,7 +20,7 @@ export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {
 }
 
 /** Tenants on one page; a report of the command line has all. */
-const MOST_TENANTS = 500
+const MOST_TENANTS = 200
 const INDENT = 2
 const JSON_SUFFIX = '.json'
 

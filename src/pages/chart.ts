@@ -18,21 +18,33 @@ const LARGE: Size = { width: 900, height: 160 }
 const GAP = 0.2
 const DIGITS = 2
 
-/** Draws calls per day: version 1 at the bottom, version 2 on top. A table beside it has the figures. */
+/**
+ * Draws calls per day: version 1 at the bottom, version 2 on top. A table beside it has the figures. All bars of a version
+ * are one path, because a page may have a thousand charts.
+ */
 export function chart(days: readonly Bar[], about: string, size: 'small' | 'large'): Html {
   const { width, height } = size === 'small' ? SMALL : LARGE
+  const base = height - 1
   const most = Math.max(1, ...days.map(({ version1, version2 }) => version1 + version2))
   const step = width / Math.max(1, days.length)
-  const at = (value: number) => value.toFixed(DIGITS)
-  const bar = (kind: keyof Omit<Bar, 'date'>, index: number, value: number, below: number) => {
-    if (value === 0) return ''
-    const tall = (value / most) * (height - 1)
-    const top = height - 1 - (below / most) * (height - 1) - tall
-    return html`<rect class="${kind}" x="${at(index * step)}" y="${at(top)}" width="${at(step * (1 - GAP))}" height="${at(tall)}"/>`
-  }
+  const bars = (value: (day: Bar) => number, below: (day: Bar) => number): string =>
+    days
+      .map((day, i) => {
+        if (value(day) === 0) return ''
+        const bottom = base - (below(day) / most) * base
+        const top = bottom - (value(day) / most) * base
+        return `M${short(i * step)} ${short(top)}h${short(step * (1 - GAP))}V${short(bottom)}H${short(i * step)}z`
+      })
+      .join('')
   return html`<svg class="${size}" role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
-${days.map((day, i) => [bar('version1', i, day.version1, 0), bar('version2', i, day.version2, day.version1)])}<line class="axis" x1="0" x2="${width}" y1="${height - 0.5}" y2="${height - 0.5}"/></svg>`
+<path class="version1" d="${bars(version1Of, none)}"/><path class="version2" d="${bars(version2Of, version1Of)}"/><path class="axis" d="M0 ${base}.5h${width}"/></svg>`
 }
+
+const version1Of = ({ version1 }: Bar) => version1
+const version2Of = ({ version2 }: Bar) => version2
+const none = () => 0
+
+const short = (value: number) => value.toFixed(DIGITS)
 
 /** Explains the colors of the charts. */
 export const chartKey = (): Html => html`<p class="key soft"><span>${swatch('version1')} version 1</span>

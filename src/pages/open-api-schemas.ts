@@ -102,11 +102,27 @@ const DRY_RUN = jsonSchema(
 )
 const REPLY_DRY_RUN = jsonSchema(EXPLAINED.extend({ reply: z.object({ v2: z.unknown(), v1: TEXTS }) }))
 
+const EVENT_DRY_RUN = jsonSchema(
+  z.object({
+    callback: z.string(),
+    event: z.object({
+      shipment_id: z.string(),
+      event: z.string(),
+      event_date: z.string(),
+      data: z.unknown().optional(),
+    }),
+    bodies: z.object({ json: TEXTS, form: z.string() }),
+    fields: z.array(EXPLANATION),
+    unknown: z.array(z.string()),
+  }),
+)
+
 /** The schemas that several paths share. */
 export const SCHEMAS: Schema = {
   QuoteError: QUOTE_ERROR,
   ShipmentError: SHIPMENT_ERROR,
   DryRun: DRY_RUN,
   ReplyDryRun: REPLY_DRY_RUN,
+  EventDryRun: EVENT_DRY_RUN,
   ProblemDetails: PROBLEM_DETAILS,
 }

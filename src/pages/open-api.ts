@@ -1,6 +1,7 @@
 import type { Answer } from '../answer.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
+import { eventPath } from './open-api-events.ts'
 import { fieldSchemas, replySchema, requestSchema, SCHEMAS, type Schema } from './open-api-schemas.ts'
 
 /**
@@ -29,6 +30,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
     }
   }
   paths['/dry-run/reply/{action}'] = replyPath([...catalog.actions.values()])
+  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explained('The event, explained.', 'EventDryRun'))
   return {
     openapi: '3.1.0',
     info: {

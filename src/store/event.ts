@@ -27,9 +27,15 @@ export function receivedEvent({ deliver, ...event }: NewEvent, no: number, at: n
 }
 
 /** Returns the event after a try. */
-export function afterTry(event: StoredEvent, { state, outcome, retryInMs = 0 }: TryOutcome, at: number): StoredEvent {
-  const failures = event.failures + (state === 'delivered' ? 0 : 1)
+export function afterTry(event: StoredEvent, end: TryOutcome, at: number): StoredEvent {
+  const { state, outcome, retryInMs = 0 } = end
+  const failures = event.failures + (isFailure(end) ? 1 : 0)
   return { ...event, state, outcome, failures, retryAt: at + retryInMs, version: event.version + 1, changedAt: at }
+}
+
+/** Tells if a try counts as failed. */
+export function isFailure(end: TryOutcome): boolean {
+  return end.isFailure ?? end.state !== 'delivered'
 }
 
 /** Returns the event after an operator's replay. */
@@ -71,5 +77,7 @@ export const SKIPPED = 'skipped by an operator'
 
 /** How many events and shipments a list has by default. */
 export const EVENT_LIST_LIMIT = 1_000
+/** How many events are read for each shipment of a list of shipments. */
+export const EVENTS_PER_SHIPMENT = 4
 /** How many events one step of `pruneEvents` deletes at most, to leave room for other writes in between. */
 export const PRUNE_BATCH = 1_000

@@ -56,9 +56,14 @@ export type EventVersion = Pick<StoredEvent, 'id' | 'version'>
 
 /** The end of one try. */
 export interface TryOutcome {
-  readonly state: 'delivered' | 'due' | 'parked'
+  readonly state: Exclude<EventState, 'recorded'>
   /** The reply or the failure, in a few words, without secrets. */
   readonly outcome: string
+  /**
+   * False for a try that was put off or interrupted: it does not bring the event closer to being parked.
+   * @default true, except for `delivered`
+   */
+  readonly isFailure?: boolean
   /**
    * When a `due` event is tried again.
    * @default at once
@@ -114,7 +119,10 @@ export interface Events {
   findEvent(id: string): Promise<StoredEvent | undefined>
   /** Returns the events of a shipment, oldest first. */
   eventsOfShipment(tenant: string, shipment: string): Promise<readonly StoredEvent[]>
-  /** Returns shipments with an event since a time, at most `limit` (1,000 by default). */
+  /**
+   * Returns shipments with an event since a time, in the order of their first ones: at most `limit` (1,000 by default), of the
+   * first `4 × limit` events.
+   */
   shipmentsWithEvents(tenant: string, since: number, limit?: number): Promise<readonly string[]>
   /** Returns events, oldest first. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>

@@ -1,4 +1,14 @@
-import { afterTry, EVENT_LIST_LIMIT, eventId, isFinished, passes, receivedEvent, replayed, skipped } from './event.ts'
+import {
+  afterTry,
+  EVENT_LIST_LIMIT,
+  EVENTS_PER_SHIPMENT,
+  eventId,
+  isFinished,
+  passes,
+  receivedEvent,
+  replayed,
+  skipped,
+} from './event.ts'
 import type { EndpointState, Events, EventVersion, OpenEvents, StoredEvent } from './events.ts'
 
 /** Creates the events of the memory store. */
@@ -72,7 +82,8 @@ export function createMemoryEvents(now: () => number, checkOpen: () => void): Ev
     },
     async shipmentsWithEvents(tenant, since, limit = EVENT_LIST_LIMIT) {
       checkOpen()
-      const found = [...events.values()].filter((event) => passes({ tenant, since }, event))
+      const all = [...events.values()].filter((event) => passes({ tenant, since }, event))
+      const found = all.slice(0, limit * EVENTS_PER_SHIPMENT)
       return [...new Set(found.map(({ shipment }) => shipment))].slice(0, limit)
     },
     async listEvents({ limit = EVENT_LIST_LIMIT, ...filter }) {

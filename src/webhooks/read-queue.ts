@@ -11,8 +11,10 @@ export interface ReadQueue {
 export interface ReadQueueOptions {
   /** Reads one shipment; rejects if it should be tried again. */
   readonly read: (tenant: string, shipment: string) => Promise<void>
-  /** Called with the error of the last try, or without one if the queue is full. */
-  readonly onGivenUp: (shipment: ReadTask, error?: unknown) => void
+  /** Called with the error of the last try. */
+  readonly onGivenUp: (shipment: ReadTask, error: unknown) => void
+  /** Called when the queue begins to be full; what comes then is dropped. */
+  readonly onFull: () => void
   /** @default 4 */
   readonly concurrency?: number
   /** @default 10,000 */
@@ -35,6 +37,7 @@ const PAUSES_MS: readonly number[] = [5_000, 30_000]
 export function createReadQueue({
   read,
   onGivenUp,
+  onFull,
   concurrency = CONCURRENCY,
   limit = LIMIT,
   pausesMs = PAUSES_MS,
@@ -45,15 +48,22 @@ export function createReadQueue({
   const underWay = new Set<Promise<void>>()
   const pauses = new Set<NodeJS.Timeout>()
   let isClosed = false
+  let isFull = false
 
   function enqueue(task: ReadTask, tries: number): void {
     if (isClosed) return
     const key = JSON.stringify([task.tenant, task.shipment])
     if (reading.has(key)) return void reading.set(key, true)
     if (waiting.has(key)) return
-    if (waiting.size + pauses.size >= limit) return void onGivenUp(task)
+    if (waiting.size + pauses.size >= limit) return void full()
+    isFull = false
     waiting.set(key, { ...task, tries })
     start()
+  }
+
+  function full(): void {
+    if (!isFull) onFull()
+    isFull = true
   }
 
   function start(): void {

@@ -28,6 +28,9 @@ export interface SweepDeps {
 const MOST_BOOKINGS = 1_000
 /** Shipments that are looked at for one booking: the event of a new shipment comes soon after the booking. */
 const MOST_SHIPMENTS = 1_000
+/** Shipments of one sweep. */
+const MOST_LOOKS = 50_000
+const SECOND_MS = 1_000
 /** A service that fails so often in a row is asked again by the next sweep. */
 const MOST_FAILURES = 3
 /** Another gateway that is sweeping does the work of this one, too. */
@@ -53,24 +56,24 @@ export function createSweep({ store, healing, credentials, intervalMs, log }: Sw
     lookedAt = lookedAt.intersection(new Set(unknown.map(({ handle }) => handle)))
     const order = [...unknown.filter(({ handle }) => !lookedAt.has(handle)), ...inOrder(unknown, lookedAt)]
     const failures = new Map<string, number>()
-    const lookAtNew = createLook()
+    const look = createLook()
     for (const claim of order.slice(0, MOST_BOOKINGS)) {
       // Reads of the embedded store do not wait: callers come first.
       await endOfTurn()
-      if (isClosed || !isHeld()) return
+      if (isClosed || !isHeld() || look.isSpent()) return
       const failed = failures.get(claim.tenant) ?? 0
       if (failed >= MOST_FAILURES) continue
       lookedAt.delete(claim.handle)
       lookedAt.add(claim.handle)
-      failures.set(claim.tenant, (await sweepOne(claim, lookAtNew)) ? 0 : failed + 1)
+      failures.set(claim.tenant, (await sweepOne(claim, look.at)) ? 0 : failed + 1)
     }
   }
 
   /** Returns false if the service could not be asked. */
-  async function sweepOne(claim: Claim, lookAtNew: (claim: Claim) => Promise<void>): Promise<boolean> {
+  async function sweepOne(claim: Claim, lookAtEvents: (claim: Claim) => Promise<void>): Promise<boolean> {
     const { handle, tenant } = claim
     try {
-      await lookAtNew(claim)
+      await lookAtEvents(claim)
       const isOpen = !isClosed && (await store.claimByHandle(handle))?.state === 'unknown'
       if (isOpen && isPlainId(claim.reference)) await healing.byReference(claim)
       return true
@@ -81,23 +84,24 @@ export function createSweep({ store, healing, credentials, intervalMs, log }: Sw
     }
   }
 
-  /** Makes the function that looks at the shipments with events since a booking was claimed, each once in a sweep. */
-  function createLook(): (claim: Claim) => Promise<void> {
+  /** Makes the look at the shipments with events since a booking was claimed, each once in a sweep. */
+  function createLook(): { readonly at: (claim: Claim) => Promise<void>; readonly isSpent: () => boolean } {
     const looked = new Set<string>()
-    /** Since when all shipments of a tenant were looked at. */
-    const covered = new Map<string, number>()
-    return async ({ tenant, createdAt }) => {
-      if (createdAt >= (covered.get(tenant) ?? Number.POSITIVE_INFINITY)) return
-      const shipments = await store.shipmentsWithEvents(tenant, createdAt, MOST_SHIPMENTS)
-      for (const shipment of shipments) {
-        const key = JSON.stringify([tenant, shipment])
-        if (looked.has(key)) continue
+    const isNew = (...names: readonly unknown[]) => {
+      const before = looked.size
+      return looked.add(JSON.stringify(names)).size > before
+    }
+    const at = async ({ tenant, createdAt }: Claim) => {
+      // Bookings of one second share a look: an outage makes thousands of them unknown.
+      const since = Math.floor(createdAt / SECOND_MS) * SECOND_MS
+      if (!isNew(tenant, since)) return
+      for (const shipment of await store.shipmentsWithEvents(tenant, since, MOST_SHIPMENTS)) {
+        if (!isNew(tenant, shipment)) continue
         if (isClosed) return
-        looked.add(key)
         if (!(await healing.isKnownStranger(tenant, shipment))) await healing.byShipment(tenant, shipment, 'sweep')
       }
-      if (shipments.length < MOST_SHIPMENTS) covered.set(tenant, createdAt)
     }
+    return { at, isSpent: () => looked.size > MOST_LOOKS }
   }
 
   function run(): void {

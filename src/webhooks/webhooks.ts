@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { HEALED_BY } from '../bookings/settlement.ts'
 import type { StatusCache } from '../calls/status-cache.ts'
 import type { CountedMetric } from '../observe/counters.ts'
@@ -5,6 +6,7 @@ import { type Gauge, gauge } from '../observe/gauge.ts'
 import { createLabeledCounter } from '../observe/labeled-counter.ts'
 import type { Claim, Store } from '../store/store.ts'
 import { EVENT_NAMES } from './event.ts'
+import { createEventBatches } from './event-batches.ts'
 import { createHealing, type HealingDeps } from './healing.ts'
 import { createReadQueue } from './read-queue.ts'
 import { createReceiveEvent, RECEIPTS, type ReceiveDeps, type ReceiveEvent } from './receive.ts'
@@ -19,8 +21,8 @@ export interface Webhooks {
   readonly metrics: readonly (CountedMetric | Gauge)[]
   /** Begins to sweep. */
   readonly start: () => void
-  /** Resolves when nothing is under way. */
-  readonly close: () => Promise<void>
+  /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
+  readonly close: (graceMs: number) => Promise<void>
 }
 
 type Own = 'unknownBookings' | 'onHealed' | 'healing' | 'onStored' | 'onReceipt'
@@ -45,10 +47,24 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
   )
   const unknownBookings = createUnknownBookings(store)
   const healing = createHealing({ ...deps, unknownBookings, onHealed: (how) => healed.count({ how }) })
+  const onFull = () => log.warn('too many shipments of events wait to be read; the sweep looks at the others')
   const reads = createReadQueue({
     read: (tenant, shipment) => healing.byShipment(tenant, shipment, 'webhook'),
     onGivenUp: ({ tenant, shipment }, err) =>
       log.warn({ tenant, shipment, err }, 'the shipment of an event was not read; the sweep looks at it'),
+    onFull,
+  })
+  const batches = createEventBatches({
+    // The bookings that were unknown before the event are in the list; those after it look at the events by themselves.
+    process: async (tenant, shipments) => {
+      try {
+        if ((await unknownBookings.now(tenant)).size === 0) return
+        for (const shipment of shipments) reads.add(tenant, shipment)
+      } catch (err) {
+        log.warn({ tenant, err }, 'unknown bookings could not be looked up')
+      }
+    },
+    onFull,
   })
   const sweep = createSweep({ ...deps, healing })
 
@@ -59,7 +75,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
         events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
       onStored: ({ tenant }, { shipment }) => {
         statusCache?.drop(shipment)
-        if (credentials.ownCaller(tenant)) reads.add(tenant, shipment)
+        if (credentials.ownCaller(tenant)) batches.add(tenant, shipment)
       },
     }),
     onUnknown: (claim) => {
@@ -74,8 +90,11 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', reads.waiting),
     ],
     start: sweep.start,
-    close: async () => {
-      await Promise.all([reads.close(), sweep.close()])
+    close: async (graceMs) => {
+      const over = new AbortController()
+      const late = pause(graceMs, undefined, { signal: over.signal }).catch(() => undefined)
+      await Promise.race([Promise.all([batches.close(), reads.close(), sweep.close()]), late])
+      over.abort()
     },
   }
 }

@@ -60,12 +60,13 @@ async function heldWay(serviceUrl: string) {
 }
 
 /** A gateway that can be paused, and another on the same store before the same service. */
-async function openPair(engine: keyof typeof stores) {
+async function openPair(engine: keyof typeof stores, imports: readonly string[] = []) {
   const storeUrl = await stores[engine]()
   const neighbor = await startGateway({ store: await openStore(storeUrl) })
   const way = await heldWay(neighbor.sandbox.url)
   const env = { ...TRUSTS_HELD_SERVICE, V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
-  const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: way.url, env })
+  const nodeOptions = imports.flatMap((file) => ['--import', file])
+  const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: way.url, env, nodeOptions })
   /** Begins bookings, and stops the gateway once each has a claim and a connection. */
   const begin = async (references: readonly string[]) => {
     const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
@@ -140,3 +141,20 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
     expect(creations(neighbor)).toBe(1)
   })
 })
+
+// It takes a quarter of a minute.
+if (WHOLE) {
+  test('a gateway that does not look at its claim again books twice', { timeout: LONG_MS }, async () => {
+    const { neighbor, begin, goOn } = await openPair('postgres', [join(import.meta.dirname, 'no-second-look.ts')])
+    const ReferenceNumber = 'REBOOKED'
+    const [answer] = await begin([ReferenceNumber])
+    const isUnknown = async () => expect((await claimOf(neighbor, ReferenceNumber)).state).toBe('unknown')
+    await vi.waitFor(isUnknown, { timeout: LONG_MS, interval: 200 })
+    await settleAs(neighbor, ReferenceNumber, 'not-booked')
+    expectBooked(await book(neighbor, { ReferenceNumber }))
+    goOn()
+    await answer
+    expect(creations(neighbor)).toBe(2)
+    expect(shipments(neighbor, ReferenceNumber)).toHaveLength(2)
+  })
+}

@@ -76,12 +76,17 @@ describe('/openapi.json', () => {
         ]),
       ),
     )
-    expect(methods).toEqual({ ...Object.fromEntries(expected), '/dry-run/reply/{action}': ['post'] })
+    expect(methods).toEqual({
+      ...Object.fromEntries(expected),
+      '/dry-run/webhook/{event}': ['get', 'post'],
+      '/dry-run/reply/{action}': ['post'],
+    })
   })
 
   test('has the paths of the base paths that the operator chose alone', async () => {
     const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/api/v1' })
-    for (const path of Object.keys(paths)) expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/reply\//)
+    for (const path of Object.keys(paths))
+      expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/(reply|webhook)\//)
     expect(paths).toHaveProperty(['/api/v1/createShipment.php'])
   })
 

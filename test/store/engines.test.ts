@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
+import { eventContract } from './event-contract.ts'
+import { eventModel } from './event-model.ts'
 import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces, type Places } from './places.ts'
@@ -15,6 +17,7 @@ afterAll(() => places.close())
 describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   storeContract(engine, () => places[engine]())
   lockContract(() => places[engine]())
+  describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
 })
 
@@ -23,4 +26,5 @@ describe.each([
   { engine: 'postgres', runs: runs(6, 25), delayed: true },
 ] as const)('$engine against the model', ({ engine, ...options }) => {
   storeModel(() => places[engine](), options)
+  eventModel(() => places[engine](), options.runs)
 })

@@ -6,6 +6,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import type { Link } from '../../src/store/store.ts'
+import { newEvent } from './event-contract.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { newClaim, scanned } from './samples.ts'
 
@@ -76,6 +77,8 @@ describe.each(['sqlite', 'postgres'] as const)('a store of version 1 on %s', (en
     const address = await versionOne[engine]()
     const store = await openStore(address)
     expect(await credentialsIn(engine, address)).toEqual([{ credential: '' }])
+    const { id } = await store.takeEvent(newEvent())
+    expect((await store.leaseEvents('acme', 1, 1_000)).map((event) => event.id)).toEqual([id])
     expect(await store.links('acme', 'W-1')).toEqual([quote('W-1', 'q-2', 2_000)])
     expect(await store.links('acme', 'REF-1')).toEqual([
       quote('REF-1', 'q-3', 4_000),

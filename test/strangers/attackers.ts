@@ -8,7 +8,7 @@ import { callFrom } from './call.ts'
 /*
  * Attackers, in a separate process: node test/strangers/attackers.ts <url> <seconds> <id> <addresses> <kinds>
  * From each address of 127.0.0.0/8, the kinds attack at once. It says `begun` when the first is answered,
- * and at the end in one line how often each status came back.
+ * and at the end in one line how often each status came back, and which share of a processor it took.
  */
 
 const [url = '', seconds = '1', id = 'demo', addresses = '50', kinds = 'wrong,unknown,long,slow,large'] =
@@ -86,4 +86,7 @@ const attacks = kinds.split(',').flatMap((kind) => {
   return Array.from({ length: times ?? 0 }, () => attack)
 })
 await Promise.all(sources.flatMap((from) => attacks.map((attack) => attack(from))))
-process.stdout.write(`${JSON.stringify(statuses)}\n`)
+const { user, system } = process.cpuUsage()
+// The share of a processor that it took.
+const cpuShare = (user + system) / 1_000 / performance.now()
+process.stdout.write(`${JSON.stringify({ statuses, cpuShare })}\n`)

@@ -24,6 +24,9 @@ export interface Measured {
   /** The peak. */
   readonly peakMegabytes: number
   readonly descriptors: number
+  /** How long its main thread ran, and how long it waited for a processor, in nanoseconds. */
+  readonly ranNs: number
+  readonly waitedNs: number
 }
 
 /** The content of a store. */
@@ -94,7 +97,10 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 function measure(pid: number): Measured {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const megabytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / KILOBYTE
+  const [ranNs = 0, waitedNs = 0] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
   return {
+    ranNs,
+    waitedNs,
     megabytes: megabytes('VmRSS'),
     peakMegabytes: megabytes('VmHWM'),
     descriptors: readdirSync(`/proc/${pid}/fd`).length,

@@ -54,6 +54,12 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'test/http/version-2-path.laws.test.ts': ['is below /v2/ in every reading', "'/v2/a%2fb/../../x'"],
     'test/strangers/controls.test.ts': ['a path that leads out of /v2/ is not sent on'],
   },
+  'a wrong secret of events costs a comparison': {
+    'test/webhooks/receive.test.ts': [
+      'a wrong secret is answered like any other unknown path, and its body is not read',
+      'a wrong secret is refused before its body arrives',
+    ],
+  },
   'a page of another site does nothing': {
     'test/strangers/browsers.test.ts': ['is 403, whatever it does', 'the admin listener shows nothing to'],
   },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import {
   book,
@@ -11,7 +12,7 @@ import {
   shipments,
   statesOf,
 } from '../bookings/desk.ts'
-import { basic, CLIENT, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { deliver, deliverTo, EVENT, metric, SECRET, SHORT_TIMEOUT, startReceiver, untilState } from './deliver.ts'
 
 const CREATION = { method: 'POST', path: /^\/v2\/shipments?$/ }
@@ -71,6 +72,19 @@ test('the answer is the one that the booking would have had, and its names resol
   const claim = await claimOf(gateway)
   expect(claim.shipment).toBe(id)
 })
+
+test('the number of the quote that was booked stands for the shipment, as after any booking', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  const quote = { ...quoteExample, ShipmentNumber: 'WTS-OWN', OrderRefNumber: REFERENCE }
+  expect((await post(gateway, '/getShippingQuote.php', quote)).status).toBe(200)
+  const { handle, id } = await bookUnknown(gateway)
+  await untilState(gateway.store, handle, 'booked')
+  const read = await get(gateway, '/getShipment.php?ShipmentNumber=WTS-OWN')
+  expect([read.status, read.json.ReferenceNumber]).toEqual([200, REFERENCE])
+  expect(reads(gateway).at(-1)?.path).toBe(`/v2/shipments/${id}`)
+})
+
+const reads = ({ sandbox }: TestGateway) => sandbox.requests.filter(({ method }) => method === 'GET')
 
 test('an event that comes later, of any kind, heals as well', async () => {
   const gateway = await startReceiver({ env: quiet })
@@ -294,6 +308,20 @@ test('the gateway that gets the event need not be the one that booked', async ()
   expectBooked(await book(one), true)
   expectBooked(await book(other), true)
   expect(creations(one)).toBe(1)
+})
+
+test('a booking that became unknown in another gateway a moment ago is seen', async () => {
+  const store = createMemoryStore()
+  const one = await startReceiver({ env: quiet, store })
+  const other = await startReceiver({ env: quiet, store, serviceUrl: one.sandbox.url })
+  one.sandbox.set({ webhookUrl: undefined })
+  // The other gateway has just looked at the unknown bookings.
+  one.sandbox.fail(NOT_MADE)
+  expectUnknown(await book(one, { ReferenceNumber: 'REF-OTHER' }))
+  await deliverAndRead({ ...other, sandbox: one.sandbox }, '77777777-2222-4333-8444-555555555555')
+  const { handle, id } = await bookUnknown(one)
+  await deliver(other, { ...EVENT, shipment_id: id })
+  await untilState(store, handle, 'booked')
 })
 
 test('two gateways that get the same events heal a booking once', async () => {

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, test } from 'vitest'
+import { request as requestOverUndici } from 'undici'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { StoreDown } from '../../src/store/store.ts'
 import { CLIENT, get, post, startGateway } from '../gateway.ts'
@@ -162,6 +165,17 @@ test('a wrong secret is answered like any other unknown path, and its body is no
   expect(await gateway.store.listEvents({})).toEqual([])
 })
 
+test('a wrong secret is refused before its body arrives', async () => {
+  const { url } = await startReceiver()
+  const headers = { 'content-length': '60000' }
+  const wrong = request(`${url}/webhooks/${SECRET}x`, { method: 'POST', headers })
+  const answered = once(wrong, 'response')
+  wrong.flushHeaders()
+  const [answer] = await answered
+  expect(answer.statusCode).toBe(404)
+  wrong.destroy()
+})
+
 test('a gateway without a secret serves no webhooks', async () => {
   const gateway = await startGateway()
   const unknown = await post(gateway, '/no/such/path', EVENT)
@@ -179,9 +193,8 @@ test('the secret may end in a slash or be percent-encoded, and may be one of sev
 
 test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {
   const gateway = await startReceiver()
-  const { request } = await import('undici')
   const headers = { host: 'gateway.example.com', origin: 'https://service.example.com' }
-  const { statusCode, body } = await request(gateway.url + HOOK, {
+  const { statusCode, body } = await requestOverUndici(gateway.url + HOOK, {
     method: 'POST',
     headers,
     body: JSON.stringify(EVENT),
@@ -225,6 +238,31 @@ test('an event is answered once it is durable: a store that is down is 503, and 
   expect((await deliver(gateway, EVENT)).json.duplicate).toBe(false)
 })
 
+test('no answer leaves before the event is durable', async () => {
+  const store = createMemoryStore()
+  const order: string[] = []
+  const asked = Promise.withResolvers<void>()
+  const durable = Promise.withResolvers<void>()
+  const slow = {
+    ...store,
+    takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      asked.resolve()
+      await durable.promise
+      order.push('durable')
+      return store.takeEvent(event)
+    },
+  }
+  const gateway = await startReceiver({ store: slow })
+  const answer = deliver(gateway, EVENT).then(() => order.push('answered'))
+  await asked.promise
+  // A whole other call is answered in between.
+  expect((await get(gateway, '/healthz')).status).toBe(200)
+  order.push('another call')
+  durable.resolve()
+  await answer
+  expect(order).toEqual(['another call', 'durable', 'answered'])
+})
+
 test('a flood with the right secret is limited by source', async () => {
   const gateway = await startReceiver({ env: { SOURCE_CALLS_PER_SECOND: '5' } })
   const answers = await Promise.all(
@@ -234,6 +272,25 @@ test('a flood with the right secret is limited by source', async () => {
   expect(refused.length).toBeGreaterThan(20)
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await gateway.store.listEvents({})).toHaveLength(answers.length - refused.length)
+})
+
+test('more than a thousand events of a source in a second are a flood', { timeout: 60_000 }, async () => {
+  const gateway = await startReceiver()
+  // No time passes: what a source may send is not renewed.
+  const now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const statuses: number[] = []
+  let next = 0
+  const sender = async () => {
+    while (next < 1_010) {
+      next += 1
+      statuses.push((await deliver(gateway, { ...EVENT, event_date: `date ${next}` })).status)
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, sender))
+  expect(statuses.filter((status) => status === 429)).toHaveLength(10)
+  expect(await gateway.store.listEvents({ limit: 2_000 })).toHaveLength(1_000)
 })
 
 describe('with a signing secret', () => {

@@ -102,6 +102,19 @@ test('a service that fails is left alone until the next sweep', async () => {
   expect(lines().filter(({ msg }) => /could not be looked for/.test(String(msg)))).toHaveLength(3)
 })
 
+test('a gateway that is told to stop does not wait longer than it may for a read', async () => {
+  const gateway = await startGateway({ env })
+  gateway.sandbox.fail(NOT_MADE)
+  expectUnknown(await book(gateway))
+  gateway.sandbox.fail({ kind: 'timeout', times: 'always', on: { method: 'GET' } })
+  const asked = gateway.sandbox.next(({ method }) => method === 'GET')
+  const after = await restart(gateway, { UPSTREAM_TIMEOUT_MS: '60000', SHUTDOWN_GRACE_MS: '100' })
+  await asked
+  const startedAt = performance.now()
+  await after.gateway.close()
+  expect(performance.now() - startedAt).toBeLessThan(20_000)
+})
+
 test('two gateways that start at once heal every booking once', async () => {
   const store = createMemoryStore()
   const gateway = await startGateway({ env, store, sandbox: { findsByReference: true } })

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { PRUNE_BATCH, REPLAYED, SKIPPED } from '../event.ts'
+import { isFailure, PRUNE_BATCH, REPLAYED, SKIPPED } from '../event.ts'
 import type { EventVersion, StoredEvent, TryOutcome } from '../events.ts'
 import { eventOf } from '../rows.ts'
 import { CLOCK, NOW } from './clock.ts'
@@ -65,11 +65,11 @@ export async function leaseEvents(
 export async function finishTry(client: pg.ClientBase, event: EventVersion, outcome: TryOutcome): Promise<boolean> {
   const [queue] = await lockQueues(client, [event.id])
   if (!queue) return false
-  const failures = outcome.state === 'delivered' ? 0 : 1
+  const failures = isFailure(outcome) ? 1 : 0
   const values = [event.id, event.version, outcome.state, outcome.outcome, failures, outcome.retryInMs ?? 0]
   const { rowCount } = await client.query(FINISH, values)
-  if (rowCount === 0) return false
   await updateQueue(client, queue)
+  if (rowCount === 0) return false
   const key = [queue.tenant, queue.shipment]
   await client.query('UPDATE transload.event_queues SET leased_until = 0 WHERE tenant = $1 AND shipment = $2', key)
   const { endpoint } = outcome

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { EVENT_LIST_LIMIT, eventId } from '../event.ts'
+import { EVENT_LIST_LIMIT, EVENTS_PER_SHIPMENT, eventId } from '../event.ts'
 import type { Events } from '../events.ts'
 import { endpointOf, eventOf, openEventsOf } from '../rows.ts'
 import type { InTransaction } from './claims.ts'
@@ -38,9 +38,10 @@ export function createEvents(
     findEvent: async (id) => (await select('id = $1', [id]))[0],
     eventsOfShipment: (tenant, shipment) => select('tenant = $1 AND shipment = $2 ORDER BY no', [tenant, shipment]),
     async shipmentsWithEvents(tenant, since, limit = EVENT_LIST_LIMIT) {
-      const sql = `SELECT shipment FROM transload.events WHERE tenant = $1 AND received_at >= $2
-        GROUP BY shipment ORDER BY min(no) LIMIT $3`
-      return (await query(sql, [tenant, since, limit])).map(({ shipment }) => String(shipment))
+      const sql = `SELECT shipment FROM (SELECT shipment, no FROM transload.events WHERE tenant = $1
+        AND received_at >= $2 ORDER BY received_at, no LIMIT $3) first GROUP BY shipment ORDER BY min(no) LIMIT $4`
+      const rows = await query(sql, [tenant, since, limit * EVENTS_PER_SHIPMENT, limit])
+      return rows.map(({ shipment }) => String(shipment))
     },
     listEvents({ tenant, state, since, until, after, limit = EVENT_LIST_LIMIT }) {
       const filters = [

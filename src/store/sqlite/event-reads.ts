@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { EVENT_LIST_LIMIT } from '../event.ts'
+import { EVENT_LIST_LIMIT, EVENTS_PER_SHIPMENT } from '../event.ts'
 import type { EndpointState, EventFilter, OpenEvents, StoredEvent } from '../events.ts'
 import { endpointOf, eventOf, openEventsOf } from '../rows.ts'
 import { SELECT_EVENT } from './schema.ts'
@@ -9,11 +9,13 @@ export function openEventReads(db: DatabaseSync) {
   const ofTenant = 'tenant = (SELECT no FROM tenants WHERE name = ?)'
   const find = db.prepare(`${SELECT_EVENT} WHERE e.id = ?`)
   const ofShipment = db.prepare(`${SELECT_EVENT} WHERE e.${ofTenant} AND e.shipment = ? ORDER BY e.no`)
-  const shipments = db.prepare(`SELECT shipment FROM events WHERE ${ofTenant} AND received_at >= ?
-    GROUP BY shipment ORDER BY min(no) LIMIT ?`)
+  // The inner limit bounds the work: a tenant may have a million events since a time.
+  const shipments = db.prepare(`SELECT shipment FROM (SELECT shipment, no FROM events WHERE ${ofTenant}
+    AND received_at >= ? ORDER BY received_at, no LIMIT ?) GROUP BY shipment ORDER BY min(no) LIMIT ?`)
   const due = db.prepare(`SELECT 1 FROM tenants t WHERE t.name = ?1
     AND NOT EXISTS (SELECT 1 FROM endpoints WHERE tenant = t.no AND (stopped = 1 OR paused_until > ?2))
     AND EXISTS (SELECT 1 FROM event_queues WHERE tenant = t.no AND retry_at <= ?2 AND leased_until <= ?2)`)
+  const anyQueue = db.prepare('SELECT 1 FROM event_queues LIMIT 1')
   const waiting = db.prepare(`SELECT t.name AS tenant, stopped, paused_until, changed_at FROM endpoints
     JOIN tenants t ON t.no = tenant WHERE stopped = 1 OR paused_until > ? ORDER BY t.name`)
   const open = db.prepare(`SELECT t.name AS tenant, state, count(*) AS count, min(received_at) AS oldest FROM events
@@ -27,7 +29,7 @@ export function openEventReads(db: DatabaseSync) {
     eventsOfShipment: (tenant: string, shipment: string): readonly StoredEvent[] =>
       ofShipment.all(tenant, shipment).map(eventOf),
     shipmentsWithEvents: (tenant: string, since: number, limit = EVENT_LIST_LIMIT): readonly string[] =>
-      shipments.all(tenant, since, limit).map((row) => String(row['shipment'])),
+      shipments.all(tenant, since, limit * EVENTS_PER_SHIPMENT, limit).map((row) => String(row['shipment'])),
     listEvents({ tenant, state, since, until, after, limit = EVENT_LIST_LIMIT }: EventFilter): readonly StoredEvent[] {
       const filters = [
         { sql: `e.${ofTenant}`, value: tenant },
@@ -41,7 +43,7 @@ export function openEventReads(db: DatabaseSync) {
       return select.all(...filters.map(({ value }) => value), limit).map(eventOf)
     },
     tenantsWithDue: (tenants: readonly string[], now: number): readonly string[] =>
-      tenants.filter((tenant) => due.get(tenant, now) !== undefined),
+      anyQueue.get() === undefined ? [] : tenants.filter((tenant) => due.get(tenant, now) !== undefined),
     endpoints: (now: number): readonly EndpointState[] => waiting.all(now).map(endpointOf),
     openEvents: (): readonly OpenEvents[] => open.all().map(openEventsOf),
   }

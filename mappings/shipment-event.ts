@@ -1,0 +1,43 @@
+import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/mapping/declare.ts'
+import { bookingRows } from './booking-rows.ts'
+import { money, text } from './codecs.ts'
+
+/** The status that each event implies. The other events do not say what becomes of the shipment. */
+export const eventStatuses: Readonly<Record<string, string>> = {
+  'shipment.created': 'new',
+  'shipment.assigned': 'assigned',
+  'shipment.picked_up': 'picked_up',
+  'shipment.delivered': 'delivered',
+  'shipment.canceled': 'canceled',
+}
+
+/** Tells a caller of an event: the rows of a booking, for the fields that have changed. */
+export const shipmentEvent = callback({
+  name: 'shipment.event',
+  summary: 'Tell the caller of an event of its shipment.',
+  events: 'any',
+  fields: [
+    move('Event', 'event', text),
+    move('EventDate', 'event_date', text),
+    callerNumber('ShipmentNumber', 'number'),
+    move('ReferenceNumber', 'reference', text),
+    move('Status', 'status', text),
+    message('Message', [
+      ifPresent('status', 'Shipment {reference|number} is {status}.'),
+      ifAbsent('status', 'The service reports {event} for shipment {reference|number}.'),
+      ifPresent('changes.price', 'Its price is {changes.price}.'),
+    ]),
+    ...changed(bookingRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
+    ...changed([move('Cost', 'price', money)]),
+  ],
+  example: {
+    shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11',
+    event: 'shipment.modified',
+    event_date: '2024-08-10T08:00:00+0000',
+    data: {
+      'pickup.zipcode': { old_value: 10314, new_value: 2134 },
+      'delivery.contact_name': { old_value: 'Robin Example', new_value: 'Alex Example' },
+      price: { old_value: 1234.5, new_value: 1300, difference: 65.5 },
+    },
+  },
+})

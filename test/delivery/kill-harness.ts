@@ -1,0 +1,192 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { openStore } from '../../src/store/open.ts'
+import { tenant } from '../callers/edge.ts'
+import { COMPILED_ONCE } from '../command.ts'
+
+export interface KillOptions {
+  readonly storeUrl: string
+  readonly events: number
+  readonly kills: number
+}
+
+/** What came of it. */
+export interface KillReport {
+  readonly events: number
+  readonly kills: number
+  /** Deliveries that arrived, copies included. */
+  readonly arrived: number
+  /** Events that never arrived. */
+  readonly lost: number
+  /** Deliveries that arrived before an earlier event of their shipment, or after a later one. */
+  readonly outOfOrder: number
+}
+
+const SHIPMENTS = 25
+const SECRET = 'hook-3f0c2a9e-of-the-kills'
+const RETRY_PAUSE_MS = 20
+const LONGEST_LIFE_MS = 1_500
+const LONGEST_REPLY_MS = 30
+/** Once nothing has arrived for so long, what is missing is lost. */
+const LAST_ARRIVAL_MS = 60_000
+const CHILD = join(import.meta.dirname, 'gateway-child.ts')
+
+/** Sends events to two gateways that are killed and started again, and looks at what arrives at the callback. */
+export async function killGateways({ storeUrl, events, kills }: KillOptions): Promise<KillReport> {
+  const place = mkdtempSync(join(tmpdir(), 'transload-delivery-'))
+  /** The numbers of the events of each shipment, as they arrived. */
+  const arrivals = new Map<string, number[]>()
+  const arrived = new Set<string>()
+  const allArrived = Promise.withResolvers<void>()
+  const lastArrival = setTimeout(allArrived.resolve, LAST_ARRIVAL_MS)
+  const receiver = createServer(async (incoming, outgoing) => {
+    const { ReferenceNumber: _, ShipmentNumber: shipment, Event: event } = JSON.parse(await text(incoming))
+    arrivals.set(shipment, [...(arrivals.get(shipment) ?? []), Number(event)])
+    arrived.add(`${shipment} ${event}`)
+    lastArrival.refresh()
+    if (arrived.size === events) allArrived.resolve()
+    await pause(Math.random() * LONGEST_REPLY_MS)
+    outgoing.end()
+  })
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  // A server that listens on a port has an address with a port.
+  const { port } = receiver.address() as AddressInfo
+
+  const secretFile = join(place, 'hook')
+  writeFileSync(secretFile, SECRET)
+  const tenantsFile = join(place, 'tenants.json')
+  const declared = tenant(place, 'acme', {
+    webhook_secret: { file: secretFile },
+    callback_url: `http://127.0.0.1:${port}/`,
+    callback_allow_http: true,
+    callback_networks: ['127.0.0.1'],
+  })
+  writeFileSync(tenantsFile, JSON.stringify({ tenants: [declared] }))
+  await nameShipments(storeUrl)
+
+  const env = {
+    ...COMPILED_ONCE,
+    PATH: process.env['PATH'] ?? '',
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    V2_BASE_URL: 'http://127.0.0.1:1',
+    TENANTS_FILE: tenantsFile,
+    STORE_URL: storeUrl,
+  }
+  const gateways = [startChild(env, join(place, '1.ndjson')), startChild(env, join(place, '2.ndjson'))]
+  let sent = 0
+
+  async function send(shipment: number, event: number): Promise<void> {
+    for (;;) {
+      const url = await gateways[Math.random() < 0.5 ? 0 : 1]?.url()
+      if (url !== undefined && (await post(url, `s-${shipment}`, String(event)))) break
+      await pause(RETRY_PAUSE_MS)
+    }
+    sent += 1
+  }
+
+  async function sendAll(shipment: number): Promise<void> {
+    const count = Math.floor(events / SHIPMENTS) + (shipment < events % SHIPMENTS ? 1 : 0)
+    for (let event = 0; event < count; event += 1) {
+      await send(shipment, event)
+      // As slowly as the kills come: they meet events that are received and events that are delivered.
+      while (sent / events > (killed + 1) / (kills + 1) && killed < kills) await pause(RETRY_PAUSE_MS)
+    }
+  }
+
+  let killed = 0
+  try {
+    const sending = Promise.all(Array.from({ length: SHIPMENTS }, (_, shipment) => sendAll(shipment)))
+    while (killed < kills) {
+      const victim = gateways[killed % 2]
+      await victim?.url()
+      await pause(Math.random() * LONGEST_LIFE_MS)
+      await victim?.kill()
+      killed += 1
+    }
+    await sending
+    await allArrived.promise
+  } finally {
+    clearTimeout(lastArrival)
+    await Promise.all(gateways.map((gateway) => gateway.end()))
+    receiver.closeAllConnections()
+    receiver.close()
+    rmSync(place, { recursive: true, force: true })
+  }
+  const lists = [...arrivals.values()]
+  return {
+    events,
+    kills: killed,
+    arrived: lists.reduce((sum, { length }) => sum + length, 0),
+    lost: events - arrived.size,
+    outOfOrder: lists.reduce((sum, list) => sum + outOfOrder(list), 0),
+  }
+}
+
+/** Counts the deliveries that follow neither the event before nor a copy of themselves. */
+function outOfOrder(list: readonly number[]): number {
+  return list.filter((event, i) => {
+    const before = list[i - 1] ?? -1
+    return event !== before && event !== before + 1
+  }).length
+}
+
+/** Gives the shipments names: events of unnamed ones wait for a booking. */
+async function nameShipments(storeUrl: string): Promise<void> {
+  const store = await openStore(storeUrl)
+  for (let i = 0; i < SHIPMENTS; i += 1) {
+    await store.put({ links: [], thing: { tenant: 'acme', id: `s-${i}`, own: `REF-${i}`, facts: null } })
+  }
+  await store.close()
+}
+
+async function post(url: string, shipment: string, event: string): Promise<boolean> {
+  const body = JSON.stringify({ shipment_id: shipment, event, event_date: '2024-08-10T08:00:00+0000' })
+  const headers = { 'content-type': 'application/json' }
+  const reply = await fetch(`${url}/webhooks/${SECRET}`, { method: 'POST', body, headers }).catch(() => undefined)
+  await reply?.text().catch(() => undefined)
+  return reply?.ok === true
+}
+
+/** A gateway that starts again whenever it is killed. */
+function startChild(env: NodeJS.ProcessEnv, emergencyLog: string) {
+  let listening = Promise.withResolvers<string>()
+  let ended = false
+  let child: ChildProcess
+  function start(): void {
+    const started = spawn(process.execPath, [CHILD], {
+      env: { ...env, EMERGENCY_LOG_FILE: emergencyLog },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    createInterface(started.stdout).on('line', (line) => {
+      if (line.includes('"listening"')) listening.resolve(JSON.parse(line).url)
+    })
+    child = started
+  }
+  async function kill(): Promise<void> {
+    const gone = once(child, 'close')
+    child.kill('SIGKILL')
+    await gone
+    listening = Promise.withResolvers()
+    if (!ended) start()
+  }
+  start()
+  return {
+    url: () => listening.promise,
+    kill,
+    end: () => {
+      ended = true
+      return kill()
+    },
+  }
+}

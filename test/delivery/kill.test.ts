@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { size } from '../size.ts'
+import { startPostgres } from '../store/postgres-server.ts'
+import { type KillReport, killGateways } from './kill-harness.ts'
+
+const EVENTS = size(300, 10_000)
+const KILLS = size(4, 100)
+const LONG_MS = 900_000
+
+function check(engine: string, report: KillReport): void {
+  const { events, kills, arrived, lost, outOfOrder } = report
+  process.stdout.write(
+    `${engine}: ${events} events, ${kills} kills of two gateways, ${arrived} deliveries, ${lost} lost, ${outOfOrder} out of order\n`,
+  )
+  expect(report).toMatchObject({ lost: 0, outOfOrder: 0 })
+}
+
+test('two gateways on one file that are killed lose no event, and keep the order', { timeout: LONG_MS }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-delivery-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  check('sqlite', await killGateways({ storeUrl: join(folder, 'store.db'), events: EVENTS, kills: KILLS }))
+})
+
+test('two gateways on PostgreSQL that are killed lose no event, and keep the order', { timeout: LONG_MS }, async () => {
+  const server = await startPostgres()
+  onTestFinished(() => server.remove())
+  check('postgres', await killGateways({ storeUrl: await server.createDatabase(), events: EVENTS, kills: KILLS }))
+})

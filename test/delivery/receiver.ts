@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
+
+/** A delivery as it arrived. */
+export interface Received {
+  readonly method: string | undefined
+  readonly path: string | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** A tenant's receiver: a real server. */
+export interface Receiver {
+  readonly url: string
+  readonly port: number
+  readonly received: readonly Received[]
+  /** Resolves once so many deliveries have arrived. */
+  readonly count: (deliveries: number) => Promise<void>
+  /** Replaces the answer. */
+  answer(next: Handle): void
+}
+
+export type Handle = (outgoing: ServerResponse, delivery: Received, incoming: IncomingMessage) => void
+
+/** Answers with a status and headers. */
+export function replies(status: number, headers: Readonly<Record<string, string>> = {}): Handle {
+  return (outgoing) => void outgoing.writeHead(status, headers).end()
+}
+
+/** Starts a receiver for one test; it answers 200 by default. */
+export async function startReceiver(handle: Handle = replies(200)): Promise<Receiver> {
+  const received: Received[] = []
+  const waiting = new Set<() => void>()
+  let current = handle
+  const server = createServer(async (incoming, outgoing) => {
+    const { method, url: path, headers } = incoming
+    const delivery = { method, path, headers, body: await text(incoming) }
+    received.push(delivery)
+    for (const look of waiting) look()
+    current(outgoing, delivery, incoming)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    port,
+    received,
+    count: (deliveries) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (received.length < deliveries) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    answer: (next) => {
+      current = next
+    },
+  }
+}

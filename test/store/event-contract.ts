@@ -1,0 +1,309 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { EventVersion, NewEvent, StoredEvent } from '../../src/store/events.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
+import type { Place } from './places.ts'
+
+const MINUTE_MS = 60_000
+const START = 1_000_000
+
+/** Returns an event with defaults for what a test does not care about. */
+export function newEvent(given: Partial<NewEvent> = {}): NewEvent {
+  return {
+    tenant: 'acme',
+    shipment: 's-1',
+    event: 'shipment.created',
+    date: '2024-08-10T08:00:00+0000',
+    digest: 'digest',
+    payload: '{}',
+    deliver: true,
+    ...given,
+  }
+}
+
+/** Tests the events of an engine, with two stores on one database. */
+export function eventContract(newPlace: () => Promise<Place>): void {
+  let place: Place
+  let store: Store
+  let other: Store
+
+  beforeEach(async () => {
+    place = await newPlace()
+    store = await place.open()
+    other = await place.open()
+    await place.setClock(START)
+  })
+  afterEach(async () => {
+    await Promise.all([store.close(), other.close()])
+    await place.close()
+  })
+
+  const take = (given: Partial<NewEvent> = {}) => store.takeEvent(newEvent(given))
+  const lease = (limit = 10, by = store) => by.leaseEvents('acme', limit, MINUTE_MS)
+  const ids = (events: readonly StoredEvent[]) => events.map(({ event }) => event)
+
+  async function leaseOne(): Promise<StoredEvent> {
+    const [event] = await lease(1)
+    if (!event) throw new Error('nothing is due')
+    return event
+  }
+
+  describe('the record', () => {
+    test('are stored as they were told', async () => {
+      const told = newEvent({ digest: 'other', payload: '{"a":"ü\\u0000"}' })
+      const { taken, id } = await store.takeEvent(told)
+      const { deliver, ...stored } = told
+      expect(taken).toBe(true)
+      expect(id).toMatch(/^msg_[0-9a-f]{32}$/)
+      expect(await other.findEvent(id)).toEqual({
+        ...stored,
+        id,
+        no: expect.any(Number),
+        receivedAt: START,
+        state: 'due',
+        version: 1,
+        failures: 0,
+        retryAt: START,
+        changedAt: START,
+        outcome: '',
+        body: undefined,
+      })
+      expect(await store.findEvent('msg_none')).toBeUndefined()
+    })
+
+    test('are stored once, by tenant, shipment, event, date and digest', async () => {
+      const first = await take()
+      expect(await other.takeEvent(newEvent({ payload: 'another' }))).toEqual({ taken: false, id: first.id })
+      const others = [{ tenant: 'b' }, { shipment: 's-2' }, { event: 'x' }, { date: 'x' }, { digest: 'x' }]
+      for (const given of others) expect((await take(given)).taken).toBe(true)
+      expect((await store.listEvents({})).length).toBe(1 + others.length)
+    })
+
+    test('are stored once however many stores take them at once', async () => {
+      const copies = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => (i % 2 ? store : other).takeEvent(newEvent())),
+      )
+      expect(copies.filter(({ taken }) => taken).length).toBe(1)
+      expect((await lease()).length).toBe(1)
+    })
+
+    test('without a callback are recorded only', async () => {
+      const { id } = await take({ deliver: false })
+      expect((await store.findEvent(id))?.state).toBe('recorded')
+      expect(await lease()).toEqual([])
+    })
+
+    test('are found by shipment, and shipments by time', async () => {
+      await take({ event: 'a' })
+      await take({ event: 'b', shipment: 's-2' })
+      await place.setClock(START + MINUTE_MS)
+      await take({ event: 'c' })
+      await take({ event: 'd', tenant: 'other' })
+      expect(ids(await store.eventsOfShipment('acme', 's-1'))).toEqual(['a', 'c'])
+      expect(await store.shipmentsWithEvents('acme', 0)).toEqual(['s-1', 's-2'])
+      expect(await store.shipmentsWithEvents('acme', START + 1)).toEqual(['s-1'])
+      expect(await store.shipmentsWithEvents('acme', 0, 1)).toEqual(['s-1'])
+      expect(await store.shipmentsWithEvents('nobody', 0)).toEqual([])
+    })
+
+    test('shipments by time are those of the first events, four for each', async () => {
+      for (const event of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) await take({ event })
+      await take({ event: 'a', shipment: 's-2' })
+      expect(await store.shipmentsWithEvents('acme', 0, 2)).toEqual(['s-1'])
+      expect(await store.shipmentsWithEvents('acme', 0, 3)).toEqual(['s-1', 's-2'])
+    })
+
+    test('are listed by tenant, state, time and page', async () => {
+      await take({ event: 'a' })
+      await take({ event: 'b', tenant: 'other', deliver: false })
+      await place.setClock(START + MINUTE_MS)
+      await take({ event: 'c', shipment: 's-2' })
+      const listed = async (filter: Parameters<Store['listEvents']>[0]) => ids(await store.listEvents(filter))
+      expect(await listed({})).toEqual(['a', 'b', 'c'])
+      expect(await listed({ tenant: 'acme' })).toEqual(['a', 'c'])
+      expect(await listed({ state: 'recorded' })).toEqual(['b'])
+      expect(await listed({ since: START + 1 })).toEqual(['c'])
+      expect(await listed({ until: START + 1, tenant: 'acme' })).toEqual(['a'])
+      expect(await listed({ limit: 2 })).toEqual(['a', 'b'])
+      const [first] = await store.listEvents({})
+      expect(await listed({ after: first?.no })).toEqual(['b', 'c'])
+      expect(await listed({ tenant: 'none' })).toEqual([])
+    })
+
+    test('with text that cannot be stored are refused', async () => {
+      await expect(take({ shipment: 'a\0b' })).rejects.toThrow(RangeError)
+      await expect(take({ date: '\ud800' })).rejects.toThrow(RangeError)
+      expect(await store.findEvent('\0')).toBeUndefined()
+      expect(await store.replayEvents(['\ud800'])).toBe(0)
+    })
+
+    test('reject once the store is closed', async () => {
+      await store.close()
+      await expect(take()).rejects.toThrow(StoreDown)
+      await expect(lease()).rejects.toThrow(StoreDown)
+      await expect(store.tenantsWithDue(['acme'])).rejects.toThrow(StoreDown)
+    })
+  })
+
+  describe('deliveries', () => {
+    test('are leased in order, one of a shipment at a time', async () => {
+      await take({ event: 'a' })
+      await take({ event: 'b' })
+      await take({ event: 'c', shipment: 's-2' })
+      expect(await store.tenantsWithDue(['acme', 'other'])).toEqual(['acme'])
+      const leased = await lease()
+      expect(ids(leased)).toEqual(['a', 'c'])
+      expect(leased.map(({ version }) => version)).toEqual([2, 2])
+      expect(await lease(10, other)).toEqual([])
+      expect(await other.tenantsWithDue(['acme'])).toEqual([])
+      const [first] = leased
+      if (first) expect(await store.finishTry(first, { state: 'delivered', outcome: 'answered 200' })).toBe(true)
+      expect(ids(await lease(10, other))).toEqual(['b'])
+      expect(await store.findEvent(first?.id ?? '')).toMatchObject({ state: 'delivered', failures: 0, version: 3 })
+    })
+
+    test('are leased by one of several stores', async () => {
+      for (let i = 0; i < 20; i += 1) await take({ shipment: `s-${i}` })
+      const leased = await Promise.all(Array.from({ length: 8 }, (_, i) => lease(5, i % 2 ? store : other)))
+      const all = leased.flat().map(({ shipment }) => shipment)
+      expect(all.length).toBe(new Set(all).size)
+      expect(all.length).toBe(20)
+    })
+
+    test('of a lost lease are leased again, and its late end changes nothing', async () => {
+      await take()
+      const late = await leaseOne()
+      await place.setClock(START + MINUTE_MS)
+      const [again] = await lease(1, other)
+      expect(again?.version).toBe(late.version + 1)
+      expect(await store.keepBody(late, { text: 'late', format: 'json' })).toBe(false)
+      expect(await store.finishTry(late, { state: 'delivered', outcome: 'late' })).toBe(false)
+      expect((await store.findEvent(late.id))?.state).toBe('due')
+    })
+
+    test('keep their body', async () => {
+      await take()
+      const event = await leaseOne()
+      const body = { text: 'Event=a&Message=ü', format: 'form' } as const
+      expect(await store.keepBody(event, body)).toBe(true)
+      await store.finishTry(event, { state: 'due', outcome: 'answered 500' })
+      expect((await leaseOne()).body).toEqual(body)
+    })
+
+    test('that fail are due later, hold up their shipment only, and count', async () => {
+      await take({ event: 'a' })
+      await take({ event: 'b' })
+      const first = await leaseOne()
+      await store.finishTry(first, { state: 'due', outcome: 'answered 500', retryInMs: MINUTE_MS })
+      await take({ event: 'c', shipment: 's-2' })
+      const third = await leaseOne()
+      expect(third.event).toBe('c')
+      await store.finishTry(third, { state: 'delivered', outcome: 'answered 200' })
+      expect(await store.findEvent(first.id)).toMatchObject({
+        state: 'due',
+        failures: 1,
+        retryAt: START + MINUTE_MS,
+        outcome: 'answered 500',
+      })
+      await place.setClock(START + MINUTE_MS)
+      const again = await leaseOne()
+      expect(again.event).toBe('a')
+      await store.finishTry(again, { state: 'due', outcome: 'put off', isFailure: false })
+      expect(await store.findEvent(first.id)).toMatchObject({ failures: 1, outcome: 'put off' })
+      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'answered 500' })
+      expect(ids(await lease())).toEqual(['b'])
+    })
+
+    test('that were stored while a try ended are not missed', async () => {
+      await take({ event: '0' })
+      for (let i = 1; i <= 30; i += 1) {
+        const event = await leaseOne()
+        const end = store.finishTry(event, { state: 'delivered', outcome: 'answered 200' })
+        await Promise.all([end, other.takeEvent(newEvent({ event: String(i) }))])
+      }
+      expect(ids(await lease())).toEqual(['30'])
+    })
+
+    test('of an endpoint that stops or pauses wait', async () => {
+      await take({ event: 'a' })
+      await take({ event: 'b', shipment: 's-2' })
+      await take({ event: 'c', tenant: 'other' })
+      await store.finishTry(await leaseOne(), {
+        state: 'due',
+        outcome: 'answered 429',
+        endpoint: { pauseMs: MINUTE_MS },
+      })
+      const pause = { tenant: 'acme', stopped: false, pausedUntil: START + MINUTE_MS, changedAt: START }
+      expect(await other.endpoints()).toEqual([pause])
+      expect(await store.tenantsWithDue(['acme', 'other'])).toEqual(['other'])
+      expect(await lease()).toEqual([])
+      await place.setClock(START + MINUTE_MS)
+      expect(await store.endpoints()).toEqual([])
+      const event = await leaseOne()
+      await store.finishTry(event, { state: 'due', outcome: 'answered 410', endpoint: { stop: true } })
+      await place.setClock(START + 1_000 * MINUTE_MS)
+      expect(await lease()).toEqual([])
+      expect(await store.endpoints()).toMatchObject([{ tenant: 'acme', stopped: true }])
+      expect(await store.resumeEndpoint('acme')).toBe(true)
+      expect(await store.resumeEndpoint('acme')).toBe(false)
+      expect(ids(await lease()).sort()).toEqual(['a', 'b'])
+    })
+
+    test('can be replayed and skipped', async () => {
+      const a = await take({ event: 'a' })
+      const b = await take({ event: 'b' })
+      const recorded = await take({ event: 'r', shipment: 's-2', deliver: false })
+      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'answered 500' })
+      expect(await other.skipEvents([b.id, recorded.id, 'msg_none'])).toBe(1)
+      expect(await store.findEvent(b.id)).toMatchObject({ state: 'skipped', outcome: 'skipped by an operator' })
+      expect(await lease()).toEqual([])
+      expect(await other.replayEvents([b.id, a.id, recorded.id, 'msg_none'])).toBe(3)
+      const leased = await lease()
+      expect(ids(leased).sort()).toEqual(['a', 'r'])
+      expect(leased.map(({ failures }) => failures)).toEqual([0, 0])
+    })
+
+    test('that are skipped free their shipment', async () => {
+      const a = await take({ event: 'a' })
+      await take({ event: 'b' })
+      await store.finishTry(await leaseOne(), { state: 'due', outcome: 'answered 500', retryInMs: MINUTE_MS })
+      await store.skipEvents([a.id])
+      expect(ids(await lease())).toEqual(['b'])
+    })
+
+    test('that an operator changes during a try are not changed by its end', async () => {
+      await take()
+      const event: EventVersion = await leaseOne()
+      await other.skipEvents([event.id])
+      expect(await store.finishTry(event, { state: 'parked', outcome: 'answered 500' })).toBe(false)
+      expect((await store.findEvent(event.id))?.state).toBe('skipped')
+    })
+
+    test('are counted while they are due or parked', async () => {
+      await take({ event: 'a' })
+      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'x' })
+      await place.setClock(START + MINUTE_MS)
+      await take({ event: 'b' })
+      await take({ event: 'c' })
+      await take({ event: 'd', deliver: false })
+      const open = await store.openEvents()
+      expect(open.toSorted((one, two) => (one.state < two.state ? -1 : 1))).toEqual([
+        { tenant: 'acme', state: 'due', count: 2, oldest: START + MINUTE_MS },
+        { tenant: 'acme', state: 'parked', count: 1, oldest: START },
+      ])
+    })
+
+    test('are pruned once they are finished', async () => {
+      await take({ event: 'delivered' })
+      await store.finishTry(await leaseOne(), { state: 'delivered', outcome: 'x' })
+      await take({ event: 'parked' })
+      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'x' })
+      await take({ event: 'recorded', deliver: false })
+      await take({ event: 'due' })
+      await place.setClock(START + MINUTE_MS)
+      expect(await store.pruneEvents(MINUTE_MS)).toBe(0)
+      expect(await store.pruneEvents(MINUTE_MS - 1)).toBe(2)
+      expect(ids(await store.listEvents({}))).toEqual(['parked', 'due'])
+      expect((await take({ event: 'delivered' })).taken).toBe(true)
+    })
+  })
+}
