@@ -37,8 +37,8 @@ export async function migrationAnswer(
 
 async function allTenants(incoming: IncomingMessage, deps: AdminPagesDeps): Promise<Answer> {
   const report = await readReport({ ...deps, tenants: deps.tenants() }, { most: MOST_TENANTS })
-  const brownouts = brownoutsToCome(deps.brownouts(), deps.store.now())
-  return wantsHtml(incoming) ? migrationPage(report, brownouts) : json({ ...report, brownouts })
+  if (!wantsHtml(incoming)) return json(report)
+  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()))
 }
 
 async function oneTenant(incoming: IncomingMessage, name: string, deps: AdminPagesDeps): Promise<Answer> {

@@ -3,7 +3,7 @@ import { windowsToCome } from '../deprecation/brownouts.ts'
 import type { TenantBrownouts } from '../observe/brownouts.ts'
 import { type Html, named, table } from './layout.ts'
 
-/** A brownout that is not over, as the page and the JSON show it. */
+/** A brownout that is not over, as the page shows it. */
 export interface ShownBrownout {
   /** Empty for all callers. */
   readonly tenant: string
@@ -25,7 +25,7 @@ export function brownoutsToCome(all: readonly TenantBrownouts[], now: number): r
     }))
 }
 
-/** The brownouts that a page shows; the JSON has all. */
+/** The most brownouts that a page shows; `transload check` prints all. */
 const MOST_SHOWN = 50
 
 /** Shows the brownouts that are active or to come; nothing without any. */
