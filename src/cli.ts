@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { findPackageJSON } from 'node:module'
 import { readOperands } from './commands/arguments.ts'
 import { reportFailure, UsageError } from './commands/failures.ts'
 import { suggestion } from './commands/nearest.ts'
 import { endWhenOutputCloses, print } from './commands/output.ts'
+import { programVersion } from './config/version.ts'
 
 /** Runs a command with the arguments after its name; returns the exit code. */
 type Command = (args: readonly string[]) => Promise<number>
@@ -97,7 +96,7 @@ async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<n
     return 0
   }
   if (name === '--version' || name === '-v') {
-    print(`transload ${version()}`)
+    print(`transload ${programVersion()}`)
     return 0
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
@@ -109,11 +108,4 @@ async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<n
   }
   if (!command.takesArguments) readOperands(name, args, { usage: [], options: {}, operands: [] })
   return (await command.load())(args)
-}
-
-/** Returns the version of the package that this file belongs to, compiled or not. */
-function version(): string {
-  const path = findPackageJSON('..', import.meta.url)
-  const content: { readonly version?: string } = path === undefined ? {} : JSON.parse(readFileSync(path, 'utf8'))
-  return content.version ?? 'unknown'
 }

@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts'
-import { type Gauge, gauge } from '../observe/gauge.ts'
 import { createShares, type Shares } from './shares.ts'
 
 /** Makes the shares of the configuration. */
@@ -11,13 +10,4 @@ export function openShares(config: Config): Shares {
     sourceInFlight: config.SOURCE_IN_FLIGHT,
     bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
   })
-}
-
-/** The current usage of all callers, as gauges. */
-export function shareGauges(total: Shares['total']): readonly Gauge[] {
-  return [
-    gauge('transload_connections', 'Connections of callers.', () => total.connections),
-    gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
-    gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
-  ]
 }

@@ -2,12 +2,14 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { type Config, readConfig, readValidVariables } from './config.ts'
 import { ConfigErrors, configurationErrors } from './errors.ts'
 import { loadMappings } from './mappings.ts'
-import { readTenants } from './tenants-file.ts'
+import { readTenants, type Tenant } from './tenants-file.ts'
 
 /** The configuration with the mappings that it names. */
 export interface LoadedConfig {
   readonly config: Config
   readonly catalog: Catalog
+  /** Undefined without a tenants file. */
+  readonly tenants: readonly Tenant[] | undefined
 }
 
 /** Replaces mappings that failed to load, because their actions are unknown. */
@@ -30,7 +32,9 @@ export async function loadConfig(): Promise<LoadedConfig> {
   const { MAPPINGS_DIR, LOOKUPS_FILE, TENANTS_FILE } =
     config ?? readValidVariables(['MAPPINGS_DIR', 'LOOKUPS_FILE', 'TENANTS_FILE'])
   const catalog = await attempt(() => loadMappings(MAPPINGS_DIR, LOOKUPS_FILE))
-  if (TENANTS_FILE !== undefined) await attempt(() => readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION))
+  const readThem = () =>
+    TENANTS_FILE === undefined ? undefined : readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION)
+  const tenants = await attempt(readThem)
   if (!config || !catalog || errors.length > 0) throw new ConfigErrors(errors)
-  return { config, catalog }
+  return { config, catalog, tenants }
 }
