@@ -109,6 +109,12 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       about:
         'The lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, or `silent` for none.',
     },
+    LOG_ADDRESSES: {
+      default: 'all',
+      about:
+        'Which lines have the source address of the call: `all`, `refused` (only those of a missing or refused credential), or `none`.',
+    },
+    LOG_USER_AGENTS: { default: 'true', about: '`false` leaves the `User-Agent` of calls out of the log.' },
   },
   'The legacy calls': {
     LEGACY_BASE_PATHS: { default: '/,/quotes', about: 'The prefixes under which the legacy paths are served.' },
@@ -122,6 +128,11 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     },
     SUNSET: { about: 'The ISO 8601 date on which the legacy paths end, sent as a `Sunset` header (RFC 8594).' },
     MIGRATION_GUIDE_URL: { about: 'The address of a migration guide for callers, sent as a `Link` header.' },
+    BROWNOUTS: {
+      about:
+        'When legacy calls are refused as a rehearsal: windows such as `2027-01-12T15:00Z/1h` and ladders such as `2027-01-12T09:00[America/New_York]/ladder`, separated by commas; see [Operations](operations.md#brownouts).',
+    },
+    BROWNOUT_BOOKINGS: { default: 'false', about: '`true` refuses new bookings and approvals in a brownout, too.' },
   },
   'The translation': {
     DEFAULT_TRANSPORT_TYPE: { default: 'open', about: 'The transport type of calls that state none.' },

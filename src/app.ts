@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, type Handler, Hono } from 'hono'
 import type { BrowserChecks } from './callers/browsers.ts'
+import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
 import { dryRunEvent } from './calls/dry-run-event.ts'
 import { dryRunReply } from './calls/dry-run-reply.ts'
@@ -14,7 +15,7 @@ import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
 import { refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
-import { legacyError, legacyHeaders } from './http/legacy-answers.ts'
+import { legacyError } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
@@ -56,12 +57,12 @@ export function createApp(deps: AppDeps): Hono<Env> {
 
   // Version-1 calls.
   const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
-  const deprecation = legacyHeaders(config)
+  const { headers: deprecation } = commonDeprecation(config)
   for (const [path, endpoint] of legacyRoutes) {
     const answerLegacyCall = admitted(async (c) => {
       const answer = await legacyCall(c.env.incoming, endpoint, c.get('call'), deps)
       await endOfTurn()
-      return reply(c, answer, deprecation)
+      return reply(c, answer, c.get('call').legacyHeaders ?? deprecation)
     })
     app.on(endpoint.method, path, answerLegacyCall)
     app.all(path, methodNotAllowed(endpoint.method))
@@ -136,7 +137,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     if (endpoint) {
       const answer = legacyError(error, endpoint.family, call.own)
       const hidesStatus = (call.errorStatus ?? config.ERROR_STATUS) === 'ok'
-      return reply(c, hidesStatus ? { ...answer, status: 200 } : answer, deprecation)
+      return reply(c, hidesStatus ? { ...answer, status: 200 } : answer, call.legacyHeaders ?? deprecation)
     }
     return reply(c, isOwn(c, error) ? problemDetails(error) : legacyError(error, 'shipment', ''))
   }

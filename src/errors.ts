@@ -37,6 +37,7 @@ export const errorTable = {
   'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
   'service-unavailable': { status: 503, title: 'The service is not available' },
   'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
+  brownout: { status: 503, title: 'Version 1 is switched off for a time' },
   'circuit-open': { status: 503, title: 'The service keeps failing' },
   overloaded: { status: 503, title: 'The gateway is overloaded' },
   draining: { status: 503, title: 'The gateway is shutting down' },

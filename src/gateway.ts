@@ -7,9 +7,8 @@ import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
+import { openShares } from './callers/open-shares.ts'
 import { createProve } from './callers/prove.ts'
-import { shareGauges } from './callers/share-gauges.ts'
-import { createShares } from './callers/shares.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
@@ -17,23 +16,27 @@ import { createSendPlan } from './calls/send.ts'
 import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
+import { programVersion } from './config/version.ts'
 import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
-import { createRequestHandler } from './http/adapter.ts'
-import { type Listener, listen } from './http/listener.ts'
+import { openListeners } from './http/listeners.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
-import type { TlsFiles } from './http/tls.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
-import { createMetrics, type MetricsOptions } from './observe/metrics.ts'
+import { createMeters } from './observe/meters.ts'
+import type { MetricsOptions } from './observe/metrics.ts'
+import { openSignals } from './observe/signals.ts'
+import { observeStore } from './observe/store.ts'
+import { openTracing } from './observe/tracing.ts'
 import { openUseCounts } from './observe/use-counts.ts'
-import { basicPair } from './service/basic.ts'
+import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
+import { forgetOldQuotes } from './xref/forgetting.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -68,21 +71,12 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
-/** Every use of a quote checks its age; this sweep only frees space. */
-const FORGET_EVERY_MS = 3_600_000
-
-/**
- * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
- * each shipment; more than this is a flood.
- */
-const EVENTS_PER_SECOND = 1_000
-
 /** Builds a gateway from its parts and opens its listeners. */
 export async function openGateway(
   config: Config,
   {
     catalog,
-    store,
+    store: unobserved,
     log,
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
@@ -91,62 +85,39 @@ export async function openGateway(
     countsEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
-  const upstream = openUpstream(config)
-  const service = createService(config, upstream)
+  const isEdge = config.TENANTS_FILE !== undefined
+  const meters = createMeters(isEdge)
+  const { store, pending } = observeStore(unobserved, meters)
+  const upstream = openUpstream(config, meters)
+  const service = createService(config, upstream, meters)
   const settings = translationSettings(config)
   const prove = createProve(service)
   const xref = createXref(store, config.QUOTE_MEMORY)
-  const deliveries = openDeliveries({
-    catalog,
-    store,
-    xref,
-    settings,
-    log,
-    keepDays: config.WEBHOOK_DAYS,
-    ...callbacks,
-  })
+  const instance = newInstance()
+  /** The parts that most others need. */
+  const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
+  const deliveries = openDeliveries({ ...parts, keepDays: config.WEBHOOK_DAYS, ...callbacks })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
-    config,
-    settings,
-    upstream,
-    prove,
+    ...parts,
     addressOf,
     actions: new Set(catalog.actions.keys()),
-    log,
     onTenants: deliveries.setTenants,
   })
   const merge = createMerge(service, store.exclusive)
-  const instance = newInstance()
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
-  const uses = openUseCounts({
-    store,
-    instance,
-    keptDays: config.SCOREBOARD_DAYS,
-    log,
-    sourceOf,
-    everyMs: countsEveryMs,
-  })
-  const shares = createShares({
-    maxConnections: config.MAX_CONNECTIONS,
-    sourceConnections: config.SOURCE_CONNECTIONS,
-    maxInFlight: config.MAX_IN_FLIGHT,
-    sourceInFlight: config.SOURCE_IN_FLIGHT,
-    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
-  })
+  const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
+  const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
-  const webhooks = createWebhooks({
+  const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
     statusCache,
     instance,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    intervalMs: config.SWEEP_INTERVAL,
     bodyLimitBytes: shares.largestBodyBytes,
-    limitSource: config.SOURCE_CALLS_PER_SECOND ? () => {} : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
     log,
   })
   const record = createBookingRecord({
@@ -164,18 +135,23 @@ export async function openGateway(
     instance,
     holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
+    countBooking: meters.countBooking,
   })
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
-  const forgetting = setInterval(() => {
-    store.forget(config.QUOTE_MEMORY).catch((err: unknown) => log.warn({ err }, 'old quotes could not be deleted'))
-  }, FORGET_EVERY_MS)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
-  const isEdge = credentials.mode === 'tenants'
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
-  const metrics = createMetrics({
-    knowsTenants: isEdge,
-    gauges: [...shareGauges(shares.total), ...webhooks.metrics, ...(statusCache ? [statusCache.metric] : [])],
-    more: deliveries.metrics,
+  const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
+  const signals = openSignals({
+    version: programVersion(),
+    usage: shares.total,
+    upstream: upstream.stats,
+    circuits: service.circuits,
+    store: unobserved,
+    brownouts,
+    meters,
+    more: [pending, ...webhooks.metrics, ...deliveries.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    now: store.now,
+    log,
     share: shareMetrics,
   })
   let draining = false
@@ -199,26 +175,22 @@ export async function openGateway(
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    now: store.now,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
-    logCall: createLogCall(log, (incoming) => ({
-      source: addressOf(incoming),
-      client: basicPair(incoming.headers.authorization)?.id,
-    })),
-    metrics,
+    logCall: createLogCall(log, { ...config, sourceOf: addressOf, clientOf: clientIdOf }),
+    countCall: meters.countCall,
+    tracing: await openTracing({ ...config, engine: store.engine, sourceOf: addressOf }),
     countUse: uses.count,
     ready,
     route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
-  const { tenants } = credentials
-  const adminDeps = { browserChecks, ready, store, metrics, catalog, quietDays: config.QUIET_DAYS, tenants }
-  const open: Listener[] = []
-  const close = async () => {
-    draining = true
-    clearInterval(forgetting)
-    await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
+  const stopForgetting = forgetOldQuotes(store, config.QUOTE_MEMORY, log)
+  const closeRest = async () => {
+    signals.stop()
+    stopForgetting()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
@@ -228,38 +200,36 @@ export async function openGateway(
     await upstream.close()
   }
   try {
-    const listener = await listen(createRequestHandler(createApp(deps)), {
-      host: config.HOST,
-      port: config.PORT,
-      maxConnections: config.MAX_CONNECTIONS,
+    const { url, adminUrl, close } = await openListeners({
+      config,
+      app: createApp(deps),
+      admin: createAdmin({
+        browserChecks,
+        ready,
+        store,
+        metrics: signals.metrics,
+        catalog,
+        quietDays: config.QUIET_DAYS,
+        tenants: credentials.tenants,
+        brownouts,
+      }),
+      adminPort,
       connect: (socket) => shares.connect(sources.ofConnection(socket)),
-      tls: tlsOf(config, log),
       timeouts,
       log,
     })
-    open.push(listener)
-    const admin =
-      adminPort === undefined
-        ? undefined
-        : await listen(createRequestHandler(createAdmin(adminDeps)), {
-            host: config.ADMIN_HOST,
-            port: adminPort,
-            timeouts,
-            log,
-          })
-    if (admin) open.push(admin)
     webhooks.start()
-    return { url: listener.url, adminUrl: admin?.url, close }
+    return {
+      url,
+      adminUrl,
+      close: async () => {
+        draining = true
+        await close()
+        await closeRest()
+      },
+    }
   } catch (error) {
-    await close()
+    await closeRest()
     throw error
   }
-}
-
-function tlsOf(config: Config, log: Logger): TlsFiles | undefined {
-  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
-  if (certFile === undefined || keyFile === undefined) return undefined
-  if (version === '1.0' || version === '1.1')
-    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
-  return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
 }

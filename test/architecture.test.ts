@@ -67,6 +67,7 @@ const LAYERS: readonly string[] = [
   'src/workers/',
   'src/observe/',
   'src/config/',
+  'src/deprecation/',
   'src/body/',
   'src/migration/',
   'src/store/',

@@ -8,6 +8,9 @@ export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'all'
 /** True where the harness of pauses runs whole, and nothing else: `npm run test:pauses`. */
 export const PAUSES_ALONE = process.env['TRANSLOAD_TESTS'] === 'pauses'
 
+/** True where the kills of deliveries run whole, and nothing else: `npm run test:deliveries` takes more than six minutes. */
+export const DELIVERIES_ALONE = process.env['TRANSLOAD_TESTS'] === 'deliveries'
+
 /** Returns the size of a harness: its rounds, its rows, its callers. */
 export const size = (sample: number, whole: number): number => (WHOLE ? whole : sample)
 

@@ -14,6 +14,11 @@ export interface Booking {
   readonly fields: readonly (readonly [name: string, value: string])[]
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
+  /**
+   * Thrown instead of sending the booking; the answer of an earlier call still counts.
+   * @default the booking may be sent
+   */
+  readonly refusal?: Error | undefined
 }
 
 /** A booking that the service has made. */

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Claim, Claims, NewClaim } from '../store/store.ts'
+import type { Meters } from '../observe/meters.ts'
+import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
 import type { IsHeld } from './leases.ts'
@@ -28,13 +29,14 @@ export interface Bookings {
 }
 
 export interface BookingsDeps {
-  readonly claims: Claims
+  readonly claims: Claims & Pick<Store, 'now'>
   readonly record: BookingRecord
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
   readonly holdLease: () => Promise<IsHeld>
   /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
+  readonly countBooking: Meters['countBooking']
 }
 
 /** The pause after which a call that waits for another gateway's booking looks at it again. */
@@ -44,7 +46,8 @@ const HANDLE_BYTES = 6
 const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
-export function createBookings({ claims, record, instance, holdLease, dedupeWindowMs }: BookingsDeps): Bookings {
+export function createBookings(deps: BookingsDeps): Bookings {
+  const { claims, record, instance, holdLease, dedupeWindowMs, countBooking } = deps
   /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -53,11 +56,12 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
   let draining = false
 
   const once: Bookings['once'] = async (booking, send) => {
-    const { credential } = booking
+    const { credential, refusal } = booking
     const wanted = newClaim(booking)
     for (;;) {
       const isHeld = await holdLease()
       if (draining) throw shuttingDown()
+      if (refusal && !(await isTaken(wanted))) throw refusal
       const { won, claim } = await take(wanted)
       if (won) {
         if (credential !== undefined) makers.note(claim.handle, credential)
@@ -72,6 +76,7 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
           await waitFor(claim, booking.deadline)
           break
         case 'booked':
+          countBooking('replayed')
           return {
             answer: replay(claim),
             ...(credential !== undefined &&
@@ -106,6 +111,14 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
     }
   }
 
+  /** Returns true if an earlier call has the key: then nothing is sent for this one. */
+  async function isTaken({ tenant, key }: NewClaim): Promise<boolean> {
+    const claim = await claims.findClaim(tenant, key)
+    if (!claim) return false
+    const isExpired = claim.expires > 0 && claim.expires <= claims.now()
+    return claim.state === 'unknown' || claim.state === 'sending' || (claim.state === 'booked' && !isExpired)
+  }
+
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
     try {
       return await claims.claim(wanted)
@@ -123,14 +136,17 @@ export function createBookings({ claims, record, instance, holdLease, dedupeWind
       made = await send()
     } catch (error) {
       const outcome = await record.failed(claim, error)
+      countBooking(outcome)
       if (outcome === 'unknown') throw outcomeUnknown(claim.handle, error)
       throw error instanceof NotBooked ? error.reason : error
     }
     try {
       await record.made(claim, made)
     } catch (error) {
+      countBooking('unknown')
       throw outcomeUnknown(claim.handle, error)
     }
+    countBooking('made')
     return { answer: made.answer }
   }
 

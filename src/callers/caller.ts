@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
+import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { type Account, type AccountOptions, openAccount } from '../service/account.ts'
@@ -26,6 +27,7 @@ export interface Profile {
   readonly errorStatus: Config['ERROR_STATUS']
   /** More `ActionName`s: name → action. */
   readonly synonyms: Readonly<Record<string, string>>
+  readonly deprecation: Deprecation
   readonly limits: Limits
 }
 
@@ -79,8 +81,27 @@ export interface CredentialsDeps {
 
 /** The profile of callers without their own. */
 export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
-  return { settings, errorStatus: config.ERROR_STATUS, synonyms: {}, limits: unlimited }
+  return {
+    settings,
+    errorStatus: config.ERROR_STATUS,
+    synonyms: {},
+    deprecation: commonDeprecation(config),
+    limits: unlimited,
+  }
 }
+
+/** Returns the deprecation of callers that have none of their own. */
+export function commonDeprecation(config: DeprecationConfig): Deprecation {
+  return deprecationOf({
+    sunset: config.SUNSET,
+    guide: config.MIGRATION_GUIDE_URL,
+    windows: config.BROWNOUTS,
+    coversBookings: config.BROWNOUT_BOOKINGS,
+  })
+}
+
+/** The variables that say how version 1 ends. */
+export type DeprecationConfig = Pick<Config, 'SUNSET' | 'MIGRATION_GUIDE_URL' | 'BROWNOUTS' | 'BROWNOUT_BOOKINGS'>
 
 /** Opens an account at an address of the service. */
 export function accountAt(

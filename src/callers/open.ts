@@ -1,8 +1,9 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { ConfigErrors } from '../config/errors.ts'
 import { readTenants, type Tenant } from '../config/tenants-file.ts'
+import type { Deprecation } from '../deprecation/deprecation.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Credentials, CredentialsDeps } from './caller.ts'
+import { type Credentials, type CredentialsDeps, commonDeprecation } from './caller.ts'
 import { clientCredentials } from './client.ts'
 import { fixedCredentials } from './fixed.ts'
 import { tenantCredentials } from './tenants.ts'
@@ -17,6 +18,8 @@ export interface OpenCredentialsDeps extends CredentialsDeps {
 
 /** Credentials that may be renewed while the gateway runs. */
 export interface OpenCredentials extends Credentials {
+  /** Returns the deprecation of each tenant of the tenants file; without one, that of all callers, under an empty name. */
+  readonly deprecations: () => readonly (readonly [tenant: string, deprecation: Deprecation])[]
   readonly close: () => void
 }
 
@@ -29,7 +32,8 @@ export function openCredentials(deps: OpenCredentialsDeps): OpenCredentials {
   if (path !== undefined) return openTenants(deps, path)
   const credentials =
     id === undefined || secret === undefined ? clientCredentials(deps) : fixedCredentials(deps, id, secret)
-  return { ...credentials, close: () => {} }
+  const common = [['', commonDeprecation(deps.config)]] as const
+  return { ...credentials, deprecations: () => common, close: () => {} }
 }
 
 function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {

@@ -79,5 +79,5 @@ function withoutPort(hop: string): string {
 
 /** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
 function plain(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
+  return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
 }

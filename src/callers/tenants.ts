@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Tenant } from '../config/tenants-file.ts'
+import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
 import { basicOf, basicPair } from '../service/basic.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type Credentials,
   type CredentialsDeps,
   commonProfile,
+  type DeprecationConfig,
   isBearer,
   missingCredential,
   passThroughOf,
@@ -26,6 +28,8 @@ import { type Candidate, type Candidates, createVerification } from './verificat
 export interface TenantCredentials extends Credentials {
   /** Replaces the list; unchanged tenants keep their tokens and limits. */
   readonly replace: (tenants: readonly Tenant[]) => void
+  /** Returns the deprecation of each tenant. */
+  readonly deprecations: () => readonly (readonly [tenant: string, deprecation: Deprecation])[]
 }
 
 interface Register extends Candidates {
@@ -87,6 +91,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
       refuseTokens(incoming)
       return passThroughOf(await identify(incoming))
     },
+    deprecations: () => [...callers].map(([name, { caller }]) => [name, caller.profile.deprecation]),
     ownCaller: (tenant) => callers.get(tenant)?.caller,
     eventRecipients: () => recipients,
     replace: (list) => {
@@ -114,6 +119,16 @@ function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) =>
   }
 }
 
+/** Returns the deprecation of a tenant: its own values, else those of the configuration. */
+export function tenantDeprecation(tenant: Tenant, config: DeprecationConfig): Deprecation {
+  return deprecationOf({
+    sunset: tenant.sunset ?? config.SUNSET,
+    guide: tenant.migration_guide_url ?? config.MIGRATION_GUIDE_URL,
+    windows: tenant.brownouts ?? config.BROWNOUTS,
+    coversBookings: tenant.brownout_bookings ?? config.BROWNOUT_BOOKINGS,
+  })
+}
+
 function recipientsIn(tenants: readonly Tenant[]): readonly EventRecipient[] {
   return tenants.flatMap(({ name, webhookSecrets: secrets, signingKeys, callback_url }) =>
     recipientsOf(name, { secrets, signingKeys, hasCallback: callback_url !== undefined }),
@@ -139,6 +154,7 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
     settings,
     errorStatus: tenant.error_status ?? common.errorStatus,
     synonyms: tenant.actions,
+    deprecation: tenantDeprecation(tenant, deps.config),
     limits: createLimits({ perSecond: limits.per_second, concurrent: limits.concurrent }),
   }
   return { tenant: name, credential: undefined, account, profile }

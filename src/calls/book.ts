@@ -4,7 +4,7 @@ import { type Made, NotBooked } from '../bookings/booking.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { type ErrorCode, gatewayError } from '../errors.ts'
+import { type ErrorCode, type GatewayError, gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/gateway-error.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { refusal } from '../service/failures.ts'
@@ -32,18 +32,22 @@ export interface BookDeps {
   readonly approvalBooks: Config['APPROVAL_BOOKS']
 }
 
-/** Books once: claims the booking, sends it and records it, or returns the answer of the call that did. */
+/**
+ * Books once: claims the booking, sends it and records it, or returns the answer of the call that did. In a brownout it
+ * sends nothing.
+ */
 export async function book(
   planned: Plan,
   headers: IncomingHttpHeaders,
   caller: Caller,
   sending: Sending,
   deps: BookDeps,
+  brownout?: GatewayError,
 ): Promise<Answer> {
   const { tenant } = caller
   const plan = await withFreeNumber(planned, tenant, deps)
   const { approved } = plan.found
-  const booking = bookingOf(plan, headers, caller, sending.deadline)
+  const booking = { ...bookingOf(plan, headers, caller, sending.deadline), refusal: brownout }
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
     ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>

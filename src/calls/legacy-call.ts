@@ -12,6 +12,7 @@ import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
+import { brownoutError } from './brownout.ts'
 import { freeCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
@@ -33,6 +34,8 @@ export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   readonly xref: Xref
   readonly bookings: Bookings
   readonly timeoutMs: number
+  /** Returns the time by the store's clock, in milliseconds since 1970. */
+  readonly now: () => number
   readonly statusCache: Pick<StatusCache, 'drop'> | undefined
 }
 
@@ -63,7 +66,7 @@ export async function legacyCall(
     const answer =
       request.generation === 1
         ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
-        : await answerVersion2(planVersion2(request, endpoint), caller.tenant, sending, deps)
+        : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
     call.replayed = isReplay(answer)
     return answer
   } finally {
@@ -81,6 +84,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.tenant = caller?.tenant
   call.acceptance = caller?.account.acceptance
   call.errorStatus = caller?.profile.errorStatus
+  call.legacyHeaders = caller?.profile.deprecation.headers
 }
 
 /** Finds what the call names, plans it, and carries the plan out. */
@@ -93,6 +97,10 @@ async function answerVersion1(
   deps: LegacyCallDeps,
 ): Promise<Answer> {
   const { tenant, profile } = caller
+  const { action } = request.compiled
+  const brownout = brownoutError(action, profile.deprecation, deps.now)
+  // A booking that was made before is answered from its record, whenever it is repeated.
+  if (brownout && !action.service.notIdempotent) throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
   const proof = looksUp(request) ? deps.prove(sending) : undefined
   if (proof) await proof
@@ -102,7 +110,7 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
-  const act = () => actOn(plan, headers, caller, sending, deps)
+  const act = () => actOn(plan, headers, caller, sending, deps, brownout)
   const { statusCache } = deps
   if (!statusCache || plan.toService.method === 'GET') return act()
   try {
@@ -121,12 +129,14 @@ async function actOn(
   caller: Caller,
   sending: Sending,
   deps: LegacyCallDeps,
+  brownout: GatewayError | undefined,
 ): Promise<Answer> {
   const { request, found } = plan
   const { tenant } = caller
-  const { notIdempotent, doneWhenStatus } = request.compiled.action.service
-  if (notIdempotent) return book(plan, headers, caller, sending, deps)
-  if (isApproval(request.compiled.action)) return approve(plan, tenant, sending, deps)
+  const { action } = request.compiled
+  const { notIdempotent, doneWhenStatus } = action.service
+  if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
+  if (isApproval(action)) return approve(plan, tenant, sending, deps)
 
   const reply = await deps.send(plan, tenant, sending)
   const answer = answerOf(plan, reply)
@@ -154,10 +164,12 @@ function looksUp({ compiled: { action } }: Version1): boolean {
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
 async function answerVersion2(
   { action, toService, id }: Version2Plan,
-  tenant: string,
+  { tenant, profile }: Caller,
   sending: Sending,
-  { service, bookings, xref, statusCache }: LegacyCallDeps,
+  { service, bookings, xref, statusCache, now }: LegacyCallDeps,
 ): Promise<Answer> {
+  const brownout = brownoutError(action, profile.deprecation, now)
+  if (brownout) throw brownout
   const { doneWhenStatus } = action.service
   const reply = await service.send(toService, sending).finally(() => {
     if (id !== undefined && toService.method !== 'GET') statusCache?.drop(id)

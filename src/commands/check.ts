@@ -1,12 +1,18 @@
+import { commonDeprecation } from '../callers/caller.ts'
+import { tenantDeprecation } from '../callers/tenants.ts'
 import type { Config } from '../config/config.ts'
 import { type EffectiveVariable, effectiveVariables } from '../config/effective.ts'
-import { loadConfig } from '../config/load.ts'
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
+import { type BrownoutWindow, windowsToCome } from '../deprecation/brownouts.ts'
 import { readOperands } from './arguments.ts'
 import { print, printError, printJson } from './output.ts'
 import { slipsIn } from './slips.ts'
 
-/** Checks everything that `serve` checks before it starts, and prints the configuration in effect, without secrets. */
+/**
+ * Checks everything that `serve` checks before it starts, and prints the brownouts to come and
+ * the configuration in effect, without secrets.
+ */
 export async function check(args: readonly string[]): Promise<number> {
   const { values } = readOperands('check', args, {
     usage: ['Usage: transload check [--json]'],
@@ -18,7 +24,8 @@ export async function check(args: readonly string[]): Promise<number> {
       'V2_BASE_URL=https://service.example.com transload check --json',
     ],
   })
-  const { config, catalog, tenants } = await loadConfig()
+  const loaded = await loadConfig()
+  const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)
   const warnings = slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
@@ -28,6 +35,7 @@ export async function check(args: readonly string[]): Promise<number> {
     print(
       `The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`,
       ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
+      ...brownoutLines(loaded, Date.now()),
       '',
       ...linesOf(variables),
     )
@@ -38,6 +46,37 @@ export async function check(args: readonly string[]): Promise<number> {
 
 const EVENTS_ONLY =
   'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
+
+/** Returns the brownouts to come, in the time zone of the operator (`TZ`). */
+function brownoutLines({ config, tenants }: LoadedConfig, now: number): readonly string[] {
+  const all: readonly (readonly [string, readonly BrownoutWindow[], boolean])[] =
+    tenants === undefined
+      ? [deprecationOf('all callers', commonDeprecation(config))]
+      : tenants.map((tenant) => deprecationOf(tenant.name, tenantDeprecation(tenant, config)))
+  const lines = all
+    .flatMap(([name, windows, books]) => windowsToCome(windows, now).map((window) => ({ name, window, books })))
+    .sort((one, other) => one.window.start - other.window.start)
+    .map(({ name, window, books }) => `  ${periodOf(window)}  ${name}${books ? ', bookings too' : ''}`)
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  return lines.length === 0 ? [] : [`Brownouts to come, in the time of ${timeZone}:`, ...lines]
+}
+
+const deprecationOf = (name: string, { windows, coversBookings }: ReturnType<typeof commonDeprecation>) =>
+  [name, windows, coversBookings] as const
+
+function periodOf({ start, end }: BrownoutWindow): string {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    weekday: 'short',
+    day: '2-digit',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  })
+  return `${format.format(start)} to ${format.format(end)}`
+}
 
 /** In client mode, the gateway has no credential but one for events. */
 function recordsEventsOnly(config: Config): boolean {

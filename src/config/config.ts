@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
+import { brownouts, sunset } from './brownout-values.ts'
 import { certificateErrors } from './certificates.ts'
 import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'
@@ -7,7 +8,6 @@ import { lookupsFile } from './lookups.ts'
 import {
   allowedHosts,
   basePaths,
-  day,
   days,
   duration,
   file,
@@ -69,12 +69,16 @@ const schema = z.object({
       'must be trace, debug, info, warn, error, fatal or silent',
     )
     .default('info'),
+  LOG_ADDRESSES: z.enum(['all', 'refused', 'none'], 'must be all, refused or none').default('all'),
+  LOG_USER_AGENTS: yesOrNo.prefault('true'),
 
   LEGACY_BASE_PATHS: basePaths.prefault('/,/quotes'),
   BODY_LIMIT_BYTES: wholeNumber(1, 1_073_741_824).prefault('262144'),
   ERROR_STATUS: z.enum(['as-is', 'ok'], 'must be ok or as-is').default('as-is'),
-  SUNSET: day.optional(),
+  SUNSET: sunset.optional(),
   MIGRATION_GUIDE_URL: webAddress.optional(),
+  BROWNOUTS: brownouts.optional(),
+  BROWNOUT_BOOKINGS: yesOrNo.prefault('false'),
 
   DEFAULT_TRANSPORT_TYPE: version2Word.default('open'),
   DEFAULT_VEHICLE_TYPE: version2Word.default('car'),

@@ -10,6 +10,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...unsharedStore(set),
     ...unsharedStatusCache(set),
     ...sharedPort(valid),
+    ...brownoutsWithout(set),
     ...forgottenUse(valid),
   ]
 }
@@ -71,6 +72,12 @@ function unsharedStatusCache(set: Environment): string[] {
 function sharedPort({ HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Partial<Config>): string[] {
   if (!PORT || PORT !== ADMIN_PORT || HOST === undefined || ADMIN_HOST === undefined) return []
   return overlap(HOST, ADMIN_HOST) ? [`PORT and ADMIN_PORT are both ${PORT}; choose different ports`] : []
+}
+
+function brownoutsWithout(set: Environment): string[] {
+  if (set['BROWNOUT_BOOKINGS'] !== 'true' || set['BROWNOUTS'] !== undefined || set['TENANTS_FILE'] !== undefined)
+    return []
+  return ['BROWNOUT_BOOKINGS=true has no effect without BROWNOUTS']
 }
 
 /** The verdict needs the counts of all quiet days. */

@@ -8,8 +8,8 @@ import { readTenants, type Tenant } from './tenants-file.ts'
 export interface LoadedConfig {
   readonly config: Config
   readonly catalog: Catalog
-  /** None without a tenants file. */
-  readonly tenants: readonly Tenant[]
+  /** Undefined without a tenants file. */
+  readonly tenants: readonly Tenant[] | undefined
 }
 
 /** Replaces mappings that failed to load, because their actions are unknown. */
@@ -32,8 +32,9 @@ export async function loadConfig(): Promise<LoadedConfig> {
   const { MAPPINGS_DIR, LOOKUPS_FILE, TENANTS_FILE } =
     config ?? readValidVariables(['MAPPINGS_DIR', 'LOOKUPS_FILE', 'TENANTS_FILE'])
   const catalog = await attempt(() => loadMappings(MAPPINGS_DIR, LOOKUPS_FILE))
-  const tenants =
-    TENANTS_FILE === undefined ? [] : await attempt(() => readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION))
-  if (!config || !catalog || !tenants || errors.length > 0) throw new ConfigErrors(errors)
+  const readThem = () =>
+    TENANTS_FILE === undefined ? undefined : readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION)
+  const tenants = await attempt(readThem)
+  if (!config || !catalog || errors.length > 0) throw new ConfigErrors(errors)
   return { config, catalog, tenants }
 }

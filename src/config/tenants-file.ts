@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
+import { brownouts, sunset } from './brownout-values.ts'
 import { type CallbackSettings, callbackKeys, callbackMistakes, callbackOf } from './callback.ts'
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
 import { readJsonFile } from './json-file.ts'
 import { parseSecretHash } from './secret-hash-form.ts'
 import { fetchSecret, secretOf, secretRef } from './secret-ref.ts'
-import { serviceAddress, version2Word } from './values.ts'
+import { serviceAddress, version2Word, webAddress } from './values.ts'
 import { PATH_SECRET_ERROR, pathSecretsIn, SIGNING_SECRET_ERROR, signingKeysIn } from './webhook-values.ts'
 
 const credential = z.strictObject({
@@ -56,6 +57,10 @@ const tenant = z
       .describe('Instead of DEFAULT_TRANSPORT_TYPE and DEFAULT_VEHICLE_TYPE.'),
     error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
     shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
+    sunset: z.string().pipe(sunset).optional().describe('Instead of SUNSET.'),
+    migration_guide_url: z.string().pipe(webAddress).optional().describe('Instead of MIGRATION_GUIDE_URL.'),
+    brownouts: z.string().pipe(brownouts).optional().describe('Instead of BROWNOUTS; `none` for none.'),
+    brownout_bookings: z.boolean().optional().describe('Instead of BROWNOUT_BOOKINGS.'),
     actions: z.record(z.string(), z.string()).default({}).describe('More ActionNames: name → action.'),
     limits: z
       .strictObject({

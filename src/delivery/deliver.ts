@@ -1,3 +1,4 @@
+import type { ShipmentNames } from '../mapping/callback.ts'
 import type { Logger } from '../observe/log.ts'
 import { elapsedSince, type Moment } from '../store/elapsed.ts'
 import type { CallbackBody, Events, StoredEvent, TryOutcome } from '../store/events.ts'
@@ -61,9 +62,24 @@ export function createDeliver(deps: DeliverDeps): Deliver {
       if (!names && isBooking)
         return { state: 'due', outcome: event.outcome, isFailure: false, retryInMs: LOOK_FOR_NAMES_EVERY_MS }
     }
-    const body = renderEvent(storedEvent(event), names ?? NO_NAMES, endpoint, deps.catalog)
+    const body = rendered(event, names ?? NO_NAMES, endpoint)
     if (!body) return { state: 'skipped', outcome: 'no callback is declared for this event', isFailure: false }
+    if ('state' in body) return body
     return (await events.keepBody(event, body)) ? body : undefined
+  }
+
+  /** An event that fails a callback would fail it at every try. */
+  function rendered(
+    event: StoredEvent,
+    names: ShipmentNames,
+    endpoint: Endpoint,
+  ): CallbackBody | TryOutcome | undefined {
+    try {
+      return renderEvent(storedEvent(event), names, endpoint, deps.catalog)
+    } catch (err) {
+      log.error({ event: event.id, tenant: event.tenant, err }, 'an event cannot be translated, and is parked')
+      return { state: 'parked', outcome: 'cannot be translated' }
+    }
   }
 
   function outcomeOf(event: StoredEvent, reply: Reply, signal: AbortSignal): TryOutcome {

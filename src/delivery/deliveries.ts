@@ -107,14 +107,19 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
     const tenants = [...endpoints.keys()].filter((tenant) => slots.free(tenant) > 0)
     if (closed || tenants.length === 0) return
     try {
-      const due = await events.tenantsWithDue(tenants)
-      await Promise.all(due.map(start))
+      // One after the other: the leases of a thousand tenants would take every connection to the store at once.
+      for (const tenant of await events.tenantsWithDue(tenants)) await start(tenant)
     } catch (error) {
       noteFailure(error)
     }
   }
 
-  const polling = setInterval(() => void poll(), pollEveryMs)
+  let current: Promise<void> | undefined
+  const polling = setInterval(() => {
+    current ??= poll().finally(() => {
+      current = undefined
+    })
+  }, pollEveryMs)
 
   async function idle(): Promise<void> {
     while (work.size > 0) await Promise.all(work)
@@ -131,6 +136,7 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
       closed = true
       clearInterval(polling)
       const timer = setTimeout(() => closing.abort(), graceMs)
+      await current
       await idle()
       clearTimeout(timer)
     },

@@ -6,12 +6,18 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>
 const TIMEOUT_MS = 5_000
 const TRIES = 2
 
+export interface ResolveOptions {
+  /** The name servers, as addresses with ports. @default those of the machine */
+  readonly servers?: readonly string[]
+}
+
 /**
  * Makes a resolver that asks the name servers without libuv's few threads: a name server that does not answer for one
  * endpoint holds up no other look-up. A name that they do not know may be in the machine's own list.
  */
-export function createResolve(): Resolve {
+export function createResolve({ servers }: ResolveOptions = {}): Resolve {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
+  if (servers) resolver.setServers(servers)
   return async (hostname) => {
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))

@@ -1,6 +1,7 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { SecureContextOptions, SecureVersion } from 'node:tls'
 import { OLD_CIPHERS } from '../config/certificates.ts'
+import type { Config } from '../config/config.ts'
 import type { Logger } from '../observe/log.ts'
 
 /** The files of the certificate and its key, and the oldest version of TLS that is accepted. */
@@ -8,6 +9,15 @@ export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
   readonly minVersion: SecureVersion
+}
+
+/** Returns the files of the configuration; undefined where callers use plain HTTP. */
+export function tlsFilesOf(config: Config, log: Logger): TlsFiles | undefined {
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
+  if (certFile === undefined || keyFile === undefined) return undefined
+  if (version === '1.0' || version === '1.1')
+    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
+  return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
 }
 
 /** Reads what a server needs for TLS from the files as they are now. */

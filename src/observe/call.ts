@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http'
+import type { Answer } from '../answer.ts'
 import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
+import { type CallTrace, type TraceHeaders, traceHeadersOf } from './trace.ts'
 
 /** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share extends BodyMemory {
@@ -40,6 +42,10 @@ export interface Call {
   /** The route as the gateway names it, never the path as it was sent. */
   readonly route: string
   readonly share: Share
+  /** The caller's own trace headers. */
+  readonly traceHeaders: TraceHeaders | undefined
+  /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
+  trace: CallTrace | undefined
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
   /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
@@ -57,6 +63,16 @@ export interface Call {
   tenant: string | undefined
   /** True if errors are answered with status 200; undefined until the caller is known. */
   errorStatus: Config['ERROR_STATUS'] | undefined
+  /** The headers of a reply on a legacy path; undefined until the caller is known. */
+  legacyHeaders: Answer['headers'] | undefined
+  /** The time at the service, in milliseconds. */
+  serviceMs: number
+  /** The requests that were sent to the service, including repeated ones. */
+  tries: number
+  /** The status of the last whole reply of the service. */
+  serviceStatus: number | undefined
+  /** The time in the store, in milliseconds. */
+  storeMs: number
   /** The number of fields that no mapping knows. */
   unknownFields: number
   /** The code of the error that the call ended with. */
@@ -78,6 +94,8 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     startedAt: performance.now(),
     route,
     share,
+    traceHeaders: traceHeadersOf(incoming.headers),
+    trace: undefined,
     own: '',
     use: undefined,
     acceptance: undefined,
@@ -87,11 +105,29 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     action: undefined,
     tenant: undefined,
     errorStatus: undefined,
+    legacyHeaders: undefined,
+    serviceMs: 0,
+    tries: 0,
+    serviceStatus: undefined,
+    storeMs: 0,
     unknownFields: 0,
     error: undefined,
     unauthorized: false,
     cause: undefined,
   }
+}
+
+/**
+ * Returns the time of a call that was neither the service's nor the store's. Both may have worked for it at the same
+ * time.
+ */
+export const gatewayMs = ({ serviceMs, storeMs }: Call, ms: number): number => Math.max(0, ms - serviceMs - storeMs)
+
+/** Adds a request to the service to its call. */
+export function noteRequest(call: Call, status: number | undefined, ms: number): void {
+  call.serviceMs += ms
+  call.tries += 1
+  if (status !== undefined) call.serviceStatus = status
 }
 
 const UNAUTHORIZED = 401

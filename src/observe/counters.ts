@@ -1,6 +1,5 @@
-import type { Call } from './call.ts'
-
-type Labels = Readonly<Record<string, string>>
+/** The labels of one series of a metric. */
+export type Labels = Readonly<Record<string, string>>
 
 /** A metric in the form that `prom-client` reports. */
 export interface CountedMetric {
@@ -11,84 +10,109 @@ export interface CountedMetric {
   readonly get: () => Promise<object>
 }
 
-/** Counts calls. */
-export interface Counters {
-  readonly count: (call: Call, status: number) => void
-  readonly calls: CountedMetric
-  readonly seconds: CountedMetric
-  readonly unknownFields: CountedMetric
+/** Counts by labels. A known series costs one look-up and no allocation. */
+export interface Counter {
+  /** Adds to the series with these values of its labels, which are joined by line breaks in the order of their names. */
+  readonly add: (series: string, by?: number) => void
+  readonly metric: CountedMetric
 }
 
-/** Upper bounds of the histogram. */
-const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** Counts durations by labels. */
+export interface Histogram {
+  /** Adds a duration to the series with these values of its labels, as in `Counter`. */
+  readonly observe: (series: string, seconds: number) => void
+  readonly metric: CountedMetric
+}
 
-interface Count {
-  readonly labels: Labels
-  value: number
+/**
+ * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached; if it were, the
+ * memory of the gateway and of Prometheus would still be bounded.
+ */
+export const MAX_SERIES = 5_000
+const OTHER = 'other'
+
+/** Upper bounds of the histograms of calls. */
+export const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** Upper bounds of the histograms of what usually takes less than a millisecond. */
+export const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
+
+/** Makes a counter with these labels. */
+export function createCounter(name: string, help: string, labels: readonly string[]): Counter {
+  const counts = createSeries(labels, () => ({ value: 0 }))
+  const about = { name, help, type: 'counter', aggregator: 'sum' } as const
+  return {
+    add: (series, by = 1) => {
+      counts.of(series).value += by
+    },
+    metric: {
+      ...about,
+      get: async () => ({ ...about, values: counts.all().map(([of, { value }]) => ({ labels: of, value })) }),
+    },
+  }
 }
 
 interface Durations {
-  readonly labels: Labels
-  /** Calls per bucket: above the previous bound and at most this one; the last bucket has no bound. */
+  /** Durations per bucket: above the previous bound and at most this one; the last bucket has no bound. */
   readonly buckets: number[]
   sum: number
 }
 
-/** Makes counters. A call costs one or two look-ups and no allocation. */
-export function createCounters(knowsTenants: boolean): Counters {
-  const calls = new Map<string, Count>()
-  const unknownFields = new Map<string, Count>()
-  const seconds = new Map<string, Durations>()
-
-  return {
-    count: ({ route, action = '', error = '', startedAt, tenant: caller, unknownFields: unknown }, status) => {
-      const tenant = (knowsTenants && caller) || ''
-      const key = `${route} ${action} ${status} ${error} ${tenant}`
-      const counted = calls.get(key)
-      if (counted) counted.value += 1
-      else calls.set(key, { labels: { route, action, status: String(status), error, tenant }, value: 1 })
-
-      let durations = seconds.get(action)
-      if (!durations) {
-        durations = { labels: { action }, buckets: Array(BOUNDS_SECONDS.length + 1).fill(0), sum: 0 }
-        seconds.set(action, durations)
-      }
-      const took = (performance.now() - startedAt) / 1000
-      let bucket = 0
-      while (bucket < BOUNDS_SECONDS.length && took > (BOUNDS_SECONDS[bucket] ?? 0)) bucket += 1
-      durations.buckets[bucket] = (durations.buckets[bucket] ?? 0) + 1
-      durations.sum += took
-
-      if (unknown === 0) return
-      const fields = unknownFields.get(action)
-      if (fields) fields.value += unknown
-      else unknownFields.set(action, { labels: { action }, value: unknown })
-    },
-    calls: counter('transload_calls_total', 'Calls by route, action, status, error code and tenant.', calls),
-    unknownFields: counter('transload_unknown_fields_total', 'Fields that no mapping knows.', unknownFields),
-    seconds: histogram('transload_call_seconds', 'Duration of calls.', seconds),
-  }
-}
-
-function counter(name: string, help: string, counts: ReadonlyMap<string, Count>): CountedMetric {
-  const about = { name, help, type: 'counter', aggregator: 'sum' } as const
-  const get = async () => ({ ...about, values: [...counts.values()].map(({ labels, value }) => ({ labels, value })) })
-  return { ...about, get }
-}
-
-function histogram(name: string, help: string, all: ReadonlyMap<string, Durations>): CountedMetric {
+/** Makes a histogram with these labels and upper bounds in seconds. */
+export function createHistogram(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  bounds: readonly number[] = CALL_BOUNDS_SECONDS,
+): Histogram {
+  const durations = createSeries(labels, (): Durations => ({ buckets: Array(bounds.length + 1).fill(0), sum: 0 }))
   const about = { name, help, type: 'histogram', aggregator: 'sum' } as const
-  const valuesOf = ({ labels, buckets, sum }: Durations) => {
+  const valuesOf = ([of, { buckets, sum }]: readonly [Labels, Durations]) => {
     let count = 0
-    const cumulative = [...BOUNDS_SECONDS, '+Inf'].map((le, i) => {
+    const cumulative = [...bounds, '+Inf'].map((le, i) => {
       count += buckets[i] ?? 0
-      return { labels: { le, ...labels }, value: count, metricName: `${name}_bucket` }
+      return { labels: { le, ...of }, value: count, metricName: `${name}_bucket` }
     })
     return [
       ...cumulative,
-      { labels, value: sum, metricName: `${name}_sum` },
-      { labels, value: count, metricName: `${name}_count` },
+      { labels: of, value: sum, metricName: `${name}_sum` },
+      { labels: of, value: count, metricName: `${name}_count` },
     ]
   }
-  return { ...about, get: async () => ({ ...about, values: [...all.values()].flatMap(valuesOf) }) }
+  return {
+    observe: (series, seconds) => {
+      const { buckets } = add(durations.of(series), seconds)
+      let bucket = 0
+      while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
+      buckets[bucket] = (buckets[bucket] ?? 0) + 1
+    },
+    metric: { ...about, get: async () => ({ ...about, values: durations.all().flatMap(valuesOf) }) },
+  }
+}
+
+function add(durations: Durations, seconds: number): Durations {
+  durations.sum += seconds
+  return durations
+}
+
+/** Keeps what is counted for each series. */
+function createSeries<T>(names: readonly string[], make: () => T) {
+  const known = new Map<string, T>()
+  const labelsOf = (series: string): Labels => {
+    const values = series.split('\n')
+    return Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']))
+  }
+  const added = (series: string): T => {
+    const kept = known.size < MAX_SERIES ? series : names.map(() => OTHER).join('\n')
+    const found = known.get(kept)
+    if (found) return found
+    const made = make()
+    known.set(kept, made)
+    return made
+  }
+  // The only series of a metric without labels is there from the start.
+  if (names.length === 0) added('')
+  return {
+    of: (series: string): T => known.get(series) ?? added(series),
+    all: () => [...known].map(([series, counted]) => [labelsOf(series), counted] as const),
+  }
 }

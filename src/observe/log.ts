@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { escapeControls } from '../text/plain-text.ts'
-import type { Call } from './call.ts'
+import { type Call, gatewayMs } from './call.ts'
 import { createLogOutput } from './log-output.ts'
 
 export type { Logger }
@@ -21,41 +21,67 @@ export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationS
 /** The tail of a line of `createLogCall`, which contains no control characters. */
 const CALL_LINE_END = '"msg":"call"}\n'
 
-/** Logs the one line of a call, without anything that may contain a secret: no body, header or query. */
+/** Logs the one line of a call, without anything that may contain a secret: no body, credential or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** Returns the source address of a call, and the client id that it names. */
-export type OriginOf = (incoming: IncomingMessage) => { readonly source: string; readonly client: string | undefined }
+/** What the lines of calls say of their origin. */
+export interface CallLogOptions extends Pick<Config, 'LOG_ADDRESSES' | 'LOG_USER_AGENTS'> {
+  /** Returns the source address of a call. */
+  readonly sourceOf: (incoming: IncomingMessage) => string
+  /** Returns the client id that a call names. */
+  readonly clientOf: (incoming: IncomingMessage) => string | undefined
+}
 
 const UNAUTHORIZED = 401
 
-/** Makes the function that logs calls. Only the line of a refused credential has the source address. */
-export function createLogCall(log: Logger, originOf: OriginOf): LogCall {
+/** Makes the function that logs calls. Only the line of a refused credential has the client id. */
+export function createLogCall(log: Logger, options: CallLogOptions): LogCall {
+  const { LOG_ADDRESSES: addresses, LOG_USER_AGENTS: userAgents, sourceOf, clientOf } = options
   return (call, incoming, status) => {
+    const ms = performance.now() - call.startedAt
+    const { tries, error, cause } = call
+    const isRefused = call.unauthorized || status === UNAUTHORIZED
     const line = {
       id: call.id,
       method: incoming.method,
       path: call.route,
       action: call.action,
       status,
-      ms: Math.round((performance.now() - call.startedAt) * 10) / 10,
+      ms: rounded(ms),
+      gateway_ms: rounded(gatewayMs(call, ms)),
+      store_ms: rounded(call.storeMs) || undefined,
+      service_ms: tries > 0 ? rounded(call.serviceMs) : undefined,
+      service_status: call.serviceStatus,
+      tries: tries || undefined,
+      replayed: call.replayed || undefined,
       tenant: shown(call.tenant),
       unknown_fields: call.unknownFields || undefined,
-      error: call.error,
+      notes: notesOf(call),
+      error,
+      source: addresses === 'all' || (isRefused && addresses === 'refused') ? sourceOf(incoming) : undefined,
+      client: isRefused ? shown(clientOf(incoming)) : undefined,
+      user_agent: userAgents ? shown(incoming.headers['user-agent']) : undefined,
     }
-    if (call.unauthorized || status === UNAUTHORIZED) {
-      const { source, client } = originOf(incoming)
-      log.info({ ...line, source, client: shown(client) }, 'call')
-    } else if (call.cause === undefined) log.info(line, 'call')
-    else log.error({ ...line, err: call.cause }, 'call failed')
+    if (isRefused || cause === undefined) log.info(line, 'call')
+    else log.error({ ...line, err: cause }, 'call failed')
   }
 }
 
-const ID_LIMIT_CHARACTERS = 128
+const TENTHS = 10
+
+/** Rounds milliseconds to a tenth. */
+const rounded = (ms: number) => Math.round(ms * TENTHS) / TENTHS
+
+/** Returns each note once, as the name and the code: `PickupZip lossy`. */
+function notesOf({ notes }: Call): readonly string[] | undefined {
+  return notes.length === 0 ? undefined : [...new Set(notes.map(({ name, code }) => `${name} ${code}`))]
+}
+
+const LIMIT_CHARACTERS = 128
 const PLAIN = /^[\x20-\x7e]*$/
 
-/** Returns an id that a caller chose, truncated and without control characters. */
-function shown(id: string | undefined): string | undefined {
-  if (id === undefined || (id.length <= ID_LIMIT_CHARACTERS && PLAIN.test(id))) return id
-  return escapeControls(id.slice(0, ID_LIMIT_CHARACTERS))
+/** Returns text that a caller chose, truncated and without control characters. */
+function shown(text: string | undefined): string | undefined {
+  if (text === undefined || (text.length <= LIMIT_CHARACTERS && PLAIN.test(text))) return text
+  return escapeControls(text.slice(0, LIMIT_CHARACTERS))
 }

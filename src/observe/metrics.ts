@@ -1,7 +1,4 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
-import type { Call } from './call.ts'
-import { type CountedMetric, type Counters, createCounters } from './counters.ts'
-import type { Gauge } from './gauge.ts'
 
 /** The metrics of one process. */
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
@@ -11,7 +8,6 @@ export type CollectMetrics = () => Promise<ProcessMetrics[]>
 
 /** The metrics of one gateway. Labels hold only names that the gateway knows, so callers cannot create series. */
 export interface Metrics {
-  readonly countCall: (call: Call, status: number) => void
   readonly scrape: () => Promise<Scrape>
 }
 
@@ -21,22 +17,14 @@ export interface Scrape {
   readonly text: string
 }
 
-/** A metric of another folder. */
+/** A metric in the form that `prom-client` reports, as far as all of them have it. */
 export interface ReportedMetric {
   readonly name: string
   readonly get: () => Promise<object>
 }
 
 export interface MetricsOptions {
-  /**
-   * True if tenants have their own series: only if the gateway verifies them, because elsewhere callers name
-   * themselves.
-   */
-  readonly knowsTenants: boolean
-  /** @default none */
-  readonly gauges?: readonly (Gauge | CountedMetric)[]
-  /** More metrics, in the form that `prom-client` reports. @default none */
-  readonly more?: readonly ReportedMetric[]
+  readonly counted: readonly ReportedMetric[]
   /**
    * Collects the metrics of all processes of this gateway.
    * @default this is the only process
@@ -45,27 +33,44 @@ export interface MetricsOptions {
 }
 
 /** Opens the metrics of one gateway. */
-export function createMetrics({ knowsTenants, gauges = [], more = [], share }: MetricsOptions): Metrics {
-  const counters = createCounters(knowsTenants)
+export function createMetrics({ counted, share }: MetricsOptions): Metrics {
   let opened: ReturnType<typeof openRegistry> | undefined
-  const registry = () => (opened ??= openRegistry(counters, [...gauges, ...more]))
-  const collect = share?.(async () => (await registry()).own.getMetricsAsJSON())
+  const registry = () => (opened ??= openRegistry(counted))
+  const own = async () => {
+    const { collect } = await registry()
+    return (await collect()).filter(isWellNamed).map(withoutGaps)
+  }
+  const collectAll = share?.(own) ?? (async () => [await own()])
   return {
-    countCall: counters.count,
     scrape: async () => {
-      const { own, aggregate } = await registry()
-      const whole = collect ? aggregate(await collect()) : own
-      return { type: own.contentType, text: await whole.metrics() }
+      const { type, aggregate } = await registry()
+      return { type, text: await aggregate(await collectAll()).metrics() }
     },
   }
 }
 
 /** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
-async function openRegistry({ calls, seconds, unknownFields }: Counters, more: readonly ReportedMetric[]) {
+async function openRegistry(counted: MetricsOptions['counted']) {
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
   const own = new Registry()
   // Its own counters would hash the labels of every call. It uses only these members of a metric.
-  for (const metric of [calls, unknownFields, seconds, ...more]) own.registerMetric(metric as unknown as Metric)
+  for (const metric of counted) own.registerMetric(metric as unknown as Metric)
   collectDefaultMetrics({ register: own })
-  return { own, aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all) }
+  return {
+    type: own.contentType,
+    collect: (): Promise<ProcessMetrics> => own.getMetricsAsJSON(),
+    aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all),
+  }
+}
+
+/** Prometheus reserves `_total` for counters, and Node has gauges of that name beside those with the same values by type. */
+const isWellNamed = ({ name, type }: ProcessMetrics[number]) => String(type) !== 'gauge' || !name.endsWith('_total')
+
+/**
+ * Drops values that are no number: the delay of an event loop that was not measured yet. The start of the newest process
+ * is that of the gateway, which several processes would leave out.
+ */
+function withoutGaps(metric: ProcessMetrics[number]): ProcessMetrics[number] {
+  const aggregator = metric.aggregator === 'omit' ? 'max' : metric.aggregator
+  return { ...metric, aggregator, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }
 }

@@ -2,18 +2,21 @@ import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import { gatewayError } from '../errors.ts'
 import { type MigrationReport, type ReportDeps, readReport } from '../migration/report.ts'
-import type { Claims } from '../store/store.ts'
+import type { TenantBrownouts } from '../observe/brownouts.ts'
+import type { Claims, Store } from '../store/store.ts'
 import { printableJson } from '../text/plain-text.ts'
 import { bookingsPage, listBookings } from './bookings.ts'
+import { brownoutsToCome } from './brownouts.ts'
 import { asksForHtml } from './layout.ts'
 import { migrationPage } from './migration.ts'
 import { tenantPage } from './migration-tenant.ts'
 
 /** The dependencies of the pages for operators. */
 export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {
-  readonly store: ReportDeps['store'] & Pick<Claims, 'listClaims'>
+  readonly store: ReportDeps['store'] & Pick<Claims, 'listClaims'> & Pick<Store, 'now'>
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
+  readonly brownouts: () => readonly TenantBrownouts[]
 }
 
 /** Tenants on one page; a report of the command line has all. */
@@ -34,7 +37,8 @@ export async function migrationAnswer(
 
 async function allTenants(incoming: IncomingMessage, deps: AdminPagesDeps): Promise<Answer> {
   const report = await readReport({ ...deps, tenants: deps.tenants() }, { most: MOST_TENANTS })
-  return wantsHtml(incoming) ? migrationPage(report) : json(report)
+  if (!wantsHtml(incoming)) return json(report)
+  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()))
 }
 
 async function oneTenant(incoming: IncomingMessage, name: string, deps: AdminPagesDeps): Promise<Answer> {

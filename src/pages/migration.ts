@@ -4,12 +4,13 @@ import type { MigrationReport } from '../migration/report.ts'
 import type { ShownDay, TenantReport } from '../migration/tenant-report.ts'
 import { verdictStates } from '../migration/verdict.ts'
 import { percent, plural } from '../migration/wording.ts'
+import { brownoutTable, type ShownBrownout } from './brownouts.ts'
 import { chart, chartKey } from './chart.ts'
 import { moment, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantAddress, tenantName, verdictBox } from './migration-parts.ts'
 
 /** Shows who still uses version 1. */
-export function migrationPage(report: MigrationReport): Promise<Answer> {
+export function migrationPage(report: MigrationReport, brownouts: readonly ShownBrownout[]): Promise<Answer> {
   const { tenants, verdict, watchedSince, watchedDays, leftOut, generatedAt } = report
   const days = everyDay(together(tenants), generatedAt)
   const watched =
@@ -22,6 +23,7 @@ export function migrationPage(report: MigrationReport): Promise<Answer> {
 <p class="soft">${watched} As of ${moment(generatedAt)}; times are UTC. Also as <a href="/migration.json">JSON</a>.</p>
 <p>All tenants together:</p>
 ${verdictBox(verdict)}
+${brownoutTable(brownouts)}
 <h2>All calls by day</h2>
 ${chartKey()}
 ${chart(days, 'Calls by day, of all tenants', 'large')}

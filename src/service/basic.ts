@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 
 /** The id and secret of a Basic credential. */
 export interface BasicPair {
@@ -20,6 +21,10 @@ export function basicPair(authorization: string | undefined): BasicPair | undefi
   const colon = pair.indexOf(':')
   return colon > 0 ? { id: pair.slice(0, colon), secret: pair.slice(colon + 1) } : undefined
 }
+
+/** Returns the client id that a call names. */
+export const clientIdOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined =>
+  basicPair(headers.authorization)?.id
 
 const withoutPadding = (base64: string) => base64.replace(/=+$/, '')
 

@@ -16,8 +16,8 @@ const LEAST_WAIT_MS = 1_000
 
 const FAILURES = new Set([502, 503, 504])
 
-/** Makes the circuit breaker of one service address; it opens after sustained failure. */
-export function createCircuit(): Circuit {
+/** Makes the circuit breaker of one service address; it opens after sustained failure. `onChange` learns its state. */
+export function createCircuit(onChange: (isOpen: boolean) => void = () => {}): Circuit {
   let windowAt = performance.now()
   let calls = 0
   let failures = 0
@@ -44,11 +44,14 @@ export function createCircuit(): Circuit {
     }
     if (isProbe) {
       probeAt = failed ? now + OPEN_MS : undefined
+      if (!failed) onChange(false)
       return
     }
     calls += 1
     if (failed) failures += 1
-    if (calls >= LEAST_CALLS && failures / calls >= FAILED_SHARE) probeAt = now + OPEN_MS
+    if (calls < LEAST_CALLS || failures / calls < FAILED_SHARE) return
+    probeAt = now + OPEN_MS
+    onChange(true)
   }
 
   return async (attempt, counts = true) => {

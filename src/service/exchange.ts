@@ -1,12 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Meters } from '../observe/meters.ts'
+import { RequestAccount } from '../observe/request-account.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Deadlines, Waiting } from './deadlines.ts'
 import { inflate } from './inflate.ts'
+import { OTHER } from './operation.ts'
 
 /** A request to the service, complete before it is sent. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /**
+   * The name of the operation, for the metrics.
+   * @default other
+   */
+  readonly operation?: string
   readonly origin: string
   /** With the prefix of the service's address. */
   readonly path: string
@@ -80,10 +88,12 @@ export class NoReply extends Error {
 
 /** The connections of a credential at an address, and the check of the wait for one. */
 export interface Line {
+  readonly origin: string
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   readonly deadlines: Deadlines
   /** Returns true if a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
+  readonly countRequest: Meters['countRequest']
 }
 
 /** Error codes for exhausted sockets, ports or memory of the gateway or its machine. */
@@ -128,10 +138,15 @@ async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamR
  */
 export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
+    const now = performance.now()
     // A call after its deadline is not sent.
-    if (request.deadline <= performance.now()) return reject(new NoReply('unsent'))
-    const { method, path, headers, body = null } = request
-    line.dispatcher.dispatch({ method, path, headers, body }, new Exchange(request, line, resolve, reject))
+    if (request.deadline <= now) return reject(new NoReply('unsent'))
+    const { method, path, operation = OTHER, body = null } = request
+    const account = new RequestAccount(request, operation, now, line.countRequest)
+    const { headers: trace } = account
+    const headers = trace ? { ...request.headers, ...trace } : request.headers
+    const handler = new Exchange(request, account, line, resolve, reject)
+    account.dispatch(() => void line.dispatcher.dispatch({ method, path, headers, body }, handler))
   })
 }
 
@@ -139,6 +154,7 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
 class Exchange implements Dispatcher.DispatchHandler, Waiting {
   readonly deadline: number
   readonly #mayWrite: (() => boolean) | undefined
+  readonly #account: RequestAccount
   readonly #line: Line
   readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly #reject: (error: NoReply) => void
@@ -152,12 +168,14 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
 
   constructor(
     { deadline, mayWrite }: UpstreamRequest,
+    account: RequestAccount,
     line: Line,
     resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
     reject: (error: NoReply) => void,
   ) {
     this.deadline = deadline
     this.#mayWrite = mayWrite
+    this.#account = account
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject
@@ -190,7 +208,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
   }
 
   onResponseEnd(): void {
-    if (!this.#ends()) return
+    if (!this.#ends(this.#status)) return
     const [only] = this.#chunks
     const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#size)
     const reply = { status: this.#status, headers: this.#headers, body }
@@ -208,11 +226,12 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#controller?.abort(error)
   }
 
-  /** Ends the exchange; returns false if it has ended already. */
-  #ends(): boolean {
+  /** Ends the exchange, with the status of a whole reply; returns false if it has ended already. */
+  #ends(status?: number): boolean {
     if (this.#over) return false
     this.#over = true
     this.#line.deadlines.take(this.#held)
+    this.#account.end(status)
     return true
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import type { Config } from '../config/config.ts'
+import type { Meters } from '../observe/meters.ts'
 import { createUpstream, type Upstream, type UpstreamTls } from './upstream.ts'
 
 /** The part of the configuration that connections to the service depend on. */
@@ -10,11 +11,12 @@ export type UpstreamConfig = Pick<
 >
 
 /** Opens the client of the service as configured; the first call makes the first connection. */
-export function openUpstream(config: UpstreamConfig): Upstream {
+export function openUpstream(config: UpstreamConfig, meters?: Meters): Upstream {
   return createUpstream({
     connections: config.UPSTREAM_CONNECTIONS,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     tls: tlsOf(config),
+    ...(meters && { meters }),
   })
 }
 

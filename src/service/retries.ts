@@ -15,8 +15,8 @@ const ALWAYS_ALLOWED = 10
 
 const TEMPORARY = new Set([502, 503, 504])
 
-/** Makes the retries of one service, with one budget for all callers. */
-export function createRetry(): Retry {
+/** Makes the retries of one service, with one budget for all callers; `onRetry` is called before each repetition. */
+export function createRetry(onRetry = () => {}): Retry {
   const budget = createBudget()
   return async (attempt, deadline) => {
     budget.called()
@@ -31,6 +31,7 @@ export function createRetry(): Retry {
       const pauseMs = Math.max(BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random()), askedPauseMs(outcome))
       const hopeless = tries === TRIES || performance.now() + pauseMs + WORTHWHILE_MS > deadline
       if (hopeless || !budget.takes()) return settled(outcome)
+      onRetry()
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }

@@ -1,11 +1,13 @@
 import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
+import { createMeters, type Meters } from '../observe/meters.ts'
 import { parseJson } from '../text/json.ts'
 import type { Account } from './account.ts'
 import { type Circuit, createCircuit } from './circuit.ts'
 import { replyText } from './error-message.ts'
 import type { UpstreamReply } from './exchange.ts'
+import { operationOf } from './operation.ts'
 import {
   asksForQuote,
   isAboutShipments,
@@ -58,6 +60,8 @@ export interface Service {
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
   /** Returns the request that `send` would send now. */
   readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
+  /** Returns each address of the service that was called, and if its circuit is open. */
+  readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
 }
 
 /** The address of the service. */
@@ -69,6 +73,7 @@ interface LearnedState {
   /** For unproven credentials: their retries use none of the budget of the others. */
   readonly retryUnproven: Retry
   readonly circuit: Circuit
+  isCircuitOpen: boolean
   /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
   acceptedAt: number
   readonly quotes: Spelling<QuoteMethod>
@@ -76,16 +81,23 @@ interface LearnedState {
 }
 
 /** Makes the client, which uses the spelling that the service understands. */
-export function createService(config: Config, upstream: Upstream): Service {
+export function createService(
+  config: Config,
+  upstream: Upstream,
+  { countRetry }: Pick<Meters, 'countRetry'> = createMeters(false),
+): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
   const known = new Map<string, LearnedState>()
   const learned = ({ origin, prefix }: Address): LearnedState => {
     const found = known.get(origin + prefix)
     if (found) return found
     const made: LearnedState = {
-      retry: createRetry(),
-      retryUnproven: createRetry(),
-      circuit: createCircuit(),
+      retry: createRetry(countRetry),
+      retryUnproven: createRetry(countRetry),
+      circuit: createCircuit((isOpen) => {
+        made.isCircuitOpen = isOpen
+      }),
+      isCircuitOpen: false,
       acceptedAt: Number.NEGATIVE_INFINITY,
       quotes: quoteMethod === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(quoteMethod),
       shipments: shipmentPath === 'auto' ? autoSpelling('/v2/shipments', '/v2/shipment') : fixedSpelling(shipmentPath),
@@ -101,11 +113,13 @@ export function createService(config: Config, upstream: Upstream): Service {
     const isSafeToRepeat = isRepeatable(method, path)
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
+    const operation = operationOf(method, path)
     const attempt = (authorization: string) => {
       const usesOwn = !usesKept
       usesKept = false
       return upstream.call({
         method,
+        operation,
         origin,
         path: prefix + path,
         headers: { ...headers, authorization, 'x-request-id': requestId },
@@ -148,6 +162,7 @@ export function createService(config: Config, upstream: Upstream): Service {
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
     },
+    circuits: () => [...known].map(([address, { isCircuitOpen }]) => [address, isCircuitOpen]),
   }
 }
 

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { RequestAccount } from '../observe/request-account.ts'
+import { withTraceHeaders } from '../observe/trace.ts'
 import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
@@ -16,7 +18,10 @@ export interface StreamedReply {
 }
 
 /** The call that a reply is streamed for. */
-export type StreamedRequest = Dispatcher.DispatchOptions
+export interface StreamedRequest extends Dispatcher.DispatchOptions {
+  /** Names and values in turn. */
+  readonly headers: string[]
+}
 
 /** The caller has hung up, so there is no reader. */
 export class HungUp extends Error {
@@ -25,6 +30,9 @@ export class HungUp extends Error {
 
 /** The most of a reply that is buffered while its head is examined; most replies are shorter. */
 const HELD_BYTES = 64 * 1024
+
+/** The operation of every request that is passed through, in the metrics. */
+const PASSED_THROUGH = 'passed through'
 
 /** The longest time without progress. */
 export interface Patience {
@@ -46,7 +54,12 @@ export function stream(
 ): Promise<StreamedReply> {
   return new Promise((resolve, reject) => {
     if (reader.destroyed) return reject(new HungUp())
-    line.dispatcher.dispatch(request, new Streamed(line, reader, patience, resolve, reject))
+    const traced = { method: request.method, origin: line.origin, path: request.path }
+    const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
+    const streamed = new Streamed(line, account, reader, patience, resolve, reject)
+    const { ownHeaders } = account
+    const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
+    account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
   })
 }
 
@@ -61,6 +74,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   readonly #reject: (error: Error) => void
   readonly #onClose = () => this.#abort(new HungUp())
   readonly #onDrain = () => this.#goOn()
+  readonly #account: RequestAccount
   #controller: Dispatcher.DispatchController | undefined
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
@@ -73,6 +87,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
 
   constructor(
     line: Line,
+    account: RequestAccount,
     reader: ServerResponse,
     { deadline, readerTimeoutMs }: Patience,
     resolve: (reply: StreamedReply) => void,
@@ -80,6 +95,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   ) {
     this.deadline = deadline
     this.#line = line
+    this.#account = account
     this.#reader = reader
     this.#readerTimeoutMs = readerTimeoutMs
     this.#resolve = resolve
@@ -119,7 +135,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   }
 
   onResponseEnd(): void {
-    this.#leave()
+    this.#leave(this.status)
     if (!this.#held) this.#finish()
   }
 
@@ -184,9 +200,10 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     if (!this.#held) this.#handedOver.reject(error)
   }
 
-  /** The service sends no more. */
-  #leave(): void {
+  /** The service sends no more; the status is that of a whole reply. */
+  #leave(status?: number): void {
     this.#isOver = true
+    this.#account.end(status)
     this.#line.deadlines.take(this.#waiting)
     clearTimeout(this.#patience)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)

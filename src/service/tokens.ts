@@ -90,6 +90,7 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
     askedAt = performance.now()
     return source.upstream.call({
       method: 'POST',
+      operation: 'POST /oauth2/token',
       origin: source.origin,
       path: `${source.prefix}/oauth2/token`,
       headers: {
@@ -103,13 +104,22 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
       deadline,
     })
   }
+  const { countToken } = source.upstream
   const reply = await retry(ask, deadline).catch((error: unknown) => {
+    countToken('failed')
     throw error instanceof NoReply ? silent(error) : error
   })
   if (REFUSALS.has(reply.status)) source.acceptance.refused()
-  if (reply.status < 200 || reply.status > 299) throw notGiven(reply, source.basic)
+  if (reply.status < 200 || reply.status > 299) {
+    countToken(REFUSALS.has(reply.status) ? 'refused' : 'failed')
+    throw notGiven(reply, source.basic)
+  }
   const { access_token: text, expires_in: life } = bodyOf(reply)
-  if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) throw unreadable()
+  if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) {
+    countToken('failed')
+    throw unreadable()
+  }
+  countToken('given')
   source.acceptance.accepted()
   const seconds = Number(life ?? DEFAULT_LIFE_S)
   const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000

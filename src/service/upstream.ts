@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
+import { createMeters, type Meters } from '../observe/meters.ts'
 import { type Connector, createConnector } from './connector.ts'
 import { createDeadlines } from './deadlines.ts'
 import { exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
@@ -14,7 +15,19 @@ export interface Upstream {
    * Connects calls that stream, over a pool's connections or, without a pool or if `usesOwn`, over one connection per call.
    */
   readonly line: (origin: string, pool: string | undefined, usesOwn?: boolean) => Line
+  /** Returns the state of the kept connections. */
+  readonly stats: () => UpstreamStats
+  readonly countToken: Meters['countToken']
   readonly close: () => Promise<void>
+}
+
+/** The state of the kept connections to the service, of all credentials. */
+export interface UpstreamStats {
+  readonly connections: number
+  /** Requests that are sent and not answered. */
+  readonly running: number
+  /** Requests that wait for a connection. */
+  readonly queued: number
 }
 
 export interface UpstreamOptions {
@@ -29,6 +42,8 @@ export interface UpstreamOptions {
   readonly connectionAgeMs?: number
   /** @default the system's resolver */
   readonly lookup?: LookupFunction
+  /** @default counts that are not read */
+  readonly meters?: Pick<Meters, 'countRequest' | 'countToken'>
 }
 
 /** The trusted authorities and the client certificate for the service. */
@@ -59,6 +74,7 @@ export function createUpstream({
   tls = {},
   connectionAgeMs = CONNECTION_AGE_MS,
   lookup,
+  meters: { countRequest, countToken } = createMeters(false),
 }: UpstreamOptions): Upstream {
   const names = createNames({
     freshMs: connectionAgeMs * FRESH_SHARE,
@@ -110,18 +126,35 @@ export function createUpstream({
       client.close().catch(() => undefined)
       return isReady
     }
-    return { dispatcher: { dispatch }, deadlines, isBusy: () => names.isPending(new URL(origin).hostname) }
+    return {
+      origin,
+      dispatcher: { dispatch },
+      deadlines,
+      isBusy: () => names.isPending(new URL(origin).hostname),
+      countRequest,
+    }
   }
 
   const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
     if (usesOwn || name === undefined) return ownLine(origin, name)
     const dispatcher = pool(origin, name)
     const isBusy = () => dispatcher.stats.connected >= connections || names.isPending(new URL(origin).hostname)
-    return { dispatcher, deadlines, isBusy }
+    return { origin, dispatcher, deadlines, isBusy, countRequest }
   }
 
   return {
     line,
+    countToken,
+    stats: () => {
+      const total = { connections: 0, running: 0, queued: 0 }
+      for (const { pool: made } of pools.values()) {
+        const { connected, running, queued } = made.stats
+        total.connections += connected
+        total.running += running
+        total.queued += queued
+      }
+      return total
+    },
     call: (request) => exchange(line(request.origin, request.pool, request.usesOwn), request),
     close: async () => {
       // The callers of pending calls have hung up, and bookings have connections of their own.

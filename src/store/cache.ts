@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Link, Thing } from './store.ts'
+import type { CacheLookups, Link, Thing } from './store.ts'
 
 /** The default size of a cache, in bytes. */
 const DEFAULT_CACHE_BYTES = 16 * 1024 * 1024
@@ -20,6 +20,7 @@ export interface Cache {
   /** Drops the entry of a `linksKey` or `thingKey`. */
   drop(key: string): void
   clear(): void
+  lookups(): CacheLookups
 }
 
 /** Creates a cache of this size; one of 0 bytes keeps nothing. */
@@ -27,11 +28,17 @@ export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
   const sized = { maxSize: Math.max(1, bytes) }
   // One budget for both: their shares depend on what callers ask for.
   const entries = new LRUCache<string, readonly Link[] | Thing>(sized)
+  const count = { hits: 0, misses: 0 }
+  const counted = <T>(found: T | undefined): T | undefined => {
+    if (found === undefined) count.misses += 1
+    else count.hits += 1
+    return found
+  }
 
   return {
     links(tenant, name) {
       const found = entries.get(linksKey(tenant, name))
-      return Array.isArray(found) ? found : undefined
+      return counted(Array.isArray(found) ? found : undefined)
     },
     keepLinks(tenant, name, links) {
       if (links.length === 0) return
@@ -40,7 +47,7 @@ export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
     },
     thing(tenant, id) {
       const found = entries.get(thingKey(tenant, id))
-      return found && 'own' in found ? found : undefined
+      return counted(found && 'own' in found ? found : undefined)
     },
     keepThing(thing) {
       const facts = Object.entries(thing.facts ?? {})
@@ -54,6 +61,7 @@ export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
     clear() {
       entries.clear()
     },
+    lookups: () => count,
   }
 }
 

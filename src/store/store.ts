@@ -14,7 +14,15 @@ export interface Store extends Xref, Claims, Locks, Events, Scoreboard {
   ready(): boolean
   /** Returns the time by the store's clock, in milliseconds since 1970. */
   now(): number
+  /** Returns how often the cache answered a look-up, and how often not; absent in an engine without a cache. */
+  readonly lookups?: () => CacheLookups
   close(): Promise<void>
+}
+
+/** Look-ups since the store was opened. */
+export interface CacheLookups {
+  readonly hits: number
+  readonly misses: number
 }
 
 /** A quote can be approved or updated; a shipment is the result of a booking. */

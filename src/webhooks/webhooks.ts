@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { HEALED_BY } from '../bookings/settlement.ts'
+import { createSourceLimits } from '../callers/source-limits.ts'
 import type { StatusCache } from '../calls/status-cache.ts'
+import type { Config } from '../config/config.ts'
 import type { CountedMetric } from '../observe/counters.ts'
 import { type Gauge, gauge } from '../observe/gauge.ts'
 import { createLabeledCounter } from '../observe/labeled-counter.ts'
@@ -25,7 +27,21 @@ export interface Webhooks {
   readonly close: (graceMs: number) => Promise<void>
 }
 
-type Own = 'unknownBookings' | 'onHealed' | 'healing' | 'onStored' | 'onReceipt'
+type Own =
+  | 'unknownBookings'
+  | 'onHealed'
+  | 'healing'
+  | 'onStored'
+  | 'onReceipt'
+  | 'timeoutMs'
+  | 'intervalMs'
+  | 'limitSource'
+
+/**
+ * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
+ * each shipment; more than this is a flood.
+ */
+const EVENTS_PER_SECOND = 1_000
 
 export interface WebhooksDeps extends Omit<HealingDeps & SweepDeps & ReceiveDeps, Own> {
   readonly store: Store
@@ -33,7 +49,7 @@ export interface WebhooksDeps extends Omit<HealingDeps & SweepDeps & ReceiveDeps
 }
 
 /** Opens the reception of events, and the healing of unknown bookings. */
-export function createWebhooks(deps: WebhooksDeps): Webhooks {
+export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
   const { store, credentials, log, statusCache } = deps
   const events = createLabeledCounter(
     'transload_webhook_events_total',
@@ -46,7 +62,8 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     HEALED_BY.map((how) => ({ how })),
   )
   const unknownBookings = createUnknownBookings(store)
-  const healing = createHealing({ ...deps, unknownBookings, onHealed: (how) => healed.count({ how }) })
+  const timeoutMs = config.UPSTREAM_TIMEOUT_MS
+  const healing = createHealing({ ...deps, timeoutMs, unknownBookings, onHealed: (how) => healed.count({ how }) })
   const onFull = () => log.warn('too many shipments of events wait to be read; the sweep looks at the others')
   const reads = createReadQueue({
     read: (tenant, shipment) => healing.byShipment(tenant, shipment, 'webhook'),
@@ -66,11 +83,14 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     },
     onFull,
   })
-  const sweep = createSweep({ ...deps, healing })
+  const sweep = createSweep({ ...deps, healing, intervalMs: config.SWEEP_INTERVAL })
 
   return {
     receive: createReceiveEvent({
       ...deps,
+      limitSource: config.SOURCE_CALLS_PER_SECOND
+        ? () => {}
+        : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
       onReceipt: (result, event = '') =>
         events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
       onStored: ({ tenant }, { shipment }) => {

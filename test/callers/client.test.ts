@@ -138,7 +138,8 @@ test('no secret, no field and no path of a caller gets into the log, with any ou
   const canaries = Array.from({ length: 40 }, (_, i) => `CANARY${i}X`)
   const unused = [...canaries]
   const next = () => unused.pop() ?? 'MORE'
-  const gateway = await startGateway({ env: { ...FIXED, V2_CLIENT_SECRET: next() }, sandbox: { credentials: 'any' } })
+  const env = { ...FIXED, V2_CLIENT_SECRET: next(), LOG_USER_AGENTS: 'false' }
+  const gateway = await startGateway({ env, sandbox: { credentials: 'any' } })
   const headers = { authorization: basic('acme', next()), cookie: next(), 'x-api-key': next(), 'user-agent': next() }
   const fields = (): Record<string, string> => ({
     PickupName: next(),

@@ -226,7 +226,7 @@ test('refused credentials of eight kilobytes each leave nothing behind', async (
 }, 60_000)
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
-  const { gateway } = await openWary(refuse, { env: PROXY })
+  const { gateway } = await openWary(refuse, { env: { ...PROXY, LOG_ADDRESSES: 'refused' } })
   const secret = 'do-not-log-this'
   await quote(gateway, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
   await quote(gateway, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })

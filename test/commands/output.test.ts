@@ -158,12 +158,15 @@ test('the log of a gateway has nothing that a terminal obeys', async () => {
   const script = `import { createLog, createLogCall } from ${JSON.stringify(join(ROOT, 'src/observe/log.ts'))}
     const log = createLog('info')
     log.warn({ err: new Error(${JSON.stringify(NASTY)}) }, 'warned')
-    createLogCall(log)({ tenant: ${JSON.stringify(NASTY)} }, {}, 200)`
+    const nasty = ${JSON.stringify(NASTY)}
+    const options = { LOG_ADDRESSES: 'all', LOG_USER_AGENTS: true, sourceOf: () => '192.0.2.1', clientOf: () => undefined }
+    createLogCall(log, options)({ tenant: nasty, notes: [] }, { headers: { 'user-agent': nasty } }, 200)`
   const ended = await run(process.execPath, ['--input-type=module', '--eval', script])
   expect({ code: ended.code, obeyed: obeyed(ended) }).toEqual({ code: 0, obeyed: null })
   const [warned, called] = ended.out.split('\n', 2).map((line) => JSON.parse(line))
   expect(warned.err.message).toBe(NASTY)
-  expect(called).toMatchObject({ msg: 'call', tenant: expect.stringMatching(/^\\u001b\]0;owned\\u0007x/) })
+  const harmless = expect.stringMatching(/^\\u001b\]0;owned\\u0007x/)
+  expect(called).toMatchObject({ msg: 'call', tenant: harmless, user_agent: harmless })
 })
 
 describe('escaping', () => {

@@ -221,3 +221,14 @@ test('a shutdown interrupts a try, which does not count', async () => {
   await deliveries.idle()
   expect(receiver.received.length).toBe(1)
 })
+
+test('an event that cannot be translated is parked, and the next one of its shipment goes out', async () => {
+  const receiver = await startReceiver()
+  const { take, pass, found, lines } = await openOffice({ endpoints: [endpoint(receiver.url)] })
+  const broken = await take({ event: 'shipment.created', payload: '{"data":' })
+  const next = await take({ event: 'shipment.assigned' })
+  await pass(0)
+  expect(await found(broken)).toMatchObject({ state: 'parked', outcome: 'cannot be translated' })
+  expect((await found(next)).state).toBe('delivered')
+  expect(lines).toContainEqual(expect.objectContaining({ level: 'error', event: broken }))
+})

@@ -52,6 +52,8 @@ export function openDirect(
     line: () => {
       throw new Error('Nothing streams here.')
     },
+    countToken: () => {},
+    stats: () => ({ connections: 0, running: 0, queued: 0 }),
     close: async () => {},
   }
   const basic = `Basic ${Buffer.from(`${CLIENT.id}:${CLIENT.secret}`).toString('base64')}`
@@ -83,6 +85,7 @@ export function openDirect(
     instance,
     holdLease: async () => () => true,
     dedupeWindowMs: config.DEDUPE_WINDOW,
+    countBooking: () => {},
   })
   const deps: LegacyCallDeps = {
     catalog,
@@ -107,6 +110,7 @@ export function openDirect(
     xref,
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    now: store.now,
     statusCache: undefined,
   }
   const socket = new Socket()

@@ -272,7 +272,8 @@ describe('the headers of a reply', () => {
       for (const { headers } of replies) {
         expect(headers.get('deprecation')).toBe('@1767225600')
         expect(headers.get('sunset')).toBe(gateway === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
-        expect(headers.get('link')).toBe(gateway === told ? `<${guide}>; rel="deprecation"; type="text/html"` : null)
+        const link = ['deprecation', 'sunset'].map((rel) => `<${guide}>; rel="${rel}"; type="text/html"`).join(', ')
+        expect(headers.get('link')).toBe(gateway === told ? link : null)
       }
     }
     for (const path of ['/healthz', '/nothing']) expect((await get(told, path)).headers.get('deprecation')).toBeNull()

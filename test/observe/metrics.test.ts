@@ -1,6 +1,22 @@
-import { describe, expect, test } from 'vitest'
+import { rmSync } from 'node:fs'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, post, startGateway } from '../gateway.ts'
+import { beginCall } from '../../src/observe/call.ts'
+import { createCounter, MAX_SERIES } from '../../src/observe/counters.ts'
+import { createMeters } from '../../src/observe/meters.ts'
+import { operationOf } from '../../src/service/operation.ts'
+import { openStore } from '../../src/store/open.ts'
+import { book } from '../bookings/desk.ts'
+import { newFolder } from '../command.ts'
+import { get, OWN, post, startGateway } from '../gateway.ts'
+import { expectLaw } from '../laws.ts'
+
+const INCOMING = new IncomingMessage(new Socket())
 
 const scrape = async (adminUrl: string) => {
   const response = await fetch(`${adminUrl}/metrics`)
@@ -45,4 +61,131 @@ describe('the metrics', () => {
     const gateway = await startGateway()
     expect((await get(gateway, '/metrics')).status).toBe(404)
   })
+
+  test('time the service, the store and the gateway apart', async () => {
+    const gateway = await startGateway({ env: OWN })
+    await post(gateway, '/getShippingQuote.php', quoteExample)
+    await get(gateway, '/getShipment.php?ReferenceNumber=NOBODY')
+    await get(gateway, '/v2/shipments/none')
+    const { lines } = await scrape(gateway.adminUrl)
+    expect(lines).toContain('transload_service_seconds_count{operation="POST /v2/quote",status="2xx"} 1')
+    expect(lines).toContain('transload_service_seconds_count{operation="GET /v2/shipments/{id}",status="4xx"} 2')
+    expect(lines).toContain('transload_service_seconds_count{operation="passed through",status="4xx"} 1')
+    expect(lines).toContain('transload_store_seconds_count{operation="put"} 1')
+    expect(lines).toContain('transload_gateway_seconds_count{action="quote.get"} 1')
+    expect(lines).toContain('transload_store_operations_under_way 0')
+    expect(lines.join('\n')).toMatch(/^transload_service_connections [1-9]$/m)
+    expect(lines).toContain('transload_service_requests_under_way 0')
+    expect(lines).toContain('transload_service_requests_queued 0')
+  })
+
+  test('count bookings by outcome, and show those that are pending', async () => {
+    const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '300' } })
+    await book(gateway)
+    await book(gateway)
+    gateway.sandbox.fail({ kind: 'status', status: 422, on: { method: 'POST' }, times: 1 })
+    await book(gateway, { ReferenceNumber: 'R-2' })
+    gateway.sandbox.fail({ kind: 'timeout', on: { method: 'POST' }, times: 1 })
+    await book(gateway, { ReferenceNumber: 'R-3' })
+    const { lines } = await scrape(gateway.adminUrl)
+    for (const outcome of ['made', 'replayed', 'refused', 'unknown']) {
+      expect(lines).toContain(`transload_bookings_total{outcome="${outcome}"} 1`)
+    }
+    expect(lines).toContain('transload_bookings{state="unknown"} 1')
+    expect(lines).toContain('transload_bookings{state="sending"} 0')
+  })
+
+  test('show retries and an open circuit', async () => {
+    const gateway = await startGateway({ env: OWN })
+    gateway.sandbox.fail({ kind: 'status', status: 503, times: 'always' })
+    await post(gateway, '/getShippingQuote.php', quoteExample)
+    const first = await scrape(gateway.adminUrl)
+    expect(first.lines).toContain('transload_service_retries_total 2')
+    expect(first.lines).toContain(`transload_circuit_open{service="${gateway.sandbox.url}"} 0`)
+    for (let i = 0; i < 20; i += 1) await post(gateway, '/getShippingQuote.php', quoteExample)
+    expect((await scrape(gateway.adminUrl)).lines).toContain(
+      `transload_circuit_open{service="${gateway.sandbox.url}"} 1`,
+    )
+  })
+
+  test('count the tokens that the service was asked for', async () => {
+    const gateway = await startGateway({ env: { ...OWN, V2_TOKEN: 'oauth2' } })
+    await post(gateway, '/getShippingQuote.php', quoteExample)
+    const { lines } = await scrape(gateway.adminUrl)
+    expect(lines).toContain('transload_tokens_total{outcome="given"} 1')
+    expect(lines).toContain('transload_service_seconds_count{operation="POST /oauth2/token",status="2xx"} 1')
+  })
+
+  test('count what the cache of the store answers', async () => {
+    const folder = newFolder('metrics')
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const gateway = await startGateway({ env: OWN, store: await openStore(join(folder, 'test.db')) })
+    await book(gateway)
+    const read = `/getShipment.php?ReferenceNumber=${bookingExample.ReferenceNumber}`
+    for (let i = 0; i < 3; i += 1) expect((await get(gateway, read)).status).toBe(200)
+    const { lines } = await scrape(gateway.adminUrl)
+    const lookups = (result: string) =>
+      Number(lines.find((line) => line.startsWith(`transload_store_lookups_total{result="${result}"}`))?.split(' ')[1])
+    expect(lookups('hit')).toBeGreaterThan(0)
+    expect(lookups('miss')).toBeGreaterThan(0)
+  })
+
+  test('go on while the store is down', async () => {
+    const gateway = await startGateway()
+    await gateway.store.close()
+    const { lines } = await scrape(gateway.adminUrl)
+    expect(lines.join('\n')).toMatch(/^transload_build_info\{version="[^"]+",node="24[^"]*"\} 1$/m)
+    expect(lines.join('\n')).not.toMatch(/^transload_bookings\{/m)
+  })
+
+  test('have numbers only, also in the first scrape', async () => {
+    const gateway = await startGateway()
+    for (const { lines } of [await scrape(gateway.adminUrl), await scrape(gateway.adminUrl)]) {
+      expect(lines.filter((line) => / nan$/i.test(line))).toEqual([])
+      expect(lines.join('\n')).toMatch(/^transload_event_loop_delay_seconds_count \d+$/m)
+    }
+  })
+})
+
+describe('the number of series is bounded', () => {
+  const INPUTS = 100_000
+
+  test('whatever callers send', async () => {
+    const meters = createMeters(false)
+    const text = fc.string({ unit: 'binary' })
+    const sent = fc.sample(fc.tuple(text, text, fc.constantFrom('GET', 'POST', 'PUT', 'DELETE')), {
+      numRuns: INPUTS,
+      seed: 7,
+    })
+    for (const [tenant, id, method] of sent) {
+      const call = { ...beginCall(INCOMING, '/legacy/getShipment.php'), tenant, own: id, action: 'shipment.get' }
+      meters.countCall(call, 200)
+      for (const path of [`/v2/shipments/${id}`, `/v2/quote/${id}`, `/v2/quote/${id}/approve`, id]) {
+        meters.countRequest(operationOf(method, path), 200, 1)
+      }
+    }
+    const scraped = JSON.stringify(await Promise.all(meters.all.map(({ get: read }) => read())))
+    // Four methods at some five paths, each with fourteen lines of a histogram.
+    expect(scraped.split('"labels"').length).toBeLessThan(500)
+  }, 60_000)
+
+  test('whatever the gateway itself counts', async () => {
+    const counter = createCounter('things_total', 'Things.', ['one', 'other'])
+    for (let i = 0; i < INPUTS; i += 1) counter.add(`${i}\n${i % 3}`)
+    const read: object = await counter.metric.get()
+    const values = 'values' in read && Array.isArray(read.values) ? read.values : []
+    expect(values).toHaveLength(MAX_SERIES + 1)
+    expect(values.at(-1)).toEqual({ labels: { one: 'other', other: 'other' }, value: INPUTS - MAX_SERIES })
+  })
+})
+
+test('the name of an operation has no id', () => {
+  const law = fc.property(fc.stringMatching(/^[\w.%~-]{1,40}$/), (id) => {
+    expect(operationOf('PUT', `/v2/shipments/${id}`)).toBe('PUT /v2/shipments/{id}')
+    expect(operationOf('GET', `/v2/shipment/${id}?x=${id}`)).toBe('GET /v2/shipments/{id}')
+    expect(operationOf('POST', `/v2/quote/${id}/approve`)).toBe('POST /v2/quote/{id}/approve')
+    expect(operationOf('GET', `/v2/quote?pickup=${id}`)).toBe('GET /v2/quote')
+    expect(operationOf('GET', `/v2/${id}/x`)).toBe('other')
+  })
+  expectLaw(law, 200)
 })

@@ -9,6 +9,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { isCreation } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { size, WHOLE } from '../size.ts'
@@ -39,16 +40,6 @@ const linesOf = (out: string): Line[] =>
 const listening = (times: number) => new RegExp(`("msg":"listening"[\\s\\S]*?){${times}}`)
 
 const pidsIn = (lines: readonly Line[]) => lines.map(({ pid }) => pid).filter((pid) => pid !== undefined)
-
-/** Returns a port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 /** Starts the program with several workers, and waits until all of them listen. */
 async function serve(service: { readonly url: string }, workers: number, more: Readonly<Record<string, string>> = {}) {

@@ -32,6 +32,7 @@ export function createNotifiedCache(bytes: number | undefined) {
   return {
     drop,
     dropAll,
+    lookups: cache.lookups,
     /** Drops the keys of a change notification. */
     notified(payload: string): void {
       if (payload === ALL_CHANGED) dropAll()

@@ -126,6 +126,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     engine: 'postgres',
     ready: readiness.ready,
     now: session.now,
+    lookups: cache.lookups,
     async close() {
       if (closed) return
       closed = true

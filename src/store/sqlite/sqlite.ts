@@ -61,6 +61,7 @@ export async function openSqliteStore({
     engine: 'sqlite',
     ready: readiness.ready,
     now,
+    lookups: cache.lookups,
     async close() {
       readiness.end()
       reader.close()

@@ -1,0 +1,59 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { book } from '../bookings/desk.ts'
+import { newFolder, output, ROOT, run } from '../command.ts'
+import { OWN, post, startGateway } from '../gateway.ts'
+import { DASHBOARD, expressionsOf, MONITORING } from '../monitoring.ts'
+
+test('promtool finds no fault with a scrape of a gateway that has worked', async () => {
+  const gateway = await startGateway({ env: { ...OWN, BROWNOUTS: '2091-01-12T15:00Z/1h' } })
+  await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1' })
+  await book(gateway)
+  await book(gateway, { PickupZip: 'x' })
+  for (let i = 0; i < 2; i += 1) {
+    const input = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+    expect(await run('promtool', ['check', 'metrics'], { input })).toEqual({ code: 0, out: '', err: '' })
+  }
+})
+
+test('the example configuration and the alerts are valid', async () => {
+  expect(await output('promtool', ['check', 'config', 'prometheus.yml'], { cwd: MONITORING })).toMatch(/SUCCESS/)
+})
+
+test('every alert fires when it should, and stays silent when it should', async () => {
+  expect(await output('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: MONITORING })).toMatch(/SUCCESS/)
+})
+
+test('an alert that does not fire any more fails its test', async () => {
+  const folder = newFolder('alerts')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const alerts = readFileSync(join(MONITORING, 'alerts.yml'), 'utf8')
+  const names = [...alerts.matchAll(/alert: (\w+)/g)].map(([, name]) => name)
+  writeFileSync(join(folder, 'alerts.test.yml'), readFileSync(join(MONITORING, 'alerts.test.yml')))
+  writeFileSync(
+    join(folder, 'alerts.yml'),
+    alerts
+      .replace(/expr: (.*)$/gm, 'expr: vector(0) == 1 # $1')
+      .replace(/^ {10}.*$/gm, (line) => (/^ {10}(severity|summary):/.test(line) ? line : '')),
+  )
+  const { code, out, err } = await run('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: folder })
+  expect(code).toBe(1)
+  for (const name of names) expect(out + err).toContain(`alertname: ${name}`)
+})
+
+test('every expression of the dashboard is PromQL', async () => {
+  const folder = newFolder('dashboard')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const rules = expressionsOf(DASHBOARD).map((expr, i) => ({
+    record: `panel:${i}`,
+    expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'),
+  }))
+  // JSON is YAML.
+  const file = join(folder, 'rules.yml')
+  writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
+  expect(await output('promtool', ['check', 'rules', file], { cwd: ROOT })).toMatch(
+    `SUCCESS: ${rules.length} rules found`,
+  )
+})

@@ -1,0 +1,75 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { quoteExample } from '../mappings/quote-rows.ts'
+import { errorTable } from '../src/errors.ts'
+import { openStore } from '../src/store/open.ts'
+import { book } from './bookings/desk.ts'
+import { newFolder, ROOT } from './command.ts'
+import { OWN, post, startGateway } from './gateway.ts'
+import { DASHBOARD, expressionsOf, MONITORING } from './monitoring.ts'
+
+const alerts = readFileSync(join(MONITORING, 'alerts.yml'), 'utf8')
+const alertTests = readFileSync(join(MONITORING, 'alerts.test.yml'), 'utf8')
+const operations = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? '')
+
+/** Returns the names of metrics of the gateway in expressions. */
+const metricsIn = (text: string) => new Set(text.match(/\b(?:transload|process|nodejs)_\w+/g))
+
+/** Returns the names of the series of a gateway that has done something of everything. */
+async function seriesNames(): Promise<ReadonlySet<string>> {
+  const folder = newFolder('monitoring')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const store = await openStore(join(folder, 'test.db'))
+  const gateway = await startGateway({
+    env: { ...OWN, V2_TOKEN: 'oauth2', BROWNOUTS: '2091-01-12T15:00Z/1h' },
+    store,
+  })
+  await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1' })
+  await book(gateway)
+  const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  const declared = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
+  return new Set(
+    declared.flatMap(([, name = '', type]) =>
+      type === 'histogram' ? ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`) : [name],
+    ),
+  )
+}
+
+test('the alerts and the dashboard ask for metrics that exist', async () => {
+  const known = await seriesNames()
+  const asked = [...metricsIn(alerts), ...expressionsOf(DASHBOARD).flatMap((expr) => [...metricsIn(expr)])]
+  expect(asked.length).toBeGreaterThan(20)
+  expect(asked.filter((name) => !known.has(name))).toEqual([])
+  // And the other way round: every metric of the gateway is on the dashboard or in an alert.
+  const shown = new Set(asked.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+  const own = [...known]
+    .filter((name) => name.startsWith('transload_'))
+    .map((name) => name.replace(/_(bucket|sum|count)$/, ''))
+  expect([...new Set(own)].filter((name) => !shown.has(name))).toEqual([
+    // In words in the log, and on the page of the migration.
+    'transload_brownout_end_timestamp_seconds',
+  ])
+})
+
+test('the alerts ask for errors that exist', () => {
+  const asked = [...alerts.matchAll(/error=~?"([^"]+)"/g)].flatMap(([, codes = '']) => codes.split('|'))
+  expect(asked.length).toBeGreaterThan(5)
+  expect(asked.filter((code) => !Object.hasOwn(errorTable, code))).toEqual([])
+})
+
+describe.each(alertNames)('the alert %s', (name) => {
+  test('has a paragraph and a test', () => {
+    expect(operations).toMatch(new RegExp(`^\\*\\*${name}\\.\\*\\* \\S`, 'm'))
+    expect(alertTests).toMatch(new RegExp(`alertname: ${name}\\n\\s+eval_time: \\w+\\n\\s+exp_alerts:`))
+  })
+})
+
+test('every panel of the dashboard has an id of its own and the provisioned data source', () => {
+  const ids = DASHBOARD.panels.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+  const sources = new Set(DASHBOARD.panels.flatMap(({ targets }) => targets.map(({ datasource }) => datasource.uid)))
+  const provisioned = readFileSync(join(MONITORING, 'grafana/provisioning/datasources/prometheus.yml'), 'utf8')
+  expect([...sources].map((uid) => provisioned.includes(`uid: ${uid}`))).toEqual([true])
+})
