@@ -10,12 +10,11 @@ test('check prints the brownouts to come in the time zone of the operator', asyn
   const BROWNOUTS = '2020-01-12T15:00Z/1h,2091-01-12T23:30Z/1h,2092-02-29T09:00[America/New_York]/24h'
   const { code, out, err } = await transload(['check'], folder(), { ...SERVICE, BROWNOUTS, TZ: 'Europe/Berlin' })
   expect([code, err]).toEqual([0, ''])
-  expect(out.split('\n')).toEqual([
+  expect(out.split('\n\n')[0]?.split('\n')).toEqual([
     expect.stringMatching(/^The configuration is valid/),
     'Brownouts to come, in the time of Europe/Berlin:',
     expect.stringMatching(/^ {2}Sat, 13 Jan 2091, 00:30 .* to Sat, 13 Jan 2091, 01:30 .* {2}all callers$/),
     expect.stringMatching(/^ {2}Fri, 29 Feb 2092, 15:00 .* to Sat, 01 Mar 2092, 15:00 .* {2}all callers$/),
-    '',
   ])
 })
 
@@ -31,10 +30,9 @@ test('check prints those of each tenant', async () => {
   const env = { ...SERVICE, TENANTS_FILE: path, BROWNOUTS: '2091-01-11T15:00Z/1h', TZ: 'UTC' }
   const { code, out } = await transload(['check'], place, env)
   expect(code).toBe(0)
-  expect(out.split('\n').slice(2)).toEqual([
+  expect(out.split('\n\n')[0]?.split('\n').slice(2)).toEqual([
     expect.stringMatching(/^ {2}Thu, 11 Jan 2091, 15:00 UTC to Thu, 11 Jan 2091, 16:00 UTC {2}other$/),
     expect.stringMatching(/^ {2}Fri, 12 Jan 2091, 15:00 UTC to Fri, 12 Jan 2091, 16:00 UTC {2}acme, bookings too$/),
-    '',
   ])
 })
 

@@ -26,6 +26,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'docker build -t transload .': 'test/debian/image.test.ts, without a daemon',
   'docker run -p 8080:8080 -v transload:/app/data -e V2_BASE_URL=https://service.example.com transload':
     'test/debian/image.test.ts, without a daemon',
+  'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/observe/tracing-import.test.ts',
   'npm run bench': 'takes an hour',
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
 }
