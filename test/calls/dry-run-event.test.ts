@@ -1,6 +1,4 @@
-import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { shipmentEvent } from '../../mappings/shipment-event.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
@@ -32,9 +30,6 @@ test('GET explains the declared example, by the rows of a delivery', async () =>
     rule: 'zipcode',
     origin: 'service',
   })
-  const document = (await get(gateway, '/openapi.json')).json
-  expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true })
-  expect(z.fromJSONSchema(document.components.schemas.EventDryRun).safeParse(json).error).toBeUndefined()
 })
 
 test('POST explains the event that was sent, of any name', async () => {

@@ -172,6 +172,13 @@ describe('/openapi.json', () => {
     }
   })
 
+  test('describes the dry run of an event', async () => {
+    const gateway = await startGateway()
+    const { components } = (await get(gateway, '/openapi.json')).json
+    const { json } = await get(gateway, '/dry-run/webhook/shipment.modified')
+    expect(z.fromJSONSchema(components.schemas.EventDryRun).safeParse(json).error).toBeUndefined()
+  })
+
   test('says which fields a quote cannot do without', async () => {
     const { paths } = await readWhole()
     const bodies = paths['/getShippingQuote.php']?.['post']?.requestBody?.content['application/json']?.schema.anyOf
