@@ -110,11 +110,10 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
-  const act = () => actOn(plan, headers, caller, sending, deps, brownout)
   const { statusCache } = deps
-  if (!statusCache || plan.toService.method === 'GET') return act()
+  if (!statusCache || plan.toService.method === 'GET') return actOn(plan, headers, caller, sending, deps, brownout)
   try {
-    return await act()
+    return await actOn(plan, headers, caller, sending, deps, brownout)
   } finally {
     // Even if it failed: the service may have carried it out.
     const { id, quote, approved } = found
