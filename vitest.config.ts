@@ -1,13 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { PAUSES_ALONE, WHOLE } from './test/size.ts'
 
 /** Many tests wait more than they compute, so a small machine has time for several files. */
 const LEAST_AT_ONCE = 4
 
-/** A harness that stops gateways for seconds: a sample of it belongs to `npm run test:all`, and `npm run test:pauses` is all of it. */
-const PAUSES = 'test/bookings/pauses.test.ts'
+/**
+ * What `npm test` leaves to `npm run test:all`: tests with programs from Debian, and those that take long because they kill
+ * or stop processes, let leases lapse or fill pipes.
+ */
+const ONLY_WHOLE = ['test/debian/**', 'test/**/*.slow.test.ts']
 
 /**
  * Flags of Node for the tests and every program that they start. Not for Vitest itself: its lexer evaluates the specifier of
@@ -18,11 +20,10 @@ const NODE_FLAGS = process.env['TRANSLOAD_NODE_FLAGS']
 // Tests start hundreds of processes and threads, and compiling the program is half of what most of them do.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'compiled')
 
-/** `npm test` needs nothing but npm packages; `npm run test:all` adds tests that call programs from Debian (test/debian). */
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: [...(WHOLE ? [] : ['test/debian/**']), ...(WHOLE || PAUSES_ALONE ? [] : [PAUSES])],
+    exclude: process.env['TRANSLOAD_TESTS'] === undefined ? ONLY_WHOLE : [],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
     // Files share processes, and thereby what they import.
     isolate: false,

@@ -44,7 +44,7 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   'unfinished bodies and many large ones leave room for others': {
     'test/strangers/rows.test.ts': ['unfinished bodies from one address', 'large bodies from two addresses'],
     'test/http/slow.test.ts': ['slow callers, hundreds of each kind'],
-    'test/http/slow-readers.test.ts': ['callers that do not read are disconnected'],
+    'test/http/slow-readers.slow.test.ts': ['callers that do not read are disconnected'],
   },
   'a token is never sent on with, or instead of, the own credential': {
     'test/callers/modes.test.ts': ['a token of a caller that is known by its network is not sent on'],
@@ -52,7 +52,7 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   'no path leads out of /v2/': {
     'test/http/version-2-path.laws.test.ts': ['is below /v2/ in every reading', "'/v2/a%2fb/../../x'"],
-    'test/strangers/controls.test.ts': ['a path that leads out of /v2/ is not sent on'],
+    'test/strangers/controls.slow.test.ts': ['a path that leads out of /v2/ is not sent on'],
   },
   'a wrong secret of events costs a comparison': {
     'test/webhooks/receive.test.ts': [
@@ -70,7 +70,7 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     ],
   },
   'all of it at once costs honest callers nothing': {
-    'test/strangers/together.test.ts': ['fifty attackers with all they have cost the honest callers nothing'],
+    'test/strangers/together.slow.test.ts': ['fifty attackers with all they have cost the honest callers nothing'],
   },
 }
 

@@ -28,7 +28,7 @@ test('gateways that are paused under load book nothing twice, lose nothing and o
   expect(report.references).toBeGreaterThan(PAUSES)
 })
 
-// It takes minutes; `paused.test.ts` has a control of its own.
+// It takes minutes; `paused.slow.test.ts` has a control of its own.
 if (PAUSES_ALONE) {
   test('the same harness finds the duplicates of a gateway that does not look at its claims again', {
     timeout: LONG_MS,
