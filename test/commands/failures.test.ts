@@ -163,7 +163,7 @@ describe('a misspelled command or option ends with 64 and a suggestion', () => {
     [['boookings', 'list'], /^transload: unknown command boookings; did you mean bookings\?\n/],
     [['--versoin'], /^transload: unknown option --versoin; did you mean --version\?\n/],
     [['fly'], /^transload: unknown command fly\n/],
-    [['check', '--strict'], /^transload: unknown option --strict\n$/],
+    [['check', '--strict'], /^transload: unknown option --strict\n/],
     [
       ['translate', 'quote.gte'],
       /^transload: unknown action quote\.gte; did you mean quote\.get\?\n[\s\S]*\nActions: quote\.get, /,
