@@ -49,7 +49,7 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     ...store,
     put: timed('put', store.put),
     unlink: timed('unlink', store.unlink),
-    // Only a server makes these wait: other engines answer them from this thread, in less time than the clock can tell.
+    // Only a server makes these wait; other engines answer them at once, in this thread.
     ...(store.engine === 'postgres' && { links: timed('links', store.links), thing: timed('thing', store.thing) }),
     forget: timed('forget', store.forget),
     load: timed('load', store.load),

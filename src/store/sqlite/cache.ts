@@ -26,26 +26,17 @@ export interface Reader {
 export function createReader(path: string, cache: Cache, writer: () => Writer): Reader {
   let reads: Reads | undefined
   let closed = false
-  let isLookedAt = false
   let dataVersion: unknown
   let fileVersion = 0
   let notedVersion = 0
 
-  /** Looks once per turn of the event loop: the calls of a turn came in before its first look. */
-  function lookAtFile(from: Reads): void {
-    if (isLookedAt) return
-    isLookedAt = true
-    setImmediate(() => {
-      isLookedAt = false
-    })
-    const now = from.dataVersion()
-    if (now === dataVersion) return
-    dataVersion = now
-    fileVersion = from.cacheVersion()
-  }
-
   function isCacheCurrent(from: Reads): boolean {
-    lookAtFile(from)
+    // At every read: a lock of another process may have ended since the last one, within the same turn of the event loop.
+    const now = from.dataVersion()
+    if (now !== dataVersion) {
+      dataVersion = now
+      fileVersion = from.cacheVersion()
+    }
     if (fileVersion <= notedVersion) return true
     if (writer().isChangingCachedData()) return false
     cache.clear()
@@ -58,7 +49,6 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
     reads = undefined
     // A new connection has its own data versions.
     dataVersion = undefined
-    isLookedAt = false
   }
 
   return {
