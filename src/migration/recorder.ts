@@ -21,7 +21,7 @@ export interface RecorderDeps {
   readonly instance: string
   /** How long counts are kept. */
   readonly keptDays: number
-  /** Called when counts cannot be stored any more; they are kept and stored later. */
+  /** Called when counts cannot be stored any more. They are kept while the store is down; a batch that it refuses is lost. */
   readonly onError: (error: unknown) => void
   /** @default 10000 */
   readonly everyMs?: number | undefined

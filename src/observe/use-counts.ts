@@ -25,7 +25,7 @@ export interface UseCounts {
 
 /** Starts to count calls and to store the counts. */
 export function openUseCounts({ log, sourceOf, ...deps }: UseCountsDeps): UseCounts {
-  const onError = (err: unknown) => log.warn({ err }, 'the counts of calls could not be stored; they are stored later')
+  const onError = (err: unknown) => log.warn({ err }, 'the counts of calls could not be stored')
   const { count, close } = startRecorder({ ...deps, onError })
   return { count: createCountUse(count, sourceOf), close }
 }
