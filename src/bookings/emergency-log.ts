@@ -1,6 +1,7 @@
-import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Answer } from '../answer.ts'
+import { makeFolder } from '../store/make-folder.ts'
 import type { XrefRecord } from '../xref/xref.ts'
 
 /** A booking that the service made and the store could not record. */
@@ -31,7 +32,7 @@ export function openEmergencyLog(path: string): EmergencyLog {
     // Synchronous, because the process may end at any moment.
     write: (entry) => {
       try {
-        mkdirSync(dirname(path), { recursive: true })
+        makeFolder(dirname(path))
         // A crash may have cut off the previous line.
         appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {

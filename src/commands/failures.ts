@@ -59,6 +59,7 @@ export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 /** Describes an error of the operating system: `cannot open a.csv: no such file or directory`. */
 export function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
   // Node writes `ENOENT: no such file or directory, open 'a.csv'`.
+  if (syscall === 'uv_cwd') return 'the current folder does not exist any more; change to another one'
   const reason = /^[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? code ?? message
   return `cannot ${syscall}${file === undefined ? '' : ` ${file}`}: ${reason}`
 }
