@@ -3,6 +3,7 @@ import { configurationErrors } from '../config/errors.ts'
 import { EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE } from '../exit-codes.ts'
 import { StoreDown, StoreTooNew } from '../store/store.ts'
 import { printError } from './output.ts'
+import { accessReason, isAccessDenied } from './permissions.ts'
 
 /** The command line is invalid. */
 export class UsageError extends Error {
@@ -48,6 +49,7 @@ export function reportFailure(error: unknown): number {
 function reasonOf(error: unknown): string {
   if (error instanceof CommandFailed || error instanceof StoreDown) return error.message
   if (isSystemError(error)) return systemReason(error)
+  if (isAccessDenied(error)) return accessReason(error)
   return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
 }
 

@@ -9,6 +9,7 @@ import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './listen-failure.ts'
+import { dropPermissions } from './permissions.ts'
 import { stopSignal } from './stop-signal.ts'
 import { openConfiguredStore } from './store.ts'
 
@@ -55,6 +56,8 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     throw listenFailure(error, config)
   })
   setFlagsFromString(HEAP_FLAG)
+  // The embedded store starts a thread when it needs one.
+  dropPermissions({ keepThreads: store.engine === 'sqlite' })
   const { url, adminUrl: admin } = gateway
   log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
