@@ -1,5 +1,8 @@
+# The version of Node that the tests run with. For a reproducible image, name it with its digest: node:24.21.0-slim@sha256:…
+ARG NODE_IMAGE=node:24.21.0-slim
+
 # Compiles the sources. The Node in the development dependencies is used in this stage only.
-FROM node:24-slim AS build
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -9,16 +12,22 @@ COPY src ./src
 RUN npm run build
 
 # Only what the gateway needs to run.
-FROM node:24-slim AS dependencies
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
+# The bill of materials, in the format of CycloneDX. Without SOURCE_DATE_EPOCH it has no time stamp.
+ARG SOURCE_DATE_EPOCH
+COPY scripts/sbom.ts ./scripts/
+RUN node scripts/sbom.ts > sbom.cdx.json
 
-FROM node:24-slim
+FROM ${NODE_IMAGE}
+ARG NODE_IMAGE
 LABEL org.opencontainers.image.title="Transload" \
       org.opencontainers.image.description="A gateway that lets version-1 integrations of a vehicle-transport service go on working against version 2." \
       org.opencontainers.image.version="0.1.0" \
-      org.opencontainers.image.licenses="MIT"
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.base.name="${NODE_IMAGE}"
 # For `docker exec`: the program on the path.
 WORKDIR /usr/local/bin
 RUN ln -s ../../../app/bin/transload.js transload
@@ -29,6 +38,7 @@ ENV NODE_ENV=production MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072
 COPY package.json LICENSE ./
 COPY bin ./bin
 COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=dependencies /app/sbom.cdx.json ./
 COPY --from=build /app/dist ./dist
 
 # The embedded store. The user is a number, by which orchestrators can check that it is not root.
