@@ -1,3 +1,4 @@
+import { unwritableReason } from '../bookings/emergency-log.ts'
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
 import type { Config } from '../config/config.ts'
@@ -27,7 +28,11 @@ export async function check(args: readonly string[]): Promise<number> {
   const loaded = await loadConfig()
   const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)
-  const warnings = slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))
+  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
+  const warnings = [
+    ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
+    ...(unwritable === undefined ? [] : [`EMERGENCY_LOG_FILE cannot be written: ${unwritable}`]),
+  ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (values.json) {
     printJson({ ...counts, brownouts: brownoutsToCome(loaded, Date.now()).map(brownoutView), variables, warnings }, 2)

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
+import { unwritableReason } from '../bookings/emergency-log.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
@@ -24,6 +25,9 @@ export async function serve(): Promise<number> {
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
   const log = createLog(config.LOG_LEVEL)
+  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
+  if (unwritable !== undefined && cluster.isPrimary)
+    log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
   // SIGHUP reads the tenants file again. Without one it must not end the process.
   process.on('SIGHUP', () => {})
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)

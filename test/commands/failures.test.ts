@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listenFailure } from '../../src/commands/listen-failure.ts'
 import { nearest } from '../../src/commands/nearest.ts'
-import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
+import { cleanEnv, type Ended, newFolder, ROOT, run, start } from '../command.ts'
 import { sample } from '../size.ts'
 
 /** Runs the program in a folder with the files of the test. */
@@ -241,6 +241,18 @@ describe('where there is no room, no folder and no permission, a command ends wi
       out: '',
       err: expect.stringMatching(/^transload: cannot mkdir \/proc\/none[^\n]+\n$/),
     })
+  })
+
+  test('an emergency log in a place that cannot be written is a warning, at a check and at a start', async () => {
+    const { transload, folder } = openFolder({ file: '' })
+    const env = { EMERGENCY_LOG_FILE: 'file/emergency.ndjson', STORE_URL: 'memory:', HOST: '127.0.0.1', PORT: '0' }
+    const warning = /^warning: EMERGENCY_LOG_FILE cannot be written: [^\n]+\n$/
+    expect(await transload(['check'], env)).toMatchObject({ code: 0, err: expect.stringMatching(warning) })
+    const place = { cwd: folder, env: cleanEnv({ V2_BASE_URL: 'http://127.0.0.1', ADMIN_PORT: '0', ...env }) }
+    const gateway = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], place)
+    expect(await gateway.says(/"msg":"listening"/)).toContain('"msg":"EMERGENCY_LOG_FILE cannot be written"')
+    const elsewhere = await transload(['check'], { EMERGENCY_LOG_FILE: 'new/folder/emergency.ndjson' })
+    expect(elsewhere).toMatchObject({ code: 0, err: '' })
   })
 
   test('a mapping module that waits for ever', async () => {

@@ -126,6 +126,12 @@ test('it reads and writes no other file, and says which flag would allow it', as
   expect(store).toMatchObject({ code: 1, err: expect.stringMatching(/^transload: .*--allow-fs-(read|write)[^\n]*\n$/) })
   const needs = 'transload: Node runs with --permission and needs --allow-child-process for this (WORKERS)\n'
   expect(workers).toMatchObject({ code: 1, err: needs })
+  const emergency = await transload(['check'], { EMERGENCY_LOG_FILE: `${outside}.ndjson` })
+  expect(emergency).toMatchObject({
+    code: 0,
+    err: expect.stringContaining('warning: EMERGENCY_LOG_FILE cannot be written'),
+  })
+  expect(await transload(['check'])).toMatchObject({ code: 0, err: '' })
   expect(await transload(['check'], { LOOKUPS_FILE: '/proc/self/root/etc/passwd' })).toMatchObject({ code: 78 })
 })
 
