@@ -158,7 +158,7 @@ describe('the number of series is bounded', () => {
       seed: 7,
     })
     for (const [tenant, id, method] of sent) {
-      const call = { ...beginCall(INCOMING, '/legacy/getShipment.php'), tenant, own: id, action: 'shipment.get' }
+      const call = { ...beginCall(INCOMING), route: '/legacy/getShipment.php', tenant, own: id, action: 'shipment.get' }
       meters.countCall(call, 200)
       for (const path of [`/v2/shipments/${id}`, `/v2/quote/${id}`, `/v2/quote/${id}/approve`, id]) {
         meters.countRequest(operationOf(method, path), 200, 1)
