@@ -171,7 +171,7 @@ describe('the number of series is bounded', () => {
 
   test('whatever the gateway itself counts', async () => {
     const counter = createCounter('things_total', 'Things.', ['one', 'other'])
-    for (let i = 0; i < INPUTS; i += 1) counter.add(`${i}\n${i % 3}`)
+    for (let i = 0; i < INPUTS; i += 1) counter.add(1, `${i}`, `${i % 3}`)
     const read: object = await counter.metric.get()
     const values = 'values' in read && Array.isArray(read.values) ? read.values : []
     expect(values).toHaveLength(MAX_SERIES + 1)
