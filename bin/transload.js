@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
-import { enableCompileCache, getCompileCacheDir } from 'node:module'
+import * as modules from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 const OLDEST_NODE = 24
@@ -19,10 +19,13 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   await import((isCheckout ? sources : compiled).href)
 }
 
-/** Keeps the compiled sources for the next start, which then takes half the time and 15 MB less: nothing strips types again. */
+/**
+ * Keeps the compiled sources for the next start, which then takes half the time and 15 MB less: nothing strips types again.
+ * An older Node does not have these functions.
+ */
 function keepCompiled() {
-  enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/transload', import.meta.url)))
-  const folder = getCompileCacheDir()
+  modules.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/transload', import.meta.url)))
+  const folder = modules.getCompileCacheDir()
   // Threads and processes of the gateway read the variable.
   if (folder !== undefined) process.env.NODE_COMPILE_CACHE ??= folder
 }
