@@ -1,12 +1,13 @@
 # The version of Node that the tests run with. For a reproducible image, name it with its digest: node:24.21.0-slim@sha256:…
 ARG NODE_IMAGE=node:24.21.0-slim
 
-# Compiles the sources. The Node in the development dependencies is used in this stage only.
+# Bundles the sources. The Node in the development dependencies is used in this stage only.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json tsconfig.types.json ./
+COPY tsconfig.json tsconfig.types.json ./
+COPY scripts/build.ts ./scripts/
 COPY mappings ./mappings
 COPY src ./src
 RUN npm run build
