@@ -13,6 +13,7 @@ import {
   file,
   list,
   milliseconds,
+  nativePath,
   port,
   serviceAddress,
   statuses,
@@ -30,6 +31,7 @@ const schema = z.object({
   V2_SHIPMENT_PATH: z
     .enum(['auto', '/v2/shipments', '/v2/shipment'], 'must be auto, /v2/shipments or /v2/shipment')
     .default('auto'),
+  V2_NATIVE_PATH: nativePath.prefault('/'),
   V2_CLIENT_ID: z.string().optional(),
   V2_CLIENT_SECRET: z.string().optional(),
   V2_TOKEN: z.enum(['basic', 'oauth2', 'auto'], 'must be basic, oauth2 or auto').default('basic'),
