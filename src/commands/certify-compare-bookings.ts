@@ -9,7 +9,8 @@ import type { Config } from '../config/config.ts'
 import { serviceAddress } from '../config/values.ts'
 import { isSuccess, type Sending } from '../service/service.ts'
 import { askNatively, askTranslated, compareOutcomes } from '../shadow/ask.ts'
-import type { CompareDeps, CompareOptions } from './certify-compare.ts'
+import type { CompareDeps } from '../shadow/compare-call.ts'
+import type { CompareOptions } from './certify-compare.ts'
 import { UsageError } from './failures.ts'
 
 /** References of test bookings begin with this, whatever the caller's own reference is. */

@@ -1,18 +1,13 @@
-import { findTarget } from '../calls/find.ts'
-import { NOTHING_FOUND } from '../calls/look-up.ts'
 import { createMerge } from '../calls/merge.ts'
 import { onlyAsks } from '../calls/native-request.ts'
-import { type Plan, planCall } from '../calls/plan.ts'
 import { createSendPlan } from '../calls/send.ts'
 import type { Comparison } from '../compare/answers.ts'
 import { createTally } from '../compare/tally.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
-import type { Settings } from '../mapping/settings.ts'
 import { openUpstream } from '../service/open.ts'
 import { createService, type Sending } from '../service/service.ts'
-import { type AskDeps, askNatively, askTranslated, compareOutcomes, failedOutcome } from '../shadow/ask.ts'
-import type { Xref } from '../xref/xref.ts'
+import { type CompareDeps, compareCall } from '../shadow/compare-call.ts'
 import { type OwnAccount, ownAccounts } from './accounts.ts'
 import { bodiesIn, type CertifiedCall, exampleCalls, recordedCalls } from './certify-calls.ts'
 import { compareBooking, requireStage } from './certify-compare-bookings.ts'
@@ -106,7 +101,7 @@ export async function compare(options: CompareOptions): Promise<number> {
         })
         const isBooking = Boolean(action.service.notIdempotent)
         let comparison: Comparison
-        if (onlyAsks(action)) comparison = await compareAsked(request, account.tenant, sending, deps)
+        if (onlyAsks(action)) comparison = await compareCall(request, account.tenant, sending, deps)
         else if (isBooking && options.bookings) {
           const made = await compareBooking(request, account.tenant, sending, deps)
           comparison = made.comparison
@@ -127,34 +122,6 @@ export async function compare(options: CompareOptions): Promise<number> {
   if (options.json) printJson(jsonOf(report), 2)
   else printReport(report)
   return isEqualEnough(report) ? 0 : 1
-}
-
-/** The dependencies of a comparison. */
-export interface CompareDeps extends AskDeps {
-  readonly service: ReturnType<typeof createService>
-  readonly xref: Xref
-  readonly settings: Settings
-}
-
-/** The translated call is between the native ones: a price that moves meanwhile makes them differ from each other. */
-async function compareAsked(
-  request: CertifiedCall['request'],
-  tenant: string,
-  sending: () => Sending,
-  deps: CompareDeps,
-): Promise<Comparison> {
-  let plan: Plan
-  try {
-    plan = planCall(request, await findTarget(request, tenant, sending(), deps), deps.settings)
-  } catch (error) {
-    // The service is asked by the caller's own name, which its version-1 handling may know.
-    plan = planCall(request, NOTHING_FOUND, deps.settings)
-    const first = await askNatively(plan, sending(), deps)
-    return compareOutcomes(plan, [first, await askNatively(plan, sending(), deps)], failedOutcome(error))
-  }
-  const first = await askNatively(plan, sending(), deps)
-  const translated = await askTranslated(plan, tenant, sending(), deps)
-  return compareOutcomes(plan, [first, await askNatively(plan, sending(), deps)], translated)
 }
 
 function shareOf(text: string | undefined): number {

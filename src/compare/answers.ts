@@ -65,7 +65,8 @@ export function compareAnswers(
 
 /** Returns a comparison in which only those differences count that a later one of the same call shows, too. */
 export function confirmed(first: Comparison, later: Comparison): Comparison {
-  if (!first.compared || !later.compared) return first.compared ? later : first
+  if (!first.compared) return first
+  if (!later.compared) return later
   const still = new Set(later.fields.flatMap(({ field, verdict }) => (verdict === 'differs' ? [field] : [])))
   const fields = first.fields.map((result): ComparedField => {
     return result.verdict === 'differs' && !still.has(result.field) ? { ...result, verdict: 'noise' } : result
