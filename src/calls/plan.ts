@@ -26,6 +26,8 @@ export interface Plan {
   readonly notes: readonly Note[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
+  /** True if the service's own version-1 handling answers the call. */
+  readonly isNative: boolean
 }
 
 /** The plan of a call with a version-2 body. */
@@ -57,6 +59,7 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
     problems: unnamed ? [unnamed, ...problems] : problems,
     notes,
     own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
+    isNative: false,
   }
 }
 

@@ -21,7 +21,7 @@ import {
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
 
 /** Makes the function through which all translated calls reach the service. */
-export function createSendPlan(service: Service, merge: Merge, statusCache?: StatusCache): SendPlan {
+export function createSendPlan(service: Pick<Service, 'send'>, merge: Merge, statusCache?: StatusCache): SendPlan {
   return async (plan, tenant, sending) => {
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled

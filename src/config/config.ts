@@ -16,6 +16,7 @@ import {
   nativePath,
   port,
   serviceAddress,
+  share,
   statuses,
   storeAddress,
   version2Word,
@@ -89,6 +90,9 @@ const schema = z.object({
   APPROVAL_BOOKS: z.enum(['auto', 'no'], 'must be auto or no').default('auto'),
   LOOKUPS_FILE: lookupsFile.optional(),
   MAPPINGS_DIR: z.string().optional(),
+
+  SHADOW_SHARE: share.prefault('0'),
+  SHADOW_PER_SECOND: wholeNumber(1, 10_000).prefault('5'),
 
   STORE_URL: storeAddress.prefault('sqlite:./data/transload.db'),
   STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),

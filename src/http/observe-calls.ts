@@ -37,5 +37,6 @@ export function observeCalls({ openShare, logCall, countCall, countUse, tracing 
     countCall(call, outgoing.statusCode)
     countUse(call, incoming, outgoing.statusCode)
     tracing?.end(call, outgoing.statusCode)
+    call.afterwards?.()
   }
 }
