@@ -31,7 +31,8 @@ export function nativeRequest(
 ): ServiceRequest {
   const { action } = compiled
   const left = new Set(id === undefined ? [] : action.target?.namedBy)
-  if (withoutNumber) left.add(NUMBER)
+  // A booking is recorded by its reference.
+  if (withoutNumber && action.family === 'quote') left.add(NUMBER)
   const body: Record<string, string> = {}
   for (const [slot, name] of compiled.fields.names.entries()) {
     const value = fields.values[slot]

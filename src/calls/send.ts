@@ -4,6 +4,7 @@ import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
+import { sendNatively } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
 import type { StatusCache } from './status-cache.ts'
@@ -26,6 +27,7 @@ export function createSendPlan(service: Pick<Service, 'send'>, merge: Merge, sta
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
     const { mergeInto, doneWhenStatus } = action.service
+    if (plan.isNative) return sendNatively(plan, sending, service)
     const id = found.id ?? ''
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)

@@ -90,7 +90,13 @@ export async function compare(options: CompareOptions): Promise<number> {
   const left: string[] = []
   try {
     await withReadOnlyXref(config, async (xref) => {
-      const deps: CompareDeps = { service, send, nativePath: config.V2_NATIVE_PATH, xref, settings: account.settings }
+      const deps: CompareDeps = {
+        service,
+        send,
+        nativePath: config.V2_NATIVE_PATH,
+        xref,
+        settings: { ...account.settings, native: undefined },
+      }
       for (const [i, { from, request }] of calls.entries()) {
         const { action } = request.compiled
         showStatus(`${i + 1} of ${calls.length}: ${from}`)

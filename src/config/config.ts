@@ -5,6 +5,7 @@ import { certificateErrors } from './certificates.ts'
 import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
+import { nativeActions, nativePath } from './native-values.ts'
 import {
   allowedHosts,
   basePaths,
@@ -13,7 +14,6 @@ import {
   file,
   list,
   milliseconds,
-  nativePath,
   port,
   serviceAddress,
   share,
@@ -33,6 +33,7 @@ const schema = z.object({
     .enum(['auto', '/v2/shipments', '/v2/shipment'], 'must be auto, /v2/shipments or /v2/shipment')
     .default('auto'),
   V2_NATIVE_PATH: nativePath.prefault('/'),
+  NATIVE_ACTIONS: nativeActions.optional(),
   V2_CLIENT_ID: z.string().optional(),
   V2_CLIENT_SECRET: z.string().optional(),
   V2_TOKEN: z.enum(['basic', 'oauth2', 'auto'], 'must be basic, oauth2 or auto').default('basic'),
@@ -141,7 +142,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
     ...(parsed.error?.issues ?? []).map(({ path, message }) => `${path.map(String).join('.')} ${message}`),
     ...contradictions(
       set,
-      validVariables(set, ['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT', 'QUIET_DAYS', 'SCOREBOARD_DAYS']),
+      validVariables(set, [
+        ...(['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT'] as const),
+        ...(['QUIET_DAYS', 'SCOREBOARD_DAYS', 'V2_NATIVE_PATH', 'NATIVE_ACTIONS'] as const),
+      ]),
     ),
     ...(certificates ? certificateErrors(set) : []),
   ]

@@ -78,12 +78,6 @@ export const serviceAddress = webAddress.transform((url, ctx) => {
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '').replace(/\/+v2$/, '') }
 })
 
-/** Where the service reads version-1 requests: a prefix of the legacy paths, or `/v2` for its version-2 paths. */
-export const nativePath = z
-  .string()
-  .regex(/^\/$|^(\/[\w.-]+)+\/?$/, 'must be / or a prefix of the legacy paths such as /quotes, or /v2')
-  .transform((path) => (path === '/' ? path : path.replace(/\/$/, '')))
-
 /** The path of a readable file. */
 export const file = z.string().refine(canRead, {
   error: ({ input }) => `names ${String(input)}, which cannot be read`,
