@@ -266,7 +266,7 @@ test('a tenant may have other native actions than the rest', async () => {
   const folder = newFolder('native')
   const tenant = (name: string, more: object) => ({
     name,
-    credentials: [{ id: name, secret_hash: cheapHash('legacy-secret', name) }],
+    credentials: [{ id: name, secret_hash: cheapHash('legacy-secret', `the salt of ${name}`) }],
     v2: { client_id: CLIENT.id, client_secret: { env: 'V2_SECRET_OF_ALL' } },
     ...more,
   })
