@@ -21,7 +21,7 @@ export const WHOLE_ANSWER = '(answer)'
 export interface ComparedField {
   readonly field: string
   readonly verdict: Verdict
-  /** The shape of each value; empty for an absent one. */
+  /** The shape of each value of a difference; empty for an absent one. */
   readonly native: string
   readonly translated: string
 }
@@ -58,7 +58,9 @@ export function compareAnswers(
     const same = (a: string, b: string) =>
       (a === '') === (b === '') && (a === b || (comparisons.get(field)?.(a, b) ?? false))
     const verdict: Verdict = same(first, second) ? (same(first, own) ? 'equal' : 'differs') : 'noise'
-    return [{ field, verdict, native: masked(first), translated: masked(own) }]
+    // Of equal values not even the shape is needed.
+    const isShown = verdict === 'differs'
+    return [{ field, verdict, native: isShown ? masked(first) : '', translated: isShown ? masked(own) : '' }]
   })
   return { compared: true, fields: [wholeAnswer('equal', one, translated), ...fields] }
 }

@@ -116,6 +116,13 @@ describe('a quote', () => {
     expect((await quote(gateway)).json).toMatchObject({ ShipmentNumber: 'WTS1' })
     expect(sent(gateway)).toEqual(['POST /v2/quote'])
   })
+
+  test('has an operation of its own in the metrics', async () => {
+    const gateway = await startNative()
+    await quote(gateway)
+    const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+    expect(metrics).toContain('transload_service_seconds_count{operation="POST *.php",status="2xx"} 1')
+  })
 })
 
 describe('a booking', () => {
