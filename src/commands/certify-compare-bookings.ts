@@ -38,43 +38,55 @@ export function requireStage(
   }
 }
 
-/** Books natively, translated, and natively again, each under a reference of its own, and cancels all three. */
+/** One of the bookings that are compared. */
+interface Attempt {
+  readonly reference: string
+  readonly outcome: Outcome
+  readonly cancel: () => Promise<boolean>
+}
+
+/**
+ * Books natively, translated, and natively again, each under a reference of its own, and cancels all of them. Once it is
+ * stopped, it books no more, but cancels.
+ */
 export async function compareBooking(
   request: Version1,
   tenant: string,
   sending: () => Sending,
-  deps: CompareDeps,
+  deps: CompareDeps & { readonly isStopped: () => boolean },
 ): Promise<{ readonly comparison: Comparison; readonly left: readonly string[] }> {
   const run = `${PREFIX}-${randomBytes(RANDOM_BYTES).toString('hex')}`
-  const references = [`${run}-1`, `${run}-2`, `${run}-3`] as const
-  const plans = references.map((reference) => planCall(withReference(request, reference), NOTHING_FOUND, deps.settings))
-  const [one, two, three] = plans
-  if (!one || !two || !three) throw new Error('there are three plans')
-  let id: string | undefined
-  const send: CompareDeps['send'] = async (...args) => {
-    const reply = await deps.send(...args)
-    id = idAt(reply, 'id')
-    return reply
+  const planOf = (reference: string) => planCall(withReference(request, reference), NOTHING_FOUND, deps.settings)
+  const attempts: Attempt[] = []
+  const natively = async (reference: string): Promise<Attempt> => {
+    const outcome = await askNatively(planOf(reference), sending(), deps)
+    return { reference, outcome, cancel: () => cancelNatively(reference, sending(), deps) }
   }
-  const natives: Outcome[] = []
-  let translated: Outcome = { kind: 'none', why: 'the native booking had no outcome' }
-  natives.push(await askNatively(one, sending(), deps))
-  if (natives[0]?.kind !== 'none') {
-    translated = await askTranslated(two, tenant, sending(), { ...deps, send })
-    natives.push(await askNatively(three, sending(), deps))
+  const translated = async (reference: string): Promise<Attempt> => {
+    let id: string | undefined
+    const send: CompareDeps['send'] = async (...args) => {
+      const reply = await deps.send(...args)
+      id = idAt(reply, 'id')
+      return reply
+    }
+    const outcome = await askTranslated(planOf(reference), tenant, sending(), { ...deps, send })
+    return { reference, outcome, cancel: () => cancel(id, sending(), deps) }
   }
-  const [first = translated, second = first] = natives
+  for (const [i, book] of [natively, translated, natively].entries()) {
+    // A service that has no verdict on one booking is asked for no other.
+    if (deps.isStopped() || attempts[0]?.outcome.kind === 'none') break
+    attempts.push(await book(`${run}-${i + 1}`))
+  }
   const left: string[] = []
-  for (const [i, outcome] of [first, second].entries()) {
-    const reference = (i === 0 ? references[0] : references[2]) ?? ''
-    const isSent = i === 0 || natives.length > 1
-    if (isSent && outcome.kind !== 'refused' && !(await cancelNatively(reference, sending(), deps)))
-      left.push(reference)
+  for (const { reference, outcome, cancel: undo } of attempts) {
+    if (outcome.kind !== 'refused' && !(await undo())) left.push(reference)
   }
-  if (natives.length > 1 && translated.kind !== 'refused' && !(await cancel(id, sending(), deps)))
-    left.push(references[1])
-  return { comparison: compareOutcomes(two, [first, second], translated), left }
+  const [first = NOT_SENT, second = NOT_SENT, third = NOT_SENT] = attempts.map(({ outcome }) => outcome)
+  const comparison = compareOutcomes(planOf(run), [first, first.kind === 'none' ? first : third], second)
+  return { comparison, left }
 }
+
+const NOT_SENT: Outcome = { kind: 'none', why: 'the command was stopped' }
 
 function withReference({ compiled, fields }: Version1, reference: string): Version1 {
   const entries = compiled.fields.names.flatMap((name, slot) => {

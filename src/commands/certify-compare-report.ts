@@ -12,17 +12,19 @@ export interface CompareReport {
   /** What was created and could not be canceled. */
   readonly left: readonly string[]
   readonly minEqual: number
+  /** True if a signal ended the command early. */
+  readonly isStopped: boolean
 }
 
 /** Tells if enough fields are equal. Nothing compared is not enough. */
-export function isEqualEnough({ tally, minEqual, left }: CompareReport): boolean {
+export function isEqualEnough({ tally, minEqual, left, isStopped }: CompareReport): boolean {
   const share = tally.equalShare()
-  return share !== undefined && share >= minEqual && left.length === 0
+  return share !== undefined && share >= minEqual && left.length === 0 && !isStopped
 }
 
 /** Prints the table, and what could not be compared. */
 export function printReport(report: CompareReport): void {
-  const { tally, notCompared, skipped, left, minEqual } = report
+  const { tally, notCompared, skipped, left, minEqual, isStopped } = report
   const fields = tally.fields()
   if (fields.length > 0) print(...tableOf(fields), '')
   const share = tally.equalShare()
@@ -33,6 +35,7 @@ export function printReport(report: CompareReport): void {
   )
   for (const [action, count] of skipped) printError(`not sent: ${plural(count, 'call')} of ${action}, which ${WRITES}`)
   for (const { from, why } of notCompared) printError(`not compared: ${from}: ${why}`)
+  if (isStopped) printError('stopped before all calls were compared')
   for (const reference of left) printError(`left over, cancel it by hand: ${reference}`)
 }
 

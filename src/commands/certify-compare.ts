@@ -15,6 +15,7 @@ import { type CompareReport, isEqualEnough, printReport } from './certify-compar
 import { withReadOnlyXref } from './certify-xref.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { clearStatus, printJson, showStatus } from './output.ts'
+import { stopSignal } from './stop-signal.ts'
 
 const USAGE = [
   '  transload certify compare [--examples | --bodies DIR | --recording FILE] [--tenant NAME] [--min-equal 0.99] [--json]',
@@ -88,6 +89,10 @@ export async function compare(options: CompareOptions): Promise<number> {
   const skipped = new Map<string, number>()
   const notCompared: { from: string; why: string }[] = []
   const left: string[] = []
+  let isStopped = false
+  void stopSignal().then(() => {
+    isStopped = true
+  })
   try {
     await withReadOnlyXref(config, async (xref) => {
       const deps: CompareDeps = {
@@ -98,6 +103,7 @@ export async function compare(options: CompareOptions): Promise<number> {
         settings: { ...account.settings, native: undefined },
       }
       for (const [i, { from, request }] of calls.entries()) {
+        if (isStopped) break
         const { action } = request.compiled
         showStatus(`${i + 1} of ${calls.length}: ${from}`)
         const sending = (): Sending => ({
@@ -109,7 +115,7 @@ export async function compare(options: CompareOptions): Promise<number> {
         let comparison: Comparison
         if (onlyAsks(action)) comparison = await compareCall(request, account.tenant, sending, deps)
         else if (isBooking && options.bookings) {
-          const made = await compareBooking(request, account.tenant, sending, deps)
+          const made = await compareBooking(request, account.tenant, sending, { ...deps, isStopped: () => isStopped })
           comparison = made.comparison
           left.push(...made.left)
         } else {
@@ -124,7 +130,7 @@ export async function compare(options: CompareOptions): Promise<number> {
     clearStatus()
     await upstream.close()
   }
-  const report: CompareReport = { tally, notCompared, skipped, left, minEqual }
+  const report: CompareReport = { tally, notCompared, skipped, left, minEqual, isStopped }
   if (options.json) printJson(jsonOf(report), 2)
   else printReport(report)
   return isEqualEnough(report) ? 0 : 1

@@ -5,7 +5,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { transload } from '../callers/commands.ts'
-import { newFolder } from '../command.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { CLIENT, OWN } from '../gateway.ts'
 
 interface Place {
@@ -102,6 +102,22 @@ test('a booking that cannot be canceled is named, and the exit code is 1', async
   const { code, err } = await place.compare('--bookings', '--stage', place.sandbox.url)
   expect(code).toBe(1)
   expect(err.match(/left over, cancel it by hand: TL-CERT-[0-9a-f]{8}-[13]$/gm)).toHaveLength(2)
+})
+
+test('a command that is stopped cancels what it has made', async () => {
+  const { sandbox, folder } = await startPlace()
+  // The first booking is made, and its answer takes its time.
+  sandbox.fail({ kind: 'delay', ms: 1_000, on: { path: '/createShipment.php' } })
+  const made = sandbox.next(({ path }) => path === '/createShipment.php')
+  const env = cleanEnv({ ...OWN, V2_BASE_URL: sandbox.url })
+  const words = ['certify', 'compare', '--bookings', '--stage', sandbox.url]
+  const running = start(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { cwd: folder, env })
+  await made
+  running.signal('SIGINT')
+  const { code, err } = await running.ended
+  expect(code).toBe(1)
+  expect(err).toContain('stopped before all calls were compared')
+  expect([...sandbox.shipments.values()].map(({ status }) => status)).toEqual(['canceled'])
 })
 
 test('mistakes of the command line and of the input end in one line', async () => {
