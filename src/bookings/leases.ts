@@ -37,7 +37,7 @@ export async function keepLeases(instance: string, deps: LeasesDeps): Promise<Le
   const { store, log } = deps
   const lease = createLease(instance, store)
   const heartbeat = createHeartbeat(lease, deps)
-  await endDeadLeases(store).catch((err: unknown) => log.warn({ err }, 'the leases of earlier runs could not be ended'))
+  await endDeadLeases(deps)
   await heartbeat()
   let running: Promise<void> | undefined
   const timer = setInterval(() => {
@@ -78,15 +78,19 @@ export function createHeartbeat(
 }
 
 /**
- * Ends the leases of gateways that are gone. On the embedded store every gateway is a process of this machine, and a restart
- * knows at once which are.
+ * Ends the leases of gateways that are gone; never rejects. On the embedded store every gateway is a process of this machine,
+ * and a restart knows at once which are.
  */
 export async function endDeadLeases(
-  store: Pick<Claims, 'listClaims' | 'endLease'> & Pick<Store, 'engine'>,
+  { store, log }: Pick<LeasesDeps, 'store' | 'log'>,
   isRunning: (instance: string) => boolean = isAlive,
 ): Promise<void> {
   if (store.engine !== 'sqlite') return
-  const sending = await store.listClaims({ state: 'sending' })
-  const gone = new Set(sending.map(({ instance }) => instance).filter((instance) => !isRunning(instance)))
-  for (const instance of gone) await store.endLease(instance)
+  try {
+    const sending = await store.listClaims({ state: 'sending' })
+    const gone = new Set(sending.map(({ instance }) => instance).filter((instance) => !isRunning(instance)))
+    for (const instance of gone) await store.endLease(instance)
+  } catch (err) {
+    log.warn({ err }, 'the leases of earlier runs could not be ended')
+  }
 }
