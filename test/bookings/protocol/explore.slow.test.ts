@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createExplorations, NAMES } from './explorations.ts'
 
-/* As explore.test.ts, and deeper; `npm run test:protocol` goes deepest, and needs an hour and some gigabytes. */
+/* As explore.test.ts, and deeper; `npm run test:protocol` goes deepest, and takes minutes and gigabytes. */
 
 const HOUR_MS = 3_600_000
 

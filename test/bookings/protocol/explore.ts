@@ -57,7 +57,9 @@ export async function explore({ depth, scenario, only }: Exploration): Promise<E
   const layers = [1]
   let moves = 0
   while (layer.length > 0 && layers.length <= depth) {
+    const isLast = layers.length === depth
     const next: typeof layer = []
+    let added = 0
     for (const [world, way] of layer) {
       for (const { label, go } of movesOf(world)) {
         const after = await go()
@@ -69,10 +71,11 @@ export async function explore({ depth, scenario, only }: Exploration): Promise<E
         const key = digest(after)
         if (known.has(key)) continue
         known.add(key)
-        next.push([after, { label, before: way }])
+        added += 1
+        if (!isLast) next.push([after, { label, before: way }])
       }
     }
-    layers.push(next.length)
+    layers.push(added)
     layer = next
   }
   return { states: known.size, moves, layers, steps, answers }

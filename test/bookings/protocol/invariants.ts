@@ -8,7 +8,8 @@ export const INVARIANTS = {
   'acknowledged is recorded': 'a caller that reads Yes is told a shipment that the store has as booked',
   'sent from its own claim':
     'a request is written only while the claim that it was claimed with is under way, and once',
-  'settled stays': 'a booked or settled claim changes only by a cancellation, a reopening or, once free, a new claim',
+  'settled stays':
+    'a booked or settled claim changes only by a cancellation, a reopening or, once free, a new claim; no event settles a reopened one',
   'no is no': 'a call whose own request made a shipment, or may yet make one, never reads No',
   'freed is free': 'a gateway frees or refuses a claim only if its request made nothing and will make nothing',
   'known steps': 'a claim takes only the steps of the protocol',
@@ -57,6 +58,9 @@ export function checkChange(before: World, after: World, entries: readonly Audit
     const step = stepOf(entry)
     const isSettled = entry.from === 'booked' || (entry.from === 'freed' && entry.to !== 'sending')
     if (!STEPS.has(step)) report({ invariant: isSettled ? 'settled stays' : 'known steps', what: step })
+    if (before.table.settledWhy === 'reopened' && entry.why.startsWith('healed')) {
+      report({ invariant: 'settled stays', what: `${step}, although an operator reopened it` })
+    }
     const isProof = entry.to === 'refused' || entry.why === 'never sent'
     if (isProof && row && isMadePerhaps(after, row.handle)) {
       report({ invariant: 'freed is free', what: `${step}, and ${row.handle} made a shipment or may yet make one` })

@@ -77,6 +77,13 @@ export const MISTAKES = {
     right: "current?.state === 'unknown' && change.state !== 'unknown' ? 'override' : 'lost'",
     wrong: "'override'",
   },
+  'an event settles what an operator reopened': {
+    breaks: 'settled stays',
+    scenario: 'settlements',
+    file: 'src/webhooks/healing.ts',
+    right: ' || isReopened(await store.audit(handle))',
+    wrong: '',
+  },
   'a time-out counts as a refusal': {
     breaks: 'no is no',
     scenario: 'settlements',
