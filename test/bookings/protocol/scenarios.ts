@@ -60,10 +60,10 @@ export const DEPTHS: Readonly<Record<'sample' | 'slow' | 'deepest', Readonly<Rec
     'store failures': 60,
   },
   deepest: {
-    everything: 9,
+    everything: 8,
     'one pause': 60,
-    'one call': 60,
-    pauses: 14,
+    'one call': 14,
+    pauses: 13,
     crashes: 60,
     settlements: 60,
     'store failures': 60,
