@@ -61,9 +61,9 @@ export const DEPTHS: Readonly<Record<'sample' | 'slow' | 'deepest', Readonly<Rec
   },
   deepest: {
     everything: 8,
-    'one pause': 60,
+    'one pause': 14,
     'one call': 14,
-    pauses: 13,
+    pauses: 12,
     crashes: 60,
     settlements: 60,
     'store failures': 60,
