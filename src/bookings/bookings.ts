@@ -1,8 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { GatewayError } from '../errors.ts'
 import type { Meters } from '../observe/meters.ts'
+import type { Doubt } from '../store/doubt.ts'
 import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
+import { inDoubt } from './doubts.ts'
 import type { IsHeld } from './leases.ts'
 import { createMakers } from './makers.ts'
 import type { BookingRecord } from './record.ts'
@@ -36,6 +39,10 @@ export interface BookingsDeps {
   readonly holdLease: () => Promise<IsHeld>
   /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
+  /** Returns the doubt about bookings that the store does not know. */
+  readonly doubt: () => Doubt | undefined
+  /** Called with a claim that was in doubt, and is unknown. */
+  readonly onUnknown: (claim: Claim) => void
   readonly countBooking: Meters['countBooking']
 }
 
@@ -47,7 +54,7 @@ const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
 export function createBookings(deps: BookingsDeps): Bookings {
-  const { claims, record, instance, holdLease, dedupeWindowMs, countBooking } = deps
+  const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, countBooking } = deps
   /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -62,8 +69,10 @@ export function createBookings(deps: BookingsDeps): Bookings {
       const isHeld = await holdLease()
       if (draining) throw shuttingDown()
       if (refusal && !(await isTaken(wanted))) throw refusal
-      const { won, claim } = await take(wanted)
+      const doubt = doubtNow()
+      const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
       if (won) {
+        if (claim.state === 'unknown') throw announcedUnknown(claim)
         if (credential !== undefined) makers.note(claim.handle, credential)
         const sent = sendClaimed(claim, () => send(isHeld))
         return await announced(claim, sent)
@@ -127,6 +136,13 @@ export function createBookings(deps: BookingsDeps): Bookings {
       record.neverSent(wanted.handle)
       throw error
     }
+  }
+
+  /** Announces a booking that may have been made before the store was restored. */
+  function announcedUnknown(claim: Claim): GatewayError {
+    countBooking('unknown')
+    onUnknown(claim)
+    return outcomeUnknown(claim.handle)
   }
 
   /** Sends a claimed booking, and records its outcome in the claim. */

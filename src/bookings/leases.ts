@@ -29,6 +29,8 @@ const HELD_FOR_MS = LEASE_MS / 2
 export interface LeasesDeps {
   readonly store: Store
   readonly log: Logger
+  /** Runs with every renewal, before a claim may rely on it. */
+  readonly onRenewed: () => Promise<void>
   /** Runs with every heartbeat. */
   readonly catchUp: () => Promise<void>
   /**
@@ -43,7 +45,7 @@ export interface LeasesDeps {
 /** Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. */
 export async function keepLeases(
   instance: string,
-  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: LeasesDeps,
+  { store, log, onRenewed, catchUp, onUnknown, silentForMs = LEASE_MS }: LeasesDeps,
 ): Promise<Leases> {
   let confirmedAt: Moment | undefined
   /** Counts the times that the lease may have lapsed: another gateway may have taken the claims of a former term. */
@@ -51,6 +53,7 @@ export async function keepLeases(
   const renew = async () => {
     const asked = currentMoment()
     if (!(await store.renewLease(instance, HELD_FOR_MS))) term += 1
+    await onRenewed()
     confirmedAt = asked
   }
   const age = () => (confirmedAt ? elapsedSince(confirmedAt) : Number.POSITIVE_INFINITY)

@@ -1,4 +1,5 @@
-import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
+import { changed, claimReason, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
+import { createMemoryDoubts } from './doubt.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
 import { createMemoryEvents } from './memory-events.ts'
@@ -160,7 +161,10 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       if (before && !isFree(before, at)) return { won: false, claim: before }
       const holder = byHandle.get(wanted.handle)
       if (holder && holder !== before) throw new Error(`The handle ${wanted.handle} is taken.`)
-      return { won: true, claim: record(newlyClaimed(wanted, before, at), before?.state ?? 'none', CLAIMED) }
+      return {
+        won: true,
+        claim: record(newlyClaimed(wanted, before, at), before?.state ?? 'none', claimReason(wanted)),
+      }
     },
     async change(claim, change) {
       checkOpen()
@@ -213,6 +217,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       checkOpen()
       return locks.exclusive(key, waitMs, work)
     },
+    ...createMemoryDoubts(now, checkOpen),
     ...createMemoryEvents(now, checkOpen),
   })
 }

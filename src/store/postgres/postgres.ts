@@ -9,6 +9,7 @@ import { withTextChecks } from '../storable-text.ts'
 import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
+import { createDoubts } from './doubts.ts'
 import { asStoreError } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
@@ -181,6 +182,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
     nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
     watchedDays: () => ask(() => counts.watchedDays()),
+    ...createDoubts(pool, inTransaction, ask),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
   })

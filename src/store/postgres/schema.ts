@@ -98,10 +98,15 @@ const STEPS: readonly string[] = [
   CREATE TABLE transload.watched_days (day integer PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance text COLLATE "C" PRIMARY KEY, no bigint NOT NULL, at bigint NOT NULL);
   `,
+  `
+  CREATE TABLE transload.doubts (
+    one integer PRIMARY KEY CHECK (one = 1), since bigint NOT NULL, declared_at bigint NOT NULL, until bigint NOT NULL
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */
-const POSTGRES_VERSION = STEPS.length
+export const POSTGRES_VERSION = STEPS.length
 
 /** Migrates a database to this program's version; safe in several gateways at once. */
 export async function migrate(client: ClientBase): Promise<void> {
@@ -128,7 +133,7 @@ export async function migrate(client: ClientBase): Promise<void> {
 }
 
 /** Returns the version of the store, 0 if there is none; rejects a newer one. */
-async function versionOf(client: ClientBase): Promise<number> {
+export async function versionOf(client: ClientBase): Promise<number> {
   // Not `to_regclass`: its answer may be older than the wait for the lock.
   const { rowCount } = await client.query(
     "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",

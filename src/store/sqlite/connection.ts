@@ -3,8 +3,16 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { existingDatabase, MAX_WAL_PAGES } from './checkpoints.ts'
 import { isBusy } from './errors.ts'
-import { checkIdentity, createFileGuard, type FileGuard, type FileIdentity, outdated } from './file-guard.ts'
+import {
+  checkIdentity,
+  createFileGuard,
+  type FileGuard,
+  type FileIdentity,
+  identityOf,
+  outdated,
+} from './file-guard.ts'
 import { migrate } from './schema.ts'
+import { keepStamp } from './stamp.ts'
 import { createWrites, type Writes } from './writes.ts'
 
 /** The longest time for which another process may hold the write lock before a write fails. */
@@ -45,13 +53,15 @@ export interface ConnectionOptions {
 export function openConnection({ path, file, mustExist, cacheVersion, room }: ConnectionOptions): Connection {
   mkdirSync(dirname(path), { recursive: true })
   if (mustExist) checkIdentity(path, file)
+  const found = identityOf(path)
   const db = new DatabaseSync(mustExist ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
     if (room > 0) db.exec(`PRAGMA max_page_count = ${room}`)
-    migrate(db)
+    migrate(db, () => found && checkIdentity(path, found))
     db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`)
     db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`)
+    keepStamp(db, path)
     // From here on `begin` waits for the lock.
     db.exec('PRAGMA busy_timeout = 0')
     const commits = Number(db.prepare('SELECT commits FROM change_counter').get()?.['commits'])

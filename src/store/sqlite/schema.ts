@@ -97,10 +97,20 @@ const STEPS: readonly string[] = [
   CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   `,
+  // `is_stamped`: the store has had a stamp beside it (stamp.ts). `backup_at`: when this backup was made; 0 in a store.
+  `
+  CREATE TABLE identity (
+    one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL, backup_at INTEGER NOT NULL
+  );
+  INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0, 0);
+  CREATE TABLE doubts (
+    one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */
-const SQLITE_VERSION = STEPS.length
+export const SQLITE_VERSION = STEPS.length
 
 /** Selects claims, each with its tenant's name. */
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
@@ -133,10 +143,14 @@ export function kindOf(value: unknown): Pick<Link, 'kind' | 'givenBy'> {
   return { kind, givenBy }
 }
 
-/** Migrates a database to this program's version; safe in several processes at once. */
-export function migrate(db: DatabaseSync): void {
+/**
+ * Migrates a database to this program's version; safe in several processes at once. `checkPlace` throws if the database is not at its
+ * path any more: it may have been replaced while this process waited for its lock.
+ */
+export function migrate(db: DatabaseSync, checkPlace: () => void = () => {}): void {
   // Before any write: the switch to WAL would already change another program's file.
   checkOwner(db)
+  checkPlace()
   db.exec('PRAGMA journal_mode = WAL')
   if (numberOf(db, 'PRAGMA user_version') === SQLITE_VERSION) return
   db.exec('BEGIN IMMEDIATE')
@@ -151,6 +165,13 @@ export function migrate(db: DatabaseSync): void {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Rejects a database that is not a store of this version or an older one; returns its version. */
+export function storeVersion(db: DatabaseSync): number {
+  const version = checkOwner(db)
+  if (version === 0) throw new NotAStore('The file is not a store.')
+  return version
 }
 
 /** Rejects a file of another program or a newer version; returns its version. */

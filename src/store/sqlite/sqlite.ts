@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createCache } from '../cache.ts'
+import { isInForce } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
 import { compareBytes } from '../key-order.ts'
 import { createLocks } from '../locks.ts'
@@ -11,6 +12,7 @@ import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
 import { createEvents } from './events.ts'
 import { SCAN_PAGE } from './reads.ts'
+import { originOf, readStamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
 import { FORGET_BATCH } from './writes.ts'
 
@@ -115,6 +117,17 @@ export async function openSqliteStore({
     callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
     watchedDays: async () => reader.read((reads) => reads.watchedDays()),
+    doubt: async () => {
+      const doubt = reader.read((reads) => reads.doubt())
+      return doubt && isInForce(doubt, now()) ? doubt : undefined
+    },
+    declareDoubt: (doubt) => writer.call('declareDoubt', doubt, now()),
+    trust: () => writer.call('trust', readStamp(file)),
+    origin: async () =>
+      originOf(
+        reader.read((reads) => reads.identity()),
+        readStamp(file),
+      ),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
   })
