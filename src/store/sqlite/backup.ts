@@ -23,8 +23,8 @@ export interface Backup {
 }
 
 const BUSY_TIMEOUT_MS = 5_000
-/** 8 MiB between two reports of the progress. */
-const PAGES_PER_STEP = 2_048
+/** One MiB between two reports of the progress. */
+const PAGES_PER_STEP = 256
 
 /**
  * Copies a store into a file, while gateways go on writing: the file has the content of one moment. It appears under its name once it

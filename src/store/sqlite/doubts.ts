@@ -29,7 +29,9 @@ export function createDoubtWrites(db: DatabaseSync) {
       put.run(doubt.since, doubt.declaredAt, doubt.until)
       return doubt
     },
-    trust(stamp: Stamp | undefined): boolean {
+    /** Takes `null` for no stamp: the way to the writing thread has no `undefined`. */
+    trust(given: Stamp | null): boolean {
+      const stamp = given ?? undefined
       const isCopy = originOf(identityIn(db), stamp).kind !== 'own'
       if (isCopy) acceptAs(db, stamp)
       return drop.run().changes > 0 || isCopy

@@ -97,12 +97,14 @@ const STEPS: readonly string[] = [
   CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   `,
-  // `is_stamped`: the store has had a stamp beside it (stamp.ts). `backup_at`: when this backup was made; 0 in a store.
+  // `is_stamped`: the store has had a stamp beside it (stamp.ts). `is_older`: it was found to be an old copy. `backup_at`: when this
+  // backup was made; 0 in a store.
   `
   CREATE TABLE identity (
-    one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL, backup_at INTEGER NOT NULL
+    one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL,
+    is_older INTEGER NOT NULL, backup_at INTEGER NOT NULL
   );
-  INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0, 0);
+  INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0, 0, 0);
   CREATE TABLE doubts (
     one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );

@@ -28,7 +28,10 @@ export function takeSoleUse(path: string): { readonly release: () => void } {
   try {
     checkProgram(db)
     const inUse = users(db)
-    if (inUse.length > 0) throw new StoreInUse(`${path} is in use by ${inUse.join(' and ')}. Stop it first.`)
+    if (inUse.length > 0)
+      throw new StoreInUse(
+        `${path} is in use by ${inUse.join(' and ')}. Stop it first; one that was killed is gone after ten seconds.`,
+      )
     // From here on each lock that this connection gets is kept.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
     return { release: () => db.close() }

@@ -122,7 +122,7 @@ export async function openSqliteStore({
       return doubt && isInForce(doubt, now()) ? doubt : undefined
     },
     declareDoubt: (doubt) => writer.call('declareDoubt', doubt, now()),
-    trust: () => writer.call('trust', readStamp(file)),
+    trust: () => writer.call('trust', readStamp(file) ?? null),
     origin: async () =>
       originOf(
         reader.read((reads) => reads.identity()),

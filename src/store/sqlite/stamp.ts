@@ -9,6 +9,8 @@ export interface Identity {
   readonly commits: number
   /** True once a stamp was written beside the store. */
   readonly isStamped: boolean
+  /** True once the store was found to be an old copy: its commits soon are as many as those of the stamp. */
+  readonly isOlder: boolean
   /** When this backup was made, in milliseconds since 1970; 0 in a store. */
   readonly backupAt: number
 }
@@ -34,11 +36,13 @@ export function readStamp(path: string): Stamp | undefined {
 
 /** Returns the identity in a database of this program's version. */
 export function identityIn(db: DatabaseSync): Identity {
-  const row = db.prepare('SELECT id, is_stamped, backup_at, commits FROM identity, change_counter').get() ?? {}
+  const row =
+    db.prepare('SELECT id, is_stamped, is_older, backup_at, commits FROM identity, change_counter').get() ?? {}
   return {
     id: String(row['id']),
     commits: Number(row['commits']),
     isStamped: row['is_stamped'] === 1,
+    isOlder: row['is_older'] === 1,
     backupAt: Number(row['backup_at']),
   }
 }
@@ -49,11 +53,11 @@ export function hasIdentity(db: DatabaseSync): boolean {
 }
 
 /** Compares a store with the stamp beside it. */
-export function originOf({ id, commits, isStamped, backupAt }: Identity, stamp: Stamp | undefined): Origin {
+export function originOf({ id, commits, isStamped, isOlder, backupAt }: Identity, stamp: Stamp | undefined): Origin {
   if (backupAt > 0) return { kind: 'backup', at: backupAt }
   if (stamp === undefined) return { kind: isStamped ? 'moved' : 'own' }
   if (stamp.id !== id) return { kind: 'other' }
-  return { kind: commits < stamp.commits ? 'older' : 'own' }
+  return { kind: isOlder || commits < stamp.commits ? 'older' : 'own' }
 }
 
 /**
@@ -63,8 +67,10 @@ export function originOf({ id, commits, isStamped, backupAt }: Identity, stamp: 
 export function keepStamp(db: DatabaseSync, path: string): void {
   const identity = identityIn(db)
   const stamp = readStamp(path)
-  if (originOf(identity, stamp).kind !== 'own') return
-  const { id, commits, isStamped } = identity
+  const { id, commits, isStamped, isOlder } = identity
+  const { kind } = originOf(identity, stamp)
+  if (kind === 'older' && !isOlder) db.exec('UPDATE identity SET is_older = 1')
+  if (kind !== 'own') return
   try {
     if (stamp?.commits !== commits) {
       const next = `${stampPath(path)}.${process.pid}`
@@ -82,5 +88,8 @@ export function acceptAs(db: DatabaseSync, stamp: Stamp | undefined): void {
   const { id, commits } = identityIn(db)
   // More commits than the store that stood there: put back, that one counts as older.
   db.prepare('UPDATE change_counter SET commits = ?').run(Math.max(commits, stamp?.commits ?? 0) + 1)
-  db.prepare('UPDATE identity SET id = ?, is_stamped = ?, backup_at = 0').run(stamp?.id ?? id, stamp ? 1 : 0)
+  db.prepare('UPDATE identity SET id = ?, is_stamped = ?, is_older = 0, backup_at = 0').run(
+    stamp?.id ?? id,
+    stamp ? 1 : 0,
+  )
 }
