@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { NewDoubt } from '../store/doubt.ts'
+import { isDamage, isNoDatabase, messageOf } from '../store/sqlite/errors.ts'
 import { BackupDamaged, backupTime, restoreStore } from '../store/sqlite/restore.ts'
 import { NotAStore } from '../store/sqlite/schema.ts'
 import { StoreInUse, StoreUnreadable } from '../store/sqlite/sole-use.ts'
@@ -76,6 +77,9 @@ function asFailure(error: unknown, file: string): unknown {
   if (error instanceof StoreTooNew) {
     return new CommandFailed(`${file} was made by a newer version of the gateway, which has to restore it`)
   }
-  if (error instanceof NotAStore) return new CommandFailed(`${file}, or the file in its place, is not a store`)
+  if (isDamage(error) && !isNoDatabase(error)) {
+    return new CommandFailed(`${file} is damaged, nothing is changed: ${messageOf(error)}`)
+  }
+  if (error instanceof NotAStore || isNoDatabase(error)) return new CommandFailed(`${file} is not a store`)
   return error
 }

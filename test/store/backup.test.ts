@@ -212,6 +212,7 @@ describe('a restore', () => {
     for (const bad of ['spoiled.db', 'cut.db']) {
       await expect(restoreStore(path, join(folder, bad), nothing)).rejects.toThrow(/malformed|page|database|row|free/i)
     }
+    expect(inspectSqlite(join(folder, 'spoiled.db'))).toMatchObject({ faults: [expect.any(String)], rows: {} })
     rmSync(join(folder, 'spoiled.db'))
     rmSync(join(folder, 'cut.db'))
     expect(others()).toEqual([])

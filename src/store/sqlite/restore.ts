@@ -9,7 +9,7 @@ import { identityOf } from './file-guard.ts'
 import { faultsIn } from './inspect.ts'
 import { makeLike, newPartialFile, removeDatabase, sync } from './partial-file.ts'
 import { migrate, storeVersion } from './schema.ts'
-import { StoreInUse, takeSoleUse } from './sole-use.ts'
+import { StoreInUse, StoreUnreadable, takeSoleUse } from './sole-use.ts'
 import { acceptAs, hasIdentity, identityIn, readStamp } from './stamp.ts'
 
 /** The options of a restore. */
@@ -77,12 +77,10 @@ function takeStore(path: string, { isUnreadableReplaced }: RestoreOptions) {
   try {
     return takeSoleUse(path)
   } catch (error) {
-    if (isUnreadableReplaced && error instanceof Error && REPLACEABLE.has(error.name)) return undefined
+    if (isUnreadableReplaced && error instanceof StoreUnreadable) return undefined
     throw error
   }
 }
-
-const REPLACEABLE: ReadonlySet<string> = new Set(['StoreUnreadable', 'NotAStore'])
 
 /** Checks a copy, and makes it the store of its place. */
 function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): void {

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { isAlive } from '../instance.ts'
 import { StoreTooNew } from '../store.ts'
 import { existingDatabase } from './checkpoints.ts'
-import { isBusy, isDamage } from './errors.ts'
-import { storeVersion } from './schema.ts'
+import { isBusy, isDamage, messageOf } from './errors.ts'
+import { NotAStore, storeVersion } from './schema.ts'
 
 /** Another process uses the store. */
 export class StoreInUse extends Error {
@@ -38,7 +38,9 @@ export function takeSoleUse(path: string): { readonly release: () => void } {
   } catch (error) {
     db.close()
     if (isBusy(error)) throw new StoreInUse(`${path} is in use by another process. Stop gateways and commands first.`)
-    if (isDamage(error)) throw new StoreUnreadable(`${path} cannot be read: ${(error as Error).message}`)
+    if (isDamage(error) || error instanceof NotAStore) {
+      throw new StoreUnreadable(`${path} cannot be read: ${messageOf(error)}`)
+    }
     throw error
   }
 }
