@@ -147,11 +147,12 @@ async function doubtfulStore(until: number = 0) {
 
 describe('in a doubt', () => {
   test('an event of the shipment that was made before the restore settles the booking', async () => {
-    const { store } = await doubtfulStore()
+    const { store, pass } = await doubtfulStore()
     const gateway = await startReceiver({ store, env: { SWEEP_INTERVAL: '1h' } })
     const id = await makeAtService(gateway, 'LOST')
     // It comes before the caller asks again, and the shipment is not taken for that of another booking.
     await deliver(gateway, { ...EVENT, shipment_id: id, event: 'shipment.assigned' })
+    pass(MINUTE_MS)
     const handle = expectUnknown(await book(gateway, { ReferenceNumber: 'LOST' }))
     await untilState(store, handle, 'booked')
     expect(expectBooked(await book(gateway, { ReferenceNumber: 'LOST' }), true)).toBe(id)

@@ -53,12 +53,11 @@ export interface ConnectionOptions {
 export function openConnection({ path, file, mustExist, cacheVersion, room }: ConnectionOptions): Connection {
   mkdirSync(dirname(path), { recursive: true })
   if (mustExist) checkIdentity(path, file)
-  const found = identityOf(path)
   const db = new DatabaseSync(mustExist ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
     if (room > 0) db.exec(`PRAGMA max_page_count = ${room}`)
-    migrate(db, () => found && checkIdentity(path, found))
+    migrate(db)
     db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`)
     db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`)
     keepStamp(db, path)

@@ -145,14 +145,10 @@ export function kindOf(value: unknown): Pick<Link, 'kind' | 'givenBy'> {
   return { kind, givenBy }
 }
 
-/**
- * Migrates a database to this program's version; safe in several processes at once. `checkPlace` throws if the database is not at its
- * path any more: it may have been replaced while this process waited for its lock.
- */
-export function migrate(db: DatabaseSync, checkPlace: () => void = () => {}): void {
+/** Migrates a database to this program's version; safe in several processes at once. */
+export function migrate(db: DatabaseSync): void {
   // Before any write: the switch to WAL would already change another program's file.
   checkOwner(db)
-  checkPlace()
   db.exec('PRAGMA journal_mode = WAL')
   if (numberOf(db, 'PRAGMA user_version') === SQLITE_VERSION) return
   db.exec('BEGIN IMMEDIATE')
