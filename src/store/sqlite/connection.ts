@@ -3,14 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { existingDatabase, MAX_WAL_PAGES } from './checkpoints.ts'
 import { isBusy } from './errors.ts'
-import {
-  checkIdentity,
-  createFileGuard,
-  type FileGuard,
-  type FileIdentity,
-  identityOf,
-  outdated,
-} from './file-guard.ts'
+import { checkIdentity, createFileGuard, type FileGuard, type FileIdentity, outdated } from './file-guard.ts'
 import { migrate } from './schema.ts'
 import { keepStamp } from './stamp.ts'
 import { createWrites, type Writes } from './writes.ts'

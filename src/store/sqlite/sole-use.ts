@@ -21,6 +21,9 @@ const LEASE_MS = 10_000
 /**
  * Takes a store for this process alone; throws `StoreInUse` if a gateway or a command uses it. Every process that has the store open has
  * a lock of SQLite on it, and no lock of one that has died stays. All of the store is then in one file, without a WAL.
+ *
+ * A gateway that opens the file meanwhile waits. If another file is at its path afterwards, SQLite refuses its first write
+ * (SQLITE_READONLY_DBMOVED), and it opens that one.
  */
 export function takeSoleUse(path: string): { readonly release: () => void } {
   // Without a timeout: a gateway does not go away in seconds.
