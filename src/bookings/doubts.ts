@@ -40,7 +40,7 @@ export function doubtView({ since, declaredAt, until }: Doubt) {
   }
 }
 
-const REMEDY = 'bookings that were made since then can be booked again; see docs/backup.md'
+const REMEDY = 'bookings that were made after the copy can be booked again; see docs/backup.md'
 
 /** Says that a store is a copy; undefined for one that is not. */
 export function originText(origin: Origin): string | undefined {
