@@ -22,6 +22,9 @@ beforeEach(() => {
   file = join(folder, 'backup.db')
 })
 
+/** For tests that start several processes, on a busy machine. */
+const LONG_MS = 120_000
+
 const PROGRAM = join(ROOT, 'src/main.ts')
 const envOf = (more: NodeJS.ProcessEnv) =>
   cleanEnv({ STORE_URL: path, EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'), ...more })
@@ -48,7 +51,9 @@ async function namesIn(at: string): Promise<readonly string[]> {
 const TIME = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`
 
 describe('store backup', () => {
-  test('writes one file, says what it has, and overwrites nothing unless it is told to', async () => {
+  test('writes one file, says what it has, and overwrites nothing unless it is told to', {
+    timeout: LONG_MS,
+  }, async () => {
     await fill(['N-1'])
     const made = await command(['backup', file])
     expect(made).toMatchObject({ code: 0, err: '' })
@@ -104,7 +109,9 @@ describe('store backup', () => {
 })
 
 describe('store restore', () => {
-  test('is refused while a gateway runs; then it restores, keeps the old store, and says what is in doubt', async () => {
+  test('is refused while a gateway runs; then it restores, keeps the old store, and says what is in doubt', {
+    timeout: LONG_MS,
+  }, async () => {
     const service = await startSandbox()
     onTestFinished(() => service.close())
     const { url, child } = await startGatewayProcess({ storeUrl: path, serviceUrl: service.url })
@@ -141,7 +148,7 @@ describe('store restore', () => {
     expect(await command(['trust'])).toMatchObject({ code: 0, out: 'Nothing was in doubt.\n' })
   })
 
-  test('needs to know since when bookings may be missing', async () => {
+  test('needs to know since when bookings may be missing', { timeout: LONG_MS }, async () => {
     await fill(['N-1'])
     const db = new DatabaseSync(path)
     db.exec(`VACUUM INTO '${file}'`)
@@ -175,7 +182,7 @@ describe('store restore', () => {
     expect(err).toMatch(message)
   })
 
-  test('of what is no sound backup fails with one line, and changes nothing', async () => {
+  test('of what is no sound backup fails with one line, and changes nothing', { timeout: LONG_MS }, async () => {
     await fill(Array.from({ length: 300 }, (_, index) => `N-${index}`))
     const before = readFileSync(path)
     await command(['backup', file])
@@ -245,7 +252,9 @@ describe('store verify', () => {
     expect(store.ready()).toBe(true)
   })
 
-  test('ends with 1 where something has to be done: damage, a copy, bookings that are not recorded', async () => {
+  test('ends with 1 where something has to be done: damage, a copy, bookings that are not recorded', {
+    timeout: LONG_MS,
+  }, async () => {
     await fill(Array.from({ length: 300 }, (_, index) => `N-${index}`))
     await command(['backup', file])
     const backup = await command(['verify', file])
@@ -281,7 +290,9 @@ describe('store verify', () => {
 })
 
 describe('a gateway', () => {
-  test('that starts on a copied store says so in one line, until the store is trusted', async () => {
+  test('that starts on a copied store says so in one line, until the store is trusted', {
+    timeout: LONG_MS,
+  }, async () => {
     await fill(['N-1'])
     await command(['backup', file])
     cpSync(file, path)
@@ -314,7 +325,9 @@ describe('on PostgreSQL', () => {
   })
   afterAll(() => server.remove())
 
-  test('the store is verified, doubted and trusted; restore names the tools of the server', async () => {
+  test('the store is verified, doubted and trusted; restore names the tools of the server', {
+    timeout: LONG_MS,
+  }, async () => {
     const url = await server.createDatabase()
     const env = { STORE_URL: url }
     expect(await command(['verify'], env)).toMatchObject({ code: 1, err: expect.stringContaining('there is no store') })
