@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { createBookings } from './bookings/bookings.ts'
+import { createKnownDoubt } from './bookings/doubts.ts'
 import { openEmergencyLog } from './bookings/emergency-log.ts'
 import { keepLeases } from './bookings/leases.ts'
 import { createBookingRecord } from './bookings/record.ts'
@@ -131,15 +132,24 @@ export async function openGateway(
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
     onUnknown: webhooks.onUnknown,
   })
+  const doubt = createKnownDoubt(store, log)
   const bookings = createBookings({
     claims: store,
     record,
     instance,
     holdLease: () => leases.hold(),
     dedupeWindowMs: config.DEDUPE_WINDOW,
+    doubt: doubt.current,
+    onUnknown: webhooks.onUnknown,
     countBooking: meters.countBooking,
   })
-  const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
+  const leases = await keepLeases(instance, {
+    store,
+    log,
+    onRenewed: doubt.refresh,
+    catchUp: record.catchUp,
+    onUnknown: webhooks.onUnknown,
+  })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))

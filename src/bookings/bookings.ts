@@ -1,8 +1,11 @@
+import type { GatewayError } from '../errors.ts'
 import type { Meters } from '../observe/meters.ts'
 import { isFree } from '../store/claim.ts'
+import type { Doubt } from '../store/doubt.ts'
 import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
+import { inDoubt } from './doubts.ts'
 import type { IsHeld } from './lease.ts'
 import { createMakers } from './makers.ts'
 import { claimFor, newHandle } from './new-claim.ts'
@@ -38,6 +41,10 @@ export interface BookingsDeps {
   readonly holdLease: () => Promise<IsHeld>
   /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
+  /** Returns the doubt about bookings that the store does not know. */
+  readonly doubt: () => Doubt | undefined
+  /** Called with a claim that was in doubt, and is unknown. */
+  readonly onUnknown: (claim: Claim) => void
   readonly countBooking: Meters['countBooking']
   /** @default random */
   readonly handle?: () => string
@@ -52,7 +59,8 @@ const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
 export function createBookings(deps: BookingsDeps): Bookings {
-  const { claims, record, instance, holdLease, dedupeWindowMs, countBooking, handle = newHandle, wait = waited } = deps
+  const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, countBooking } = deps
+  const { handle = newHandle, wait = waited } = deps
   /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -67,8 +75,10 @@ export function createBookings(deps: BookingsDeps): Bookings {
       const isHeld = await holdLease()
       if (draining) throw shuttingDown()
       if (refusal && !(await isTaken(wanted))) throw refusal
-      const { won, claim } = await take(wanted)
+      const doubt = doubtNow()
+      const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
       if (won) {
+        if (claim.state === 'unknown') throw announcedUnknown(claim)
         if (credential !== undefined) makers.note(claim.handle, credential)
         const sent = sendClaimed(claim, () => send(isHeld))
         return await announced(claim, sent)
@@ -111,6 +121,13 @@ export function createBookings(deps: BookingsDeps): Bookings {
       record.neverSent(wanted.handle)
       throw error
     }
+  }
+
+  /** Announces a booking that may have been made before the store was restored. */
+  function announcedUnknown(claim: Claim): GatewayError {
+    countBooking('unknown')
+    onUnknown(claim)
+    return outcomeUnknown(claim.handle)
   }
 
   /** Sends a claimed booking, and records its outcome in the claim. */

@@ -23,16 +23,21 @@ export interface LeaseState {
   readonly elapsedSince: (moment: Moment) => number
 }
 
-/** Creates the lease of a gateway, which the store has not confirmed yet. */
+/** Creates the lease of a gateway, which the store has not confirmed yet. `onRenewed` runs before a claim may rely on a renewal. */
 export function createLease(
   instance: string,
   store: Pick<Claims, 'renewLease'>,
   state: LeaseState = { lease: NO_LEASE, now: currentMoment, elapsedSince },
+  onRenewed: () => Promise<void> = async () => {},
 ): KeptLease {
   async function renew(): Promise<void> {
     const asked = state.now()
     const isUnbroken = await store.renewLease(instance, HELD_FOR_MS)
-    state.lease = renewed(state.lease, asked, isUnbroken)
+    const next = renewed(state.lease, asked, isUnbroken)
+    // A term that is over stays over, even if what follows fails.
+    state.lease = { ...state.lease, term: next.term }
+    await onRenewed()
+    state.lease = { ...state.lease, confirmedAt: next.confirmedAt }
   }
   const age = () => {
     const { confirmedAt } = state.lease

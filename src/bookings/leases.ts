@@ -21,6 +21,8 @@ const HEARTBEAT_EVERY_MS = 2_500
 export interface LeasesDeps {
   readonly store: Pick<Claims, 'listClaims' | 'renewLease' | 'endLease' | 'orphanClaims'> & Pick<Store, 'engine'>
   readonly log: Logger
+  /** Runs with every renewal, before a claim may rely on it. */
+  readonly onRenewed: () => Promise<void>
   /** Runs with every heartbeat. */
   readonly catchUp: () => Promise<void>
   /**
@@ -35,7 +37,7 @@ export interface LeasesDeps {
 /** Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. */
 export async function keepLeases(instance: string, deps: LeasesDeps): Promise<Leases> {
   const { store, log } = deps
-  const lease = createLease(instance, store)
+  const lease = createLease(instance, store, undefined, deps.onRenewed)
   const heartbeat = createHeartbeat(lease, deps)
   await endDeadLeases(deps)
   await heartbeat()
@@ -60,7 +62,7 @@ export async function keepLeases(instance: string, deps: LeasesDeps): Promise<Le
 /** Makes the work of a heartbeat, which never rejects. */
 export function createHeartbeat(
   { instance, renew }: Pick<KeptLease, 'instance' | 'renew'>,
-  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: LeasesDeps,
+  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: Omit<LeasesDeps, 'onRenewed'>,
 ): () => Promise<void> {
   return async () => {
     try {

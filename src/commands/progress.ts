@@ -10,8 +10,10 @@ export interface Progress {
   readonly end: () => void
 }
 
-/** Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals. */
-export function createProgress(verb: string): Progress {
+/**
+ * Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals. `things` are what is counted.
+ */
+export function createProgress(verb: string, things = 'rows'): Progress {
   const startedAt = performance.now()
   let nextMs = process.stderr.isTTY ? REDRAWN_EVERY_MS : FIRST_LINE_AFTER_MS
   return {
@@ -20,7 +22,7 @@ export function createProgress(verb: string): Progress {
       if (elapsedMs < nextMs) return
       const perSecond = Math.round((rows * 1000) / elapsedMs)
       const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
-      const line = `${count(rows)} rows ${verb}${percent}, ${count(perSecond)} per second`
+      const line = `${count(rows)} ${things} ${verb}${percent}, ${count(perSecond)} per second`
       if (process.stderr.isTTY) {
         nextMs = elapsedMs + REDRAWN_EVERY_MS
         showStatus(line)

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { readConfig } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
 import { openStore, pathOf } from '../store/open.ts'
@@ -51,7 +52,20 @@ export async function withStore(work: StoreWork): Promise<number> {
   }
 }
 
-const storeConfig = () => readConfig(withoutService(), { certificates: false })
+/** Reads the configuration for a command on the store. */
+export const storeConfig = () => readConfig(withoutService(), { certificates: false })
+
+/** Returns the path of the embedded store; fails with the advice where the store is on PostgreSQL. */
+export function embeddedStorePath(onPostgres: string): string {
+  const { STORE_URL } = storeConfig()
+  const scheme = schemeOf(STORE_URL)
+  if (scheme === 'memory') throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
+  if (isPostgres(STORE_URL)) throw new CommandFailed(onPostgres)
+  return resolve(pathOf(STORE_URL))
+}
+
+/** Tells if a store is on PostgreSQL. */
+export const isPostgres = (storeUrl: string): boolean => schemeOf(storeUrl)?.startsWith('postgres') ?? false
 
 /** Opens a store; a store that can never be opened is a configuration error. */
 export async function openConfiguredStore(storeUrl: string, options: StoreOptions): Promise<Store> {

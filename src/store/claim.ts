@@ -16,17 +16,20 @@ export function isFree(claim: Claim, at: number): boolean {
   }
 }
 
-/** Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. */
+/**
+ * Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. A booking in
+ * doubt counts as old as the doubt: then its shipment is not taken for one that existed before.
+ */
 export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: number): Claim {
-  const { expiresInMs, ...given } = wanted
+  const { expiresInMs, doubtSince, ...given } = wanted
   return {
     ...given,
-    state: 'sending',
+    state: doubtSince === undefined ? 'sending' : 'unknown',
     version: (before?.version ?? 0) + 1,
     shipment: '',
     reply: '',
     expires: expiresInMs === undefined ? 0 : at + expiresInMs,
-    createdAt: at,
+    createdAt: doubtSince ?? at,
     changedAt: at,
   }
 }
@@ -52,5 +55,7 @@ export function orphaning(claim: Claim, by: string): ClaimChange {
 /** The default number of claims in a list. */
 export const LIST_LIMIT = 1_000
 
-/** The reason of a new claim in the audit trail. */
-export const CLAIMED = 'claimed'
+/** Returns the reason of a new claim, for the audit trail. */
+export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): string {
+  return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
+}

@@ -1,4 +1,5 @@
-import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
+import { changed, claimReason, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
+import { createMemoryDoubts } from './doubt.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
 import { createMemoryComparisons } from './memory-comparisons.ts'
@@ -171,7 +172,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       if (before && !isFree(before, at)) return { won: false, claim: before }
       const holder = byHandle.get(wanted.handle)
       if (holder && holder !== before) throw new Error(`The handle ${wanted.handle} is taken.`)
-      return { won: true, claim: record(newlyClaimed(wanted, before, at), before?.state ?? 'none', CLAIMED) }
+      return {
+        won: true,
+        claim: record(newlyClaimed(wanted, before, at), before?.state ?? 'none', claimReason(wanted)),
+      }
     },
     async change(claim, change) {
       checkOpen()
@@ -224,6 +228,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       checkOpen()
       return locks.exclusive(key, waitMs, work)
     },
+    ...createMemoryDoubts(now, checkOpen),
     ...createMemoryEvents(now, checkOpen),
   })
 }

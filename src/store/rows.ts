@@ -1,4 +1,5 @@
 import type { Difference, FieldCount } from './comparisons.ts'
+import type { Doubt } from './doubt.ts'
 import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
 import type { CallCount, NameCount, NameKind, Use } from './scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
@@ -63,6 +64,11 @@ export function auditOf(row: DatabaseRow): AuditEntry {
     instance: String(row['instance']),
     why: String(row['why']),
   }
+}
+
+/** Returns the doubt in a row. */
+export function doubtOf(row: DatabaseRow): Doubt {
+  return { since: Number(row['since']), declaredAt: Number(row['declared_at']), until: Number(row['until']) }
 }
 
 /** Returns the count in a row whose tenant is known. */

@@ -1,4 +1,5 @@
 import type { Comparisons } from './comparisons.ts'
+import type { Doubts } from './doubt.ts'
 import type { Events } from './events.ts'
 import type { Scoreboard } from './scoreboard.ts'
 
@@ -9,7 +10,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Comparisons {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Comparisons, Doubts {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -143,6 +144,11 @@ export type NewClaim = Omit<
    * @default never
    */
   readonly expiresInMs?: number | undefined
+  /**
+   * The beginning of a doubt: the booking may have been made since then, so the claim is `unknown` from the start.
+   * @default the booking was not made
+   */
+  readonly doubtSince?: number | undefined
 }
 
 /** The fields that a change of a claim sets. */

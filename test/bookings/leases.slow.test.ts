@@ -99,12 +99,18 @@ describe('on PostgreSQL', () => {
     let leases: Leases | undefined
     onTestFinished(async () => leases?.end())
     // Silent since its death, but not yet for long enough.
-    leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {} })
+    leases = await keepLeases(newInstance(), { store, log, onRenewed: async () => {}, catchUp: async () => {} })
     expect((await claimOf({ store })).state).toBe('sending')
     await leases.end()
     const until = performance.now() + SILENT_MS
     while (performance.now() < until) await store.renewLease(neighbor, SILENT_MS)
-    leases = await keepLeases(newInstance(), { store, log, catchUp: async () => {}, silentForMs: SILENT_MS })
+    leases = await keepLeases(newInstance(), {
+      store,
+      log,
+      onRenewed: async () => {},
+      catchUp: async () => {},
+      silentForMs: SILENT_MS,
+    })
     expect((await store.claimByHandle(dead.handle))?.state).toBe('unknown')
     expect((await claimOf({ store }, 'LIVE')).state).toBe('sending')
   })
@@ -145,7 +151,12 @@ describe('a gateway that was taken for gone and comes back', () => {
 test('claims from before a possible lapse of the lease no longer belong to this gateway', async () => {
   const store = createMemoryStore()
   const instance = newInstance()
-  const leases = await keepLeases(instance, { store, log: createLog('silent'), catchUp: async () => {} })
+  const leases = await keepLeases(instance, {
+    store,
+    log: createLog('silent'),
+    onRenewed: async () => {},
+    catchUp: async () => {},
+  })
   onTestFinished(() => leases.end())
   const isHeld = await leases.hold()
   expect(isHeld()).toBe(true)

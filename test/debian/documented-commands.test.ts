@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { openStore } from '../../src/store/open.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
 import { startGateway } from '../gateway.ts'
 
@@ -38,11 +39,13 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 
 /** A folder with the files that the pages mention, and `transload` on the path. */
-function openFolder() {
+async function openFolder() {
   const folder = newFolder('documented')
   onTestFinished(() => rmSync(folder, { recursive: true }))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
   writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
+  // A store that can be backed up.
+  await (await openStore(join(folder, 'data/transload.db'))).close()
   const env = cleanEnv({ PATH: [folder, pathWithThisNode()].join(delimiter), PORT: '0', ADMIN_PORT: '0' })
   return { folder, env }
 }
@@ -57,7 +60,7 @@ function asUser(line: string, folder: string): string {
 
 test('every line for a shell runs as printed', async () => {
   const { url } = await startGateway()
-  const { folder, env } = openFolder()
+  const { folder, env } = await openFolder()
   const lines = pages.filter((page) => page !== 'docs/writing-a-mapping.md').flatMap(shellLines)
   const ran = lines.filter((line) => !Object.hasOwn(ELSEWHERE, line))
   for (const line of ran) {
@@ -70,7 +73,7 @@ test('every line for a shell runs as printed', async () => {
 })
 
 test('the lines of the page about mappings run one after the other', async () => {
-  const { folder, env } = openFolder()
+  const { folder, env } = await openFolder()
   const page = 'docs/writing-a-mapping.md'
   const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(read(page)) ?? []
   await output('mkdir', ['my-mappings'], { cwd: folder, env })

@@ -85,6 +85,8 @@ export function openDirect(
     instance,
     holdLease: async () => () => true,
     dedupeWindowMs: config.DEDUPE_WINDOW,
+    doubt: () => undefined,
+    onUnknown: () => {},
     countBooking: () => {},
   })
   const deps: LegacyCallDeps = {

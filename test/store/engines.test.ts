@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { comparisonContract } from './comparison-contract.ts'
 import { storeContract } from './contract.ts'
+import { doubtContract } from './doubt-contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
 import { lockContract } from './lock-contract.ts'
@@ -21,6 +22,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
   comparisonContract(() => places[engine]())
+  doubtContract(() => places[engine]())
 })
 
 describe.each([

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { CLAIMED, isFree, LIST_LIMIT, newlyClaimed } from '../claim.ts'
+import { claimReason, isFree, LIST_LIMIT, newlyClaimed } from '../claim.ts'
 import { auditOf, claimOf } from '../rows.ts'
 import type { Claim, Claims, NewClaim } from '../store.ts'
 import { CLOCK, NOW } from './clock.ts'
@@ -9,24 +9,31 @@ const COLUMNS = `tenant, key, handle, state, version, body, instance, credential
   expires, created_at, changed_at`
 const AT_KEY = 'tenant = $1 AND key = $2'
 /** The values of a new claim; $9 is how long it lasts once booked. */
-const NEW_VALUES = `$1, $2, $3, 'sending', $4, $5, $6, '', $7, $8, '', '',
-  CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${NOW} + $9::bigint END, ${NOW}, ${NOW}`
+const newValues = (state: string, createdAt: string) => `$1, $2, $3, '${state}', $4, $5, $6, '', $7, $8, '', '',
+  CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${NOW} + $9::bigint END, ${createdAt}, ${NOW}`
 
 /**
  * Inserts the row of the winner, and its audit entry, in one statement. Prepared statements name their columns: a newer gateway may
  * add one to the table, and a plan must not change its result.
  */
-const CLAIM_NEW = `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${NEW_VALUES})
+const claimNew = (
+  values: string,
+) => `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${values})
     ON CONFLICT DO NOTHING RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT handle, changed_at, 'none', state, instance, $10 FROM won)
   SELECT ${COLUMNS} FROM won`
 
-const CLAIM_AGAIN = `WITH ${CLOCK}, won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${NEW_VALUES})
+const claimFree = (values: string) => `WITH ${CLOCK}, won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${values})
     WHERE ${AT_KEY} RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT handle, changed_at, $11, state, instance, $10 FROM won)
   SELECT * FROM won`
+
+const CLAIM_NEW = claimNew(newValues('sending', NOW))
+const CLAIM_AGAIN = claimFree(newValues('sending', NOW))
+const DOUBT_NEW = claimNew(newValues('unknown', '$11::bigint'))
+const DOUBT_AGAIN = claimFree(newValues('unknown', '$12::bigint'))
 
 const CHANGE = `WITH ${CLOCK}, before AS (SELECT tenant, key, state FROM transload.claims
     WHERE ${AT_KEY} AND version = $3 FOR UPDATE),
@@ -72,8 +79,11 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
 
   return {
     async claim(wanted) {
-      const values = [...valuesOf(wanted, undefined), CLAIMED]
-      const { rows } = await pool.query({ name: 'claim', text: CLAIM_NEW, values })
+      const { doubtSince } = wanted
+      const values = [...valuesOf(wanted, undefined)]
+      const { rows } = await (doubtSince === undefined
+        ? pool.query({ name: 'claim', text: CLAIM_NEW, values })
+        : pool.query(DOUBT_NEW, [...values, doubtSince]))
       if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
       // The key exists, most often with a claim that still holds it.
       const found = await pool.query(
@@ -136,7 +146,11 @@ async function claimAgain(client: pg.ClientBase, wanted: NewClaim): ReturnType<C
   if (!rows[0]) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
   const before = claimOf(rows[0])
   if (!isFree(before, Number(rows[0].now))) return { won: false, claim: before }
-  const won = await client.query(CLAIM_AGAIN, [...valuesOf(wanted, before), CLAIMED, before.state])
+  const { doubtSince } = wanted
+  const values = [...valuesOf(wanted, before), before.state]
+  const won = await (doubtSince === undefined
+    ? client.query(CLAIM_AGAIN, values)
+    : client.query(DOUBT_AGAIN, [...values, doubtSince]))
   return { won: true, claim: claimOf(won.rows[0]) }
 }
 
@@ -144,5 +158,5 @@ const keyOf = ({ tenant, key }: NewClaim): unknown[] => [tenant, key]
 
 function valuesOf(wanted: NewClaim, before: Claim | undefined): readonly unknown[] {
   const { tenant, key, handle, version, body, instance, reference, vin } = newlyClaimed(wanted, before, 0)
-  return [tenant, key, handle, version, body, instance, reference, vin, wanted.expiresInMs ?? null]
+  return [tenant, key, handle, version, body, instance, reference, vin, wanted.expiresInMs ?? null, claimReason(wanted)]
 }

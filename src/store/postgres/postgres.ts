@@ -10,6 +10,7 @@ import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { createComparisons } from './comparisons.ts'
+import { createDoubts } from './doubts.ts'
 import { asStoreError } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
@@ -187,6 +188,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     dropComparisons: (beforeDay) => ask(() => comparisons.dropComparisons(beforeDay)),
     comparedFields: (fromDay) => ask(() => comparisons.comparedFields(fromDay)),
     differences: () => ask(() => comparisons.differences()),
+    ...createDoubts(pool, inTransaction, ask),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
   })

@@ -110,10 +110,15 @@ const STEPS: readonly string[] = [
     native text NOT NULL, translated text NOT NULL, request_id text NOT NULL, at bigint NOT NULL
   );
   `,
+  `
+  CREATE TABLE transload.doubts (
+    one integer PRIMARY KEY CHECK (one = 1), since bigint NOT NULL, declared_at bigint NOT NULL, until bigint NOT NULL
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */
-const POSTGRES_VERSION = STEPS.length
+export const POSTGRES_VERSION = STEPS.length
 
 /** Migrates a database to this program's version; safe in several gateways at once. */
 export async function migrate(client: ClientBase): Promise<void> {
@@ -140,7 +145,7 @@ export async function migrate(client: ClientBase): Promise<void> {
 }
 
 /** Returns the version of the store, 0 if there is none; rejects a newer one. */
-async function versionOf(client: ClientBase): Promise<number> {
+export async function versionOf(client: ClientBase): Promise<number> {
   // Not `to_regclass`: its answer may be older than the wait for the lock.
   const { rowCount } = await client.query(
     "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",

@@ -5,6 +5,7 @@ import { existingDatabase, MAX_WAL_PAGES } from './checkpoints.ts'
 import { isBusy } from './errors.ts'
 import { checkIdentity, createFileGuard, type FileGuard, type FileIdentity, outdated } from './file-guard.ts'
 import { migrate } from './schema.ts'
+import { keepStamp } from './stamp.ts'
 import { createWrites, type Writes } from './writes.ts'
 
 /** The longest time for which another process may hold the write lock before a write fails. */
@@ -52,6 +53,7 @@ export function openConnection({ path, file, mustExist, cacheVersion, room }: Co
     migrate(db)
     db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`)
     db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`)
+    keepStamp(db, path)
     // From here on `begin` waits for the lock.
     db.exec('PRAGMA busy_timeout = 0')
     const commits = Number(db.prepare('SELECT commits FROM change_counter').get()?.['commits'])

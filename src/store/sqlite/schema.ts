@@ -110,10 +110,22 @@ const STEPS: readonly string[] = [
   );
   CREATE INDEX differences_by_field ON differences (action, field, no);
   `,
+  // `is_stamped`: the store has had a stamp beside it (stamp.ts). `is_older`: it was found to be an old copy. `backup_at`: when this
+  // backup was made; 0 in a store.
+  `
+  CREATE TABLE identity (
+    one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL,
+    is_older INTEGER NOT NULL, backup_at INTEGER NOT NULL
+  );
+  INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0, 0, 0);
+  CREATE TABLE doubts (
+    one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */
-const SQLITE_VERSION = STEPS.length
+export const SQLITE_VERSION = STEPS.length
 
 /** Selects claims, each with its tenant's name. */
 export const SELECT_CLAIM = `SELECT t.name AS tenant, c.key, c.handle, c.state, c.version, c.body, c.instance,
@@ -164,6 +176,13 @@ export function migrate(db: DatabaseSync): void {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Rejects a database that is not a store of this version or an older one; returns its version. */
+export function storeVersion(db: DatabaseSync): number {
+  const version = checkOwner(db)
+  if (version === 0) throw new NotAStore('The file is not a store.')
+  return version
 }
 
 /** Rejects a file of another program or a newer version; returns its version. */

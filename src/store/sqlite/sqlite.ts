@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createCache } from '../cache.ts'
+import { isInForce } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
 import { compareBytes } from '../key-order.ts'
 import { createLocks } from '../locks.ts'
@@ -11,6 +12,7 @@ import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
 import { createEvents } from './events.ts'
 import { SCAN_PAGE } from './reads.ts'
+import { originOf, readStamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
 import { FORGET_BATCH } from './writes.ts'
 
@@ -119,6 +121,17 @@ export async function openSqliteStore({
     dropComparisons: (beforeDay) => writer.call('dropComparisons', beforeDay),
     comparedFields: async (fromDay) => reader.read((reads) => reads.comparedFields(fromDay)),
     differences: async () => reader.read((reads) => reads.differences()),
+    doubt: async () => {
+      const doubt = reader.read((reads) => reads.doubt())
+      return doubt && isInForce(doubt, now()) ? doubt : undefined
+    },
+    declareDoubt: (doubt) => writer.call('declareDoubt', doubt, now()),
+    trust: () => writer.call('trust', readStamp(file) ?? null),
+    origin: async () =>
+      originOf(
+        reader.read((reads) => reads.identity()),
+        readStamp(file),
+      ),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
   })

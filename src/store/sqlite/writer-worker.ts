@@ -16,6 +16,7 @@ import {
   type WriterRequest,
 } from './protocol.ts'
 import { NotAStore } from './schema.ts'
+import { keepStamp } from './stamp.ts'
 import { closeDeletedIndexes } from './wal-index.ts'
 import type { Writes } from './writes.ts'
 
@@ -23,6 +24,8 @@ import type { Writes } from './writes.ts'
 const MAX_BATCH = 1_000
 /** The interval of the check of the files while there is nothing to write. */
 const WATCH_EVERY_MS = 500
+/** A copy that was made in between is told only by its other marks. */
+const STAMP_EVERY_MS = 60_000
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
@@ -126,6 +129,16 @@ function probe(): void {
   }
 }
 
+/** Writes the stamp beside the store. */
+function stamp(): void {
+  if (!connection || lost) return
+  try {
+    keepStamp(connection.db, path)
+  } catch {
+    // The next write tells what is wrong with the store.
+  }
+}
+
 /** Notices lost files while there is nothing to write. */
 function watch(): void {
   if (!connection || lost) return
@@ -194,6 +207,8 @@ port.on('message', (first: string) => {
   if (!closing) return
   clearTimeout(retry)
   clearInterval(watching)
+  clearInterval(stamping)
+  stamp()
   // Closing the last connection runs the last checkpoint and removes the WAL.
   void checkpoints.close().then(() => {
     disconnect()
@@ -203,5 +218,6 @@ port.on('message', (first: string) => {
 })
 
 const watching = setInterval(watch, WATCH_EVERY_MS)
+const stamping = setInterval(stamp, STAMP_EVERY_MS)
 failures = 1
 probe()

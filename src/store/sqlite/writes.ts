@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { CLAIMED, changed, isFree, newlyClaimed, orphaning } from '../claim.ts'
+import { changed, claimReason, isFree, newlyClaimed, orphaning } from '../claim.ts'
 import { isAlive } from '../instance.ts'
 import { claimOf } from '../rows.ts'
 import type {
@@ -15,6 +15,7 @@ import type {
   Xref,
 } from '../store.ts'
 import { createComparisonWrites } from './comparisons.ts'
+import { createDoubtWrites } from './doubts.ts'
 import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 import { createCountWrites } from './scoreboard.ts'
@@ -102,6 +103,7 @@ export function createWrites(db: DatabaseSync) {
   return {
     ...createCountWrites(db, tenantNumber),
     ...createComparisonWrites(db),
+    ...createDoubtWrites(db),
     ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {
@@ -139,7 +141,10 @@ export function createWrites(db: DatabaseSync) {
     claim(wanted: NewClaim, now: number): Awaited<ReturnType<Claims['claim']>> {
       const before = claimAt(wanted.tenant, wanted.key)
       if (before && !isFree(before, now)) return { won: false, claim: before }
-      return { won: true, claim: record(newlyClaimed(wanted, before, now), before?.state ?? 'none', CLAIMED) }
+      return {
+        won: true,
+        claim: record(newlyClaimed(wanted, before, now), before?.state ?? 'none', claimReason(wanted)),
+      }
     },
     change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange, now: number): Claim | undefined {
       const before = claimAt(claim.tenant, claim.key)

@@ -105,6 +105,8 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     instance,
     holdLease: createLease(instance, storeOf(ports), leaseState(ports)).hold,
     dedupeWindowMs: 0,
+    doubt: () => undefined,
+    onUnknown: () => {},
     countBooking: () => {},
     handle: () => handle,
     wait: async () => {

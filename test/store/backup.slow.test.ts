@@ -1,0 +1,111 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { backupStore } from '../../src/store/sqlite/backup.ts'
+import { inspectSqlite } from '../../src/store/sqlite/inspect.ts'
+import { restoreStore } from '../../src/store/sqlite/restore.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { newFolder, output, run } from '../command.ts'
+import { link, scanned, thing } from './samples.ts'
+
+const LONG_MS = 120_000
+const SCRIPT = join(import.meta.dirname, 'backup-child.ts')
+
+/** Lets the child work to its end; returns its steps. */
+async function stepsOf(verb: 'backup' | 'restore', path: string, file: string): Promise<readonly string[]> {
+  return JSON.parse(await output(process.execPath, [SCRIPT, verb, path, file]))
+}
+
+/** Lets the child work until it dies right before a step. */
+async function killBefore(step: string, verb: 'backup' | 'restore', path: string, file: string): Promise<void> {
+  expect((await run(process.execPath, [SCRIPT, verb, path, file, step])).code).toBe('SIGKILL')
+}
+
+function newPlace() {
+  const folder = newFolder('backup-kill')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return { path: join(folder, 'store.db'), file: join(folder, 'backup.db') }
+}
+
+const NAMES = Array.from({ length: 500 }, (_, index) => `N-${index}`)
+
+async function put(path: string, names: readonly string[]): Promise<void> {
+  const store = await openSqliteStore({ path })
+  const facts = { text: 'x'.repeat(2_000) }
+  await Promise.all(names.map((name) => store.put({ links: [link({ name })], thing: thing({ id: name, facts }) })))
+  await store.close()
+}
+
+async function rowsIn(path: string) {
+  const store = await openSqliteStore({ path })
+  const names = (await scanned(store)).map(({ name }) => name)
+  const things = await Promise.all(names.map(async (name) => (await store.thing('acme', name))?.id))
+  await store.close()
+  expect(things).toEqual(names)
+  return names.toSorted()
+}
+
+test('a backup that is killed at any step leaves no file, or a whole one', { timeout: LONG_MS }, async () => {
+  const { path, file } = newPlace()
+  await put(path, NAMES)
+  const steps = await stepsOf('backup', path, file)
+  expect(steps).toContain('copy a part')
+  expect(steps.length).toBeGreaterThan(5)
+  let whole = 0
+  for (const step of steps) {
+    rmSync(file, { force: true })
+    await killBefore(step, 'backup', path, file)
+    if (!existsSync(file)) continue
+    whole += 1
+    expect(inspectSqlite(file)).toMatchObject({ faults: [], rows: { links: NAMES.length, things: NAMES.length } })
+  }
+  // Only the last step comes after the name.
+  expect(whole).toBe(1)
+  await stepsOf('backup', path, file)
+  expect(readdirSync(dirname(path)).sort()).toEqual(['backup.db', 'store.db', 'store.db-stamp'])
+})
+
+test('a backup over an earlier one leaves that one, or a whole new one', { timeout: LONG_MS }, async () => {
+  const { path, file } = newPlace()
+  await put(path, NAMES.slice(1))
+  const steps = await stepsOf('backup', path, file)
+  await put(path, NAMES)
+  for (const step of steps) {
+    await killBefore(step, 'backup', path, file)
+    const links = step === steps.at(-1) ? NAMES.length : NAMES.length - 1
+    expect(inspectSqlite(file)).toMatchObject({ faults: [], rows: { links, things: links } })
+  }
+})
+
+test('a restore that is killed at any step leaves the old store or the restored one, and works again', {
+  timeout: LONG_MS,
+}, async () => {
+  const { path, file } = newPlace()
+  await put(path, NAMES.slice(1))
+  await backupStore(path, file)
+  await put(path, NAMES)
+  const [old, restored] = [NAMES.toSorted(), NAMES.slice(1).toSorted()]
+  const steps = await stepsOf('restore', path, file)
+  // Without a doubt again.
+  await restoreStore(path, file, { doubt: undefined })
+  expect(steps.length).toBeGreaterThan(6)
+  const found: string[] = []
+  for (const step of steps) {
+    // The old store again.
+    await put(path, NAMES)
+    await killBefore(step, 'restore', path, file)
+    const names = await rowsIn(path)
+    expect([old, restored]).toContainEqual(names)
+    const { doubt, origin } = inspectSqlite(path)
+    const isRestored = names.length === restored.length
+    expect({ origin, isInDoubt: doubt !== undefined }).toEqual({ origin: { kind: 'own' }, isInDoubt: isRestored })
+    found.push(`${isRestored}`)
+    const kept = await restoreStore(path, file, { doubt: undefined })
+    expect(await rowsIn(kept ?? '')).toEqual(names)
+    expect(await rowsIn(path)).toEqual(restored)
+    const left = readdirSync(dirname(path)).filter((name) => /partial|copying/.test(name))
+    expect(left).toEqual([])
+  }
+  // The name changes in one step, and only the last one comes after it.
+  expect(found).toEqual([...steps.slice(1).map(() => 'false'), 'true'])
+})
