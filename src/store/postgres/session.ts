@@ -57,10 +57,16 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
   let leaveNow: (why: Error) => void = () => undefined
   /** The identity of the server that was used last; one that was promoted before it is never used again. */
   let newest: Identity | undefined
+  let isStarted = false
   let lastPing = 0
   /** The server's clock less the monotonic one; until the server answers, that of this machine. */
   let clockOffsetMs = Date.now() - performance.now()
   let arrivedPing = Number.NEGATIVE_INFINITY
+
+  function start(): void {
+    isStarted = true
+    started.resolve()
+  }
 
   /** Runs one connection until it fails. */
   async function runConnection(): Promise<never> {
@@ -98,7 +104,7 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
       newest = identity ?? newest
       onUp({ server: chosen.server, identity })
       notices.forEach(onNotice)
-      started.resolve()
+      start()
       pings = setInterval(() => void ping().catch(lost.reject), PING_EVERY_MS)
       looks = setInterval(() => void lookForOther(identity).catch(lost.reject), LOOK_EVERY_MS)
       return await lost.promise
@@ -131,8 +137,9 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
         if (closing.signal.aborted) return
         failures = performance.now() - begun > QUERY_TIMEOUT_MS ? 1 : failures + 1
         const known = asStoreError(error)
-        if (isPermanent(error)) started.reject(known)
-        started.resolve()
+        // The start fails with the error, which is not reported a second time.
+        if (isPermanent(error) && !isStarted) return started.reject(known)
+        start()
         onDown(known)
       })
       const pause = backoffMs(failures, LONGEST_PAUSE_MS)
