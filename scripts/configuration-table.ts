@@ -156,7 +156,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     STORE_URL: {
       default: 'sqlite:./data/transload.db',
       about:
-        'A path for the embedded store, `postgres://…` for several gateways (several servers are separated by commas), or `memory:` for tests (one process; everything is lost at its end); see [below](#the-store-1).',
+        'A path for the embedded store, `postgres://…` for several gateways (several servers are separated by commas), or `memory:` for tests (one process; everything is lost at its end); see [below](#address-of-the-store).',
     },
     STORE_CONNECTIONS: {
       default: '10',

@@ -140,7 +140,20 @@ test('a write that a read-only server refuses makes the gateway leave at once', 
   const down = states.next(false)
   await server.query("ALTER SYSTEM SET default_transaction_read_only = 'on'", 'SELECT pg_reload_conf()')
   await vi.waitFor(() => expect(store.put({ links: [link()] })).rejects.toThrow(), { interval: 1, timeout: 10_000 })
-  await down
+  expect((await down).error?.message).toMatch(/read-only transaction/)
+})
+
+test('a new connection that reaches a server without writes is not used', async () => {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
+  const { store, states } = await open(addressOf(server))
+  // Connections that are open already may still write.
+  await server.query('ALTER ROLE postgres SET default_transaction_read_only = on')
+  const down = states.next(false)
+  const puts = Array.from({ length: 20 }, (_, index) => store.put({ links: [link({ name: `N-${index}` })] }))
+  const claims = Array.from({ length: 20 }, (_, index) => store.claim(newClaim({ key: `K-${index}` })))
+  await Promise.allSettled([...puts, ...claims])
+  expect((await down).error?.message).toMatch(/is now a read-only server/)
 })
 
 test('of two servers that take writes, the one that was promoted later is used, and the operator is told', async () => {
