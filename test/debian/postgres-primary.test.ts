@@ -121,6 +121,8 @@ test('a server that becomes read-only is left, and used again when it takes writ
   const server = await startServer()
   onTestFinished(() => server.remove())
   const { store, states } = await open(addressOf(server))
+  // The connection of the pool is open, so the session alone can notice.
+  await store.put({ links: [link()] })
   const down = states.next(false)
   await server.set('default_transaction_read_only', 'on')
   await down
@@ -153,7 +155,28 @@ test('a new connection that reaches a server without writes is not used', async 
   const puts = Array.from({ length: 20 }, (_, index) => store.put({ links: [link({ name: `N-${index}` })] }))
   const claims = Array.from({ length: 20 }, (_, index) => store.claim(newClaim({ key: `K-${index}` })))
   await Promise.allSettled([...puts, ...claims])
-  expect((await down).error?.message).toMatch(/is now a read-only server/)
+  expect((await down).error?.message).toMatch(/is read-only/)
+})
+
+test('a primary that has lost its synchronous standby acknowledges nothing and is not ready', async () => {
+  const [primary, standby] = await primaryAndStandby()
+  await primary.set('synchronous_standby_names', '*')
+  await primary.until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'")
+  const { store, states } = await open(addressOf(primary))
+  expect(await writesOn(store, primary)).toEqual([primary.port])
+  const down = states.next(false)
+  await standby.kill()
+  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  expect((await down).error?.message).toMatch(/commits nothing while it waits for a synchronous standby/)
+  // What waits at the server does not become more.
+  const waiting = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+  const before = await primary.query(waiting)
+  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  expect(await primary.query(waiting)).toEqual(before)
+  const up = states.next(true)
+  await primary.set('synchronous_standby_names', '')
+  await up
+  expect(await writesOn(store, primary)).toEqual([primary.port])
 })
 
 test('of two servers that take writes, the one that was promoted later is used, and the operator is told', async () => {

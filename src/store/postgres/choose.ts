@@ -1,6 +1,6 @@
 import type { Server } from './address.ts'
 import { messageOf, NoServer } from './errors.ts'
-import { type Identity, isSameServer, type Primary, type Role } from './role.ts'
+import { type Identity, isSameServer, type Primary, type Role, shortcomingOf } from './role.ts'
 
 /** A server and its answer. */
 export interface Answer<R = Role> {
@@ -73,15 +73,11 @@ function noServer(answers: readonly Answer[], newest: Identity | undefined): unk
 
 function reasonOf(role: Role, newest: Identity | undefined): string {
   switch (role.kind) {
-    case 'standby':
-      return 'is a standby'
-    case 'read-only':
-      return 'is read-only (default_transaction_read_only)'
     case 'down':
       return `does not answer: ${messageOf(role.error)}`
     case 'primary':
       return `is an old primary: it has timeline ${role.identity?.timeline}, and the gateway has used timeline ${newest?.timeline}`
     default:
-      return role satisfies never
+      return shortcomingOf(role.kind)
   }
 }

@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Server } from './address.ts'
 import { type Answer, type Choice, chooseServer } from './choose.ts'
-import { askRole, type Identity, isSameServer } from './role.ts'
+import { askRole, type Identity, isSameServer, shortcomingOf } from './role.ts'
 
 /** A server without an answer for this long counts as gone. */
 export const QUERY_TIMEOUT_MS = 5_000
@@ -35,7 +35,7 @@ export function end(client: pg.Client): void {
   void client.end().catch(() => undefined)
 }
 
-/** Asks all servers for their roles, each on a new connection. */
+/** Asks all servers for their roles. */
 async function askAll(servers: readonly Server[], name: string) {
   return Promise.all(
     servers.map(async (server): Promise<{ answer: Answer; client?: pg.Client }> => {
@@ -51,14 +51,11 @@ async function askAll(servers: readonly Server[], name: string) {
   )
 }
 
-/** Returns what the servers answer now. */
-export async function look(servers: readonly Server[], newest: Identity | undefined): Promise<Choice> {
+/** Returns what the servers answer now, each on a new connection. */
+export async function look(servers: readonly Server[]): Promise<readonly Answer[]> {
   const asked = await askAll(servers, 'transload probe')
   for (const { client } of asked) if (client) end(client)
-  return chooseServer(
-    asked.map(({ answer }) => answer),
-    newest,
-  )
+  return asked.map(({ answer }) => answer)
 }
 
 /** Connects to the server that takes writes. */
@@ -121,7 +118,7 @@ export function createPool(first: Server, max: number, onOther: (error: Error) =
     const role = await askRole(client)
     const { server, identity } = target
     if (role.kind === 'primary' && isSameServer(role.identity, identity)) return
-    const found = role.kind === 'primary' ? 'is another server than before' : `is now a ${role.kind} server`
+    const found = role.kind === 'primary' ? 'is another server than before' : shortcomingOf(role.kind)
     const error = new Error(`${server.place} ${found}.`)
     onOther(error)
     throw error

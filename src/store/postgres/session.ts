@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMs } from '../retry.ts'
 import type { Server } from './address.ts'
-import { Ambiguous } from './choose.ts'
+import { Ambiguous, type Answer, type Choice, chooseServer } from './choose.ts'
 import { connectToPrimary, end, look, QUERY_TIMEOUT_MS, type Target } from './connect.ts'
 import { asStoreError, isPermanent, NoServer } from './errors.ts'
 import { requireSession } from './pooler.ts'
-import { type Identity, isSameServer } from './role.ts'
+import { type Identity, isSameServer, shortcomingOf } from './role.ts'
 import { migrate } from './schema.ts'
 
 /** The channel of the change notifications. */
@@ -14,14 +14,13 @@ export const CHANNEL = 'transload'
 
 /** The interval of the session's test that the server answers and notifications arrive. */
 const PING_EVERY_MS = 1_000
-/** The interval of looks at all servers: is another one the primary by now? */
+/** The interval of looks at all servers on new connections. */
 const LOOK_EVERY_MS = 5_000
 /** The longest pause between two tries to connect: a standby that is promoted is used soon after. */
 const LONGEST_PAUSE_MS = 1_000
 /** The cache counts as current if a ping sent this recently has arrived. */
 const CURRENT_FOR_MS = 2_500
 const PING_WORD = 'ping '
-const PING = `SELECT pg_notify($1, $2), transload.now_ms() AS now, current_setting('transaction_read_only') AS read_only`
 
 /** The settings and callbacks of a session. */
 export interface SessionOptions {
@@ -92,8 +91,7 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
       const ping = async (): Promise<void> => {
         const sent = performance.now()
         lastPing = sent
-        const { rows } = await client.query(PING, [CHANNEL, own])
-        if (rows[0]?.read_only === 'on') throw new NoServer(`${chosen.server.place} takes no writes any more.`)
+        const { rows } = await client.query('SELECT pg_notify($1, $2), transload.now_ms() AS now', [CHANNEL, own])
         clockOffsetMs = Number(rows[0]?.now) - (sent + performance.now()) / 2
       }
       await ping()
@@ -102,11 +100,12 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
         onNotice(`${chosen.server.place} is of another cluster than the server before: its data may be another's`)
       }
       newest = identity ?? newest
-      onUp({ server: chosen.server, identity })
+      const target = { server: chosen.server, identity }
+      onUp(target)
       notices.forEach(onNotice)
       start()
       pings = setInterval(() => void ping().catch(lost.reject), PING_EVERY_MS)
-      looks = setInterval(() => void lookForOther(identity).catch(lost.reject), LOOK_EVERY_MS)
+      looks = setInterval(() => void lookAround(target).catch(lost.reject), LOOK_EVERY_MS)
       return await lost.promise
     } finally {
       clearInterval(pings)
@@ -118,16 +117,27 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
     }
   }
 
-  /** Rejects if another server is the primary by now: a standby was promoted, or the name has moved. */
-  async function lookForOther(current: Identity | undefined): Promise<void> {
-    const choice = await look(servers, newest).catch((error: unknown) => {
-      // The session itself tells if the server in use fails.
-      if (error instanceof Ambiguous) throw error
-      return undefined
-    })
-    if (!choice || isSameServer(choice.chosen.role.identity, current)) return
+  /** Rejects if the server should not be used any more: it commits nothing, another one was promoted, or its name has moved. */
+  async function lookAround({ server, identity }: Target): Promise<void> {
+    const answers = await look(servers)
+    const role = answers.find((answer) => answer.server === server)?.role
+    // If it is down for new connections only, the session itself tells.
+    if (role && role.kind !== 'primary' && role.kind !== 'down') {
+      throw new NoServer(`${server.place} ${shortcomingOf(role.kind)}.`)
+    }
+    const choice = choiceOf(answers)
+    if (!choice || isSameServer(choice.chosen.role.identity, identity)) return
     newest = choice.chosen.role.identity ?? newest
     throw new NoServer(`Another server is the primary by now: ${choice.chosen.server.place}.`)
+  }
+
+  function choiceOf(answers: readonly Answer[]): Choice | undefined {
+    try {
+      return chooseServer(answers, newest)
+    } catch (error) {
+      if (error instanceof Ambiguous) throw error
+      return undefined
+    }
   }
 
   async function reconnect(): Promise<void> {
