@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { Store } from '../../src/store/store.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { link, newClaim } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
 import { addressOf, type DebianServer, startServer, startStandby } from './postgres-servers.ts'
@@ -100,6 +102,19 @@ test('a primary that is killed is left for the standby that is promoted', async 
   expect(states.seen.map(({ error }) => error?.message).join('\n')).toMatch(
     /No server of STORE_URL takes writes: .*; .* is a standby\./,
   )
+})
+
+test('a primary that hangs with its connections open is left for the standby that is promoted', async () => {
+  const [primary, standby] = await primaryAndStandby()
+  const { store, states } = await open(addressOf(primary, standby))
+  await store.put({ links: [link()] })
+  const down = states.next(false)
+  primary.hang()
+  expect((await down).error?.message).toMatch(/Query read timeout/)
+  const up = states.next(true)
+  await standby.promote()
+  expect(await up).toEqual({ ready: true, server: `127.0.0.1:${standby.port}` })
+  expect(await writesOn(store, standby)).toEqual([standby.port])
 })
 
 test('a standby alone is told from a server that is down, and used once it is promoted', async () => {
@@ -261,7 +276,7 @@ test('more connections than the server allows are told at the start', async () =
   onTestFinished(() => many.close())
   await vi.waitFor(() =>
     expect(notices).toEqual([
-      '2 processes of gateways may open 12 connections each, 24 in all, and PostgreSQL allows 17: lower STORE_CONNECTIONS (10) or WORKERS, or raise max_connections',
+      '2 gateway processes may open 12 connections each, 24 in all, and PostgreSQL allows 17: lower STORE_CONNECTIONS (10) or WORKERS, or raise max_connections',
     ]),
   )
   notices.length = 0
@@ -269,4 +284,27 @@ test('more connections than the server allows are told at the start', async () =
   onTestFinished(() => few.close())
   await few.put({ links: [link()] })
   expect(notices).toEqual([])
+})
+
+test('a gateway warns in its log, with its own settings', async () => {
+  const server = await startServer({ max_connections: '20' })
+  onTestFinished(() => server.remove())
+  const env = cleanEnv({
+    V2_BASE_URL: 'http://127.0.0.1:1',
+    STORE_URL: addressOf(server),
+    STORE_CONNECTIONS: '40',
+    PORT: '0',
+    ADMIN_PORT: '0',
+  })
+  const serving = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { cwd: newFolder('notice'), env })
+  const out = await serving.says(/"notice of the store"/)
+  const lines = out.split('\n').filter((line) => line.includes('of the store"') || line.includes('"store ready"'))
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'info', msg: 'store ready', server: `127.0.0.1:${server.port}` },
+    {
+      level: 'warn',
+      msg: 'notice of the store',
+      notice: expect.stringMatching(/^1 gateway process may .* STORE_CONNECTIONS \(40\)/),
+    },
+  ])
 })

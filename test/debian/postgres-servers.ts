@@ -17,6 +17,8 @@ export interface DebianServer {
   start(): Promise<void>
   /** Kills all its processes at once, as a machine that dies. */
   kill(): Promise<void>
+  /** Stops all its processes, as a machine that hangs: connections stay open. */
+  hang(): void
   /** Runs statements, each by itself. */
   query(...statements: string[]): Promise<readonly Record<string, unknown>[]>
   /** Waits until a query returns true. */
@@ -85,6 +87,20 @@ async function newServer(settings: Readonly<Record<string, string>>): Promise<De
   let child: ChildProcess | undefined
   let log = ''
 
+  /** Signals the server and its processes, and returns the latter. */
+  function signal(name: NodeJS.Signals): readonly number[] {
+    const pid = child?.pid ?? 0
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+    for (const one of [pid, ...children]) {
+      try {
+        process.kill(one, name)
+      } catch {
+        // It has ended by itself.
+      }
+    }
+    return children
+  }
+
   const server: DebianServer = {
     port,
     folder,
@@ -102,18 +118,11 @@ async function newServer(settings: Readonly<Record<string, string>>): Promise<De
       child = started
       await server.until('SELECT true AS answer')
     },
+    hang: () => void signal('SIGSTOP'),
     async kill() {
       if (!child || child.exitCode !== null || child.signalCode !== null) return
-      const pid = child.pid ?? 0
-      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
       const gone = once(child, 'exit')
-      for (const one of [pid, ...children]) {
-        try {
-          process.kill(one, 'SIGKILL')
-        } catch {
-          // It has ended by itself.
-        }
-      }
+      const children = signal('SIGKILL')
       await gone
       while (children.some((one) => existsSync(`/proc/${one}/stat`))) await pause(LOOK_EVERY_MS)
     },

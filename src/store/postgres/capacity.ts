@@ -26,5 +26,5 @@ export async function capacityWarning(
   const running = Math.max(processes, Number(rows[0]?.processes))
   const each = connections + CONNECTIONS_BESIDES
   if (running * each <= allowed) return undefined
-  return `${running} processes of gateways may open ${each} connections each, ${running * each} in all, and PostgreSQL allows ${allowed}: lower STORE_CONNECTIONS (${connections}) or WORKERS, or raise max_connections`
+  return `${running} gateway process${running === 1 ? '' : 'es'} may open ${each} connections each, ${running * each} in all, and PostgreSQL allows ${allowed}: lower STORE_CONNECTIONS (${connections}) or WORKERS, or raise max_connections`
 }

@@ -79,6 +79,7 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
     closing.signal.addEventListener('abort', onEnd)
     leaveNow = lost.reject
     let pings: NodeJS.Timeout | undefined
+    let isPinging = false
     let looks: NodeJS.Timeout | undefined
     try {
       await client.query(`LISTEN ${CHANNEL}`)
@@ -104,7 +105,16 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
       onUp(target)
       notices.forEach(onNotice)
       start()
-      pings = setInterval(() => void ping().catch(lost.reject), PING_EVERY_MS)
+      // One at a time: a server that hangs must not find a queue.
+      pings = setInterval(() => {
+        if (isPinging) return
+        isPinging = true
+        void ping()
+          .catch(lost.reject)
+          .finally(() => {
+            isPinging = false
+          })
+      }, PING_EVERY_MS)
       looks = setInterval(() => void lookAround(target).catch(lost.reject), LOOK_EVERY_MS)
       return await lost.promise
     } finally {
