@@ -267,6 +267,16 @@ test('two servers that take writes and cannot be told apart are not used', async
   expect(await up).toEqual({ ready: true, server: `127.0.0.1:${one.port}` })
 })
 
+test('a user without special rights can tell servers apart', async () => {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
+  await server.query('CREATE ROLE gateway LOGIN', 'GRANT CREATE ON DATABASE postgres TO gateway')
+  // Two addresses of one server would be refused if it did not tell which it is.
+  const { store, states } = await open(`postgres://gateway@127.0.0.1:${server.port},localhost:${server.port}/postgres`)
+  expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${server.port}` }])
+  await store.put({ links: [link()] })
+})
+
 test('more connections than the server allows are told at the start', async () => {
   const server = await startServer({ max_connections: '20' })
   onTestFinished(() => server.remove())
