@@ -174,7 +174,12 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     STORE_URL: {
       default: 'sqlite:./data/transload.db',
       about:
-        'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests (one process; everything is lost at its end).',
+        'A path for the embedded store, `postgres://…` for several gateways (several servers are separated by commas), or `memory:` for tests (one process; everything is lost at its end); see [below](#address-of-the-store).',
+    },
+    STORE_CONNECTIONS: {
+      default: '10',
+      about:
+        'The most connections to PostgreSQL, for each process, besides one that stays open; see [Sizing](sizing.md#connections).',
     },
     STORE_CACHE_BYTES: {
       default: '16777216',

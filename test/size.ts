@@ -11,6 +11,9 @@ export const PAUSES_ALONE = process.env['TRANSLOAD_TESTS'] === 'pauses'
 /** True where the kills of deliveries run whole, and nothing else: `npm run test:deliveries` takes more than six minutes. */
 export const DELIVERIES_ALONE = process.env['TRANSLOAD_TESTS'] === 'deliveries'
 
+/** True where the fail-overs of PostgreSQL run whole, and nothing else: `npm run test:failover`. */
+export const FAILOVERS_ALONE = process.env['TRANSLOAD_TESTS'] === 'failovers'
+
 /** Returns the size of a harness: its rounds, its rows, its callers. */
 export const size = (sample: number, whole: number): number => (WHOLE ? whole : sample)
 

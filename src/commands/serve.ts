@@ -46,7 +46,11 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     openConfiguredStore(config.STORE_URL, {
       cacheBytes: config.STORE_CACHE_BYTES,
       mustExist: process.env[REPLACEMENT] !== undefined,
-      onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
+      connections: config.STORE_CONNECTIONS,
+      processes: config.WORKERS,
+      onState: ({ ready, error, server }) =>
+        ready ? log.info({ server }, 'store ready') : log.error({ err: error }, 'store not ready'),
+      onNotice: (notice) => log.warn({ notice }, 'notice of the store'),
     }),
     import('../gateway.ts'),
   ])

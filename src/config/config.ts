@@ -96,6 +96,7 @@ const schema = z.object({
   SHADOW_PER_SECOND: wholeNumber(1, 10_000).prefault('5'),
 
   STORE_URL: storeAddress.prefault('sqlite:./data/transload.db'),
+  STORE_CONNECTIONS: wholeNumber(2, 1_000).prefault('10'),
   STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),

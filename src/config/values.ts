@@ -2,6 +2,8 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { pathOf } from '../store/open.ts'
+import { readAddress } from '../store/postgres/address.ts'
+import { AddressError } from '../store/postgres/errors.ts'
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -102,13 +104,26 @@ export const storeAddress = z.string().transform((text, ctx) => {
     return z.NEVER
   }
   const isAddress = STORES.get(scheme.toLowerCase())
-  if (!isAddress?.(text.trim())) return fail('must be a path, postgres://… or memory:')
+  if (isAddress === namesServer) {
+    const mistake = mistakeInAddress(text.trim())
+    if (mistake !== undefined) return fail(mistake)
+  } else if (!isAddress?.(text.trim())) return fail('must be a path, postgres://… or memory:')
   if (isAddress === namesFile && isFolder(pathOf(text.trim()))) return fail('names a folder; it must name a file')
   return text
 })
 
+function mistakeInAddress(text: string): string | undefined {
+  try {
+    readAddress(text)
+    return undefined
+  } catch (error) {
+    if (error instanceof AddressError) return error.mistake
+    throw error
+  }
+}
+
 const namesFile = (text: string) => !/[:/]$/.test(text)
-const namesServer = (text: string) => URL.canParse(text)
+const namesServer = (text: string) => mistakeInAddress(text) === undefined
 const STORES: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['memory', () => true],
   ['postgres', namesServer],

@@ -16,8 +16,6 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
     }
     case 'postgres':
     case 'postgresql': {
-      if (!URL.canParse(url))
-        throw new Error('STORE_URL is not a PostgreSQL address; write postgres://user:password@host/name.')
       const { openPostgresStore } = await import('./postgres/postgres.ts')
       return openPostgresStore({ ...options, url })
     }

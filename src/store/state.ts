@@ -3,6 +3,8 @@ export interface StoreState {
   readonly ready: boolean
   /** Why it is not ready. */
   readonly error?: Error
+  /** The server in use, of an engine that has one. */
+  readonly server?: string
 }
 
 /** Options of a store. */
@@ -14,6 +16,18 @@ export interface StoreOptions {
   readonly cacheBytes?: number
   /** Called when the readiness, or the reason for its lack, changes. */
   readonly onState?: (state: StoreState) => void
+  /** Called with a remark for the operator, such as a server that is not used and why. */
+  readonly onNotice?: (notice: string) => void
+  /**
+   * The most connections of this process to PostgreSQL, besides one that stays open.
+   * @default 10
+   */
+  readonly connections?: number
+  /**
+   * The processes of this gateway that share the store.
+   * @default 1
+   */
+  readonly processes?: number
   /**
    * True for a process that replaces another one: the embedded store is not created if its file is gone.
    * @default false
@@ -33,7 +47,8 @@ export function createReadiness(onState: ((state: StoreState) => void) | undefin
   return {
     ready: (): boolean => !ended && state?.ready === true,
     set(next: StoreState): void {
-      const same = state?.ready === next.ready && state?.error?.message === next.error?.message
+      const same =
+        state?.ready === next.ready && state?.error?.message === next.error?.message && state?.server === next.server
       state = next
       if (!same && !ended) onState?.(next)
     },

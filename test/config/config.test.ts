@@ -89,6 +89,8 @@ describe('errors', () => {
     ['V2_BASE_URL', 'https://service.example/?token=pass-word'],
     ['V2_BASE_URL', 'https://service.example/#pass-word'],
     ['STORE_URL', 'mysql://user:pass-word@db/x'],
+    ['STORE_URL', 'postgres://user:pass-word@one,two:x/db'],
+    ['STORE_URL', 'postgres://user:pass-word@one/db?sslmode=prefer'],
     ['STORE_URL', 'postgres://user:pass-word@:x'],
     ['WEBHOOK_SECRET', 'a secret/with pass-word'],
   ])('%s never repeats a secret', (name, value) => {

@@ -2,11 +2,31 @@ import { StoreDown, StoreTooNew } from '../store.ts'
 
 /** SQLSTATE classes of an invalid write: data exceptions and integrity constraint violations. */
 const INVALID_WRITE = /^2[23]/
+/** The SQLSTATE of a write to a standby, or to a server that was made read-only. */
+const READ_ONLY = '25006'
 
 /** The store works, and refused this write. */
 export class WriteRefused extends Error {
   override readonly name = 'WriteRefused'
 }
+
+/** `STORE_URL` cannot be used. */
+export class AddressError extends Error {
+  override readonly name = 'AddressError'
+  /** The message without the name of the variable. */
+  readonly mistake: string
+
+  constructor(mistake: string) {
+    super(`STORE_URL ${mistake}.`)
+    this.mistake = mistake
+  }
+}
+
+/** The servers of `STORE_URL` answer, and the gateway can use none of them. */
+export class NoServer extends StoreDown {}
+
+/** A pooler gives each transaction another session; no retry can help. */
+export class SessionsShared extends StoreDown {}
 
 /** SQLSTATE classes of a wrong address: unknown user, wrong password, no such database. */
 const WRONG_ADDRESS = /^(28|3D)/
@@ -21,9 +41,13 @@ export function isInvalidWrite(error: unknown): boolean {
   return INVALID_WRITE.test(codeOf(error))
 }
 
+/** Tells if the server takes no writes. */
+export const isReadOnly = (error: unknown): error is Error => codeOf(error) === READ_ONLY
+
 /** Tells if a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
-  return error instanceof StoreTooNew || WRONG_ADDRESS.test(codeOf(error))
+  if (error instanceof AggregateError) return error.errors.every(isPermanent)
+  return error instanceof StoreTooNew || error instanceof SessionsShared || WRONG_ADDRESS.test(codeOf(error))
 }
 
 /** Returns the error for the caller: `WriteRefused` for an invalid write, else `StoreDown`. */
@@ -34,8 +58,8 @@ export function asStoreError(error: unknown): Error {
   return new StoreDown(`PostgreSQL does not answer: ${message}`, { cause: error })
 }
 
-/** A host with several addresses fails with one error for each, and an empty message around them. */
-function messageOf(error: unknown): string {
+/** Returns the message of an error. A host with several addresses fails with one error for each, and an empty message around them. */
+export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { thingKey } from '../cache.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
@@ -7,22 +6,23 @@ import type { StoreOptions } from '../state.ts'
 import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
 import { type LinkKey, type Store, StoreDown } from '../store.ts'
+import { readAddress } from './address.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
+import { CAPACITY_EVERY_MS, capacityWarning } from './capacity.ts'
 import { createClaims, type InTransaction } from './claims.ts'
 import { createComparisons } from './comparisons.ts'
+import { createPool } from './connect.ts'
 import { createDoubts } from './doubts.ts'
-import { asStoreError } from './errors.ts'
+import { asStoreError, isReadOnly } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
 import { createScoreboard } from './scoreboard.ts'
-import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
+import { startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
 
 /** The most connections of a gateway, besides its session. */
 const CONNECTIONS = 10
-/** The longest wait of a call for a connection; an outage of the server is known sooner. */
-const POOL_WAIT_MS = 10_000
 
 /** Options of a store on PostgreSQL. */
 export interface PostgresOptions extends StoreOptions {
@@ -33,37 +33,43 @@ export interface PostgresOptions extends StoreOptions {
  * Opens a store on PostgreSQL, which several gateways may share. Every write notifies all gateways (NOTIFY, in the
  * writing transaction), which drop it from their caches. While notifications may be missing, reads bypass the cache.
  */
-export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOptions): Promise<Store> {
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  const { url, cacheBytes, onState, onNotice = () => undefined } = options
+  const { connections = CONNECTIONS, processes = 1 } = options
+  const { servers, notices } = readAddress(url)
   const cache = createNotifiedCache(cacheBytes)
   const readiness = createReadiness(onState)
   let closed = false
 
-  const pool = new pg.Pool({
-    connectionString: url,
-    application_name: 'transload',
-    max: CONNECTIONS,
-    connectionTimeoutMillis: POOL_WAIT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
-    keepAlive: true,
-  })
-  // An idle connection that breaks is replaced when needed; the session reports the outage.
-  pool.on('error', () => undefined)
-  // One that breaks inside a transaction fails the next query; without a listener the event would end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const { pool, use, leave } = createPool(servers[0], connections, (error) => session.leave(error))
+  notices.forEach(onNotice)
 
   const session = startSession({
-    url,
-    onUp() {
+    servers,
+    onUp(target) {
+      use(target)
       // Notifications were missed.
       cache.dropAll()
-      readiness.set({ ready: true })
+      readiness.set({ ready: true, server: target.server.place })
+      void warnOfCapacity()
     },
     onDown(error) {
       cache.dropAll()
       readiness.set({ ready: false, error })
+      leave()
     },
     onChange: cache.notified,
+    onNotice,
   })
+
+  let warned: string | undefined
+  async function warnOfCapacity(): Promise<void> {
+    if (closed || !readiness.ready()) return
+    const warning = await capacityWarning(pool, connections, processes).catch(() => warned)
+    if (warning !== undefined && warning !== warned) onNotice(warning)
+    warned = warning
+  }
+  const capacityTimer = setInterval(() => void warnOfCapacity(), CAPACITY_EVERY_MS)
 
   /** Runs a query; fails at once while the server is down, and converts errors for the contract. */
   async function ask<T>(work: () => Promise<T>): Promise<T> {
@@ -72,6 +78,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     try {
       return await work()
     } catch (error) {
+      if (isReadOnly(error)) session.leave(error)
       throw asStoreError(error)
     }
   }
@@ -118,10 +125,15 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     newInstance(),
   )
 
+  async function close(): Promise<void> {
+    clearInterval(capacityTimer)
+    await Promise.all([session.close(), pool.end()])
+  }
+
   try {
     await session.started
   } catch (error) {
-    await Promise.all([session.close(), pool.end()])
+    await close()
     throw error
   }
 
@@ -134,7 +146,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
       if (closed) return
       closed = true
       readiness.end()
-      await Promise.all([session.close(), pool.end()])
+      await close()
     },
 
     put: (asked) =>

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { backoffMs } from '../retry.ts'
-import { asStoreError, isPermanent } from './errors.ts'
+import type { Server } from './address.ts'
+import { Ambiguous, type Answer, type Choice, chooseServer } from './choose.ts'
+import { connectToPrimary, end, look, QUERY_TIMEOUT_MS, type Target } from './connect.ts'
+import { asStoreError, isPermanent, NoServer } from './errors.ts'
+import { requireSession } from './pooler.ts'
+import { type Identity, isSameServer, shortcomingOf } from './role.ts'
 import { migrate } from './schema.ts'
 
 /** The channel of the change notifications. */
@@ -10,20 +14,22 @@ export const CHANNEL = 'transload'
 
 /** The interval of the session's test that the server answers and notifications arrive. */
 const PING_EVERY_MS = 1_000
-/** A server without an answer for this long counts as gone. */
-export const QUERY_TIMEOUT_MS = 5_000
-const CONNECT_TIMEOUT_MS = 3_000
+/** The interval of looks at all servers on new connections. */
+const LOOK_EVERY_MS = 5_000
+/** The longest pause between two tries to connect: a standby that is promoted is used soon after. */
+const LONGEST_PAUSE_MS = 1_000
 /** The cache counts as current if a ping sent this recently has arrived. */
 const CURRENT_FOR_MS = 2_500
-const PING = 'ping '
+const PING_WORD = 'ping '
 
 /** The settings and callbacks of a session. */
 export interface SessionOptions {
-  readonly url: string
-  readonly onUp: () => void
+  readonly servers: readonly Server[]
+  readonly onUp: (target: Target) => void
   readonly onDown: (error: Error) => void
   /** Called with each change notification, this gateway's own included. */
   readonly onChange: (payload: string) => void
+  readonly onNotice: (notice: string) => void
 }
 
 /** The connection that stays open. */
@@ -34,31 +40,36 @@ export interface Session {
   isCurrent(): boolean
   /** Returns the time by the server's clock, in milliseconds since 1970. */
   now(): number
+  /** Leaves the server, which cannot be used any more, and looks for another one. */
+  leave(why: Error): void
   close(): Promise<void>
 }
 
 /**
- * Keeps one connection open as long as the store: it migrates the schema, receives change notifications and shows that
- * the server answers. It reconnects by itself.
+ * Keeps one connection open as long as the store: it finds the server that takes writes, migrates the schema, receives change
+ * notifications and shows that the server answers. It reconnects by itself.
  */
-export function startSession({ url, onUp, onDown, onChange }: SessionOptions): Session {
-  const own = PING + randomUUID()
+export function startSession({ servers, onUp, onDown, onChange, onNotice }: SessionOptions): Session {
+  const own = PING_WORD + randomUUID()
   const started = Promise.withResolvers<void>()
   const closing = new AbortController()
+  let leaveNow: (why: Error) => void = () => undefined
+  /** The identity of the server that was used last; one that was promoted before it is never used again. */
+  let newest: Identity | undefined
+  let isStarted = false
   let lastPing = 0
   /** The server's clock less the monotonic one; until the server answers, that of this machine. */
   let clockOffsetMs = Date.now() - performance.now()
   let arrivedPing = Number.NEGATIVE_INFINITY
 
+  function start(): void {
+    isStarted = true
+    started.resolve()
+  }
+
   /** Runs one connection until it fails. */
   async function runConnection(): Promise<never> {
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'transload session',
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: QUERY_TIMEOUT_MS,
-      keepAlive: true,
-    })
+    const { client, chosen, notices } = await connectToPrimary(servers, newest)
     const lost = Promise.withResolvers<never>()
     // The connection may break during another await, which then fails too.
     lost.promise.catch(() => undefined)
@@ -66,15 +77,18 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
     client.on('error', lost.reject)
     client.on('end', onEnd)
     closing.signal.addEventListener('abort', onEnd)
+    leaveNow = lost.reject
     let pings: NodeJS.Timeout | undefined
+    let isPinging = false
+    let looks: NodeJS.Timeout | undefined
     try {
-      await client.connect()
+      await client.query(`LISTEN ${CHANNEL}`)
+      await requireSession(client, chosen.server, CHANNEL)
       await migrate(client)
       client.on('notification', ({ payload = '' }) => {
         if (payload === own) arrivedPing = lastPing
-        else if (!payload.startsWith(PING)) onChange(payload)
+        else if (!payload.startsWith(PING_WORD)) onChange(payload)
       })
-      await client.query(`LISTEN ${CHANNEL}`)
       const ping = async (): Promise<void> => {
         const sent = performance.now()
         lastPing = sent
@@ -82,16 +96,57 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
         clockOffsetMs = Number(rows[0]?.now) - (sent + performance.now()) / 2
       }
       await ping()
-      onUp()
-      started.resolve()
-      pings = setInterval(() => void ping().catch(lost.reject), PING_EVERY_MS)
+      const { identity } = chosen.role
+      if (newest && identity && newest.cluster !== identity.cluster) {
+        onNotice(`${chosen.server.place} is of another cluster than the server before: its data may be another's`)
+      }
+      newest = identity ?? newest
+      const target = { server: chosen.server, identity }
+      onUp(target)
+      notices.forEach(onNotice)
+      start()
+      // One at a time: a server that hangs must not find a queue.
+      pings = setInterval(() => {
+        if (isPinging) return
+        isPinging = true
+        void ping()
+          .catch(lost.reject)
+          .finally(() => {
+            isPinging = false
+          })
+      }, PING_EVERY_MS)
+      looks = setInterval(() => void lookAround(target).catch(lost.reject), LOOK_EVERY_MS)
       return await lost.promise
     } finally {
       clearInterval(pings)
+      clearInterval(looks)
+      leaveNow = () => undefined
       arrivedPing = Number.NEGATIVE_INFINITY
       closing.signal.removeEventListener('abort', onEnd)
-      // Not awaited: a dead server never answers.
-      void client.end().catch(() => undefined)
+      end(client)
+    }
+  }
+
+  /** Rejects if the server should not be used any more: it commits nothing, another one was promoted, or its name has moved. */
+  async function lookAround({ server, identity }: Target): Promise<void> {
+    const answers = await look(servers)
+    const role = answers.find((answer) => answer.server === server)?.role
+    // If it is down for new connections only, the session itself tells.
+    if (role && role.kind !== 'primary' && role.kind !== 'down') {
+      throw new NoServer(`${server.place} ${shortcomingOf(role.kind)}.`)
+    }
+    const choice = choiceOf(answers)
+    if (!choice || isSameServer(choice.chosen.role.identity, identity)) return
+    newest = choice.chosen.role.identity ?? newest
+    throw new NoServer(`Another server is the primary by now: ${choice.chosen.server.place}.`)
+  }
+
+  function choiceOf(answers: readonly Answer[]): Choice | undefined {
+    try {
+      return chooseServer(answers, newest)
+    } catch (error) {
+      if (error instanceof Ambiguous) throw error
+      return undefined
     }
   }
 
@@ -102,11 +157,13 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
         if (closing.signal.aborted) return
         failures = performance.now() - begun > QUERY_TIMEOUT_MS ? 1 : failures + 1
         const known = asStoreError(error)
-        if (isPermanent(error)) started.reject(known)
-        started.resolve()
+        // The start fails with the error, which is not reported a second time.
+        if (isPermanent(error) && !isStarted) return started.reject(known)
+        start()
         onDown(known)
       })
-      await delay(backoffMs(failures), undefined, { signal: closing.signal }).catch(() => undefined)
+      const pause = backoffMs(failures, LONGEST_PAUSE_MS)
+      await delay(pause, undefined, { signal: closing.signal }).catch(() => undefined)
     }
   }
 
@@ -115,6 +172,7 @@ export function startSession({ url, onUp, onDown, onChange }: SessionOptions): S
     started: started.promise,
     isCurrent: () => performance.now() - arrivedPing < CURRENT_FOR_MS,
     now: () => Math.round(performance.now() + clockOffsetMs),
+    leave: (why) => leaveNow(why),
     async close() {
       closing.abort()
       await ended

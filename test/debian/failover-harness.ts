@@ -1,0 +1,172 @@
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { startGatewayProcess } from '../bookings/gateway-process.ts'
+import { book, countUp, type KillReport } from '../bookings/kill-harness.ts'
+import { newFolder } from '../command.ts'
+import { addressOf, startServer, startStandby } from './postgres-servers.ts'
+
+/** The options of the fail-overs. */
+export interface FailoverOptions {
+  readonly failovers: number
+  /** `cut off`: an asynchronous standby that has lost its primary a while before: it lacks acknowledged bookings. */
+  readonly standby: 'synchronous' | 'cut off'
+  /** Told after every fail-over. */
+  readonly onFailover?: (times: FailoverTimes) => void
+}
+
+/** Seconds from the kill of a primary. */
+export interface FailoverTimes {
+  readonly promoted: number
+  /** Until all gateways were ready. */
+  readonly ready: number
+  /** Until a booking that was asked for after the kill was accepted. */
+  readonly booked: number
+}
+
+/** The counts of the kill harness, and the times of each fail-over. */
+export interface FailoverReport extends Omit<KillReport, 'kills'> {
+  readonly times: readonly FailoverTimes[]
+  /** Acknowledged bookings that were asked for again at the end, and not answered as before. */
+  readonly forgotten: number
+}
+
+const GATEWAYS = 2
+const CALLERS = 12
+const SERVICE_TAKES_MS = 8
+const RETRY_PAUSE_MS = 20
+const LONGEST_LIFE_MS = 1_500
+const POLL_MS = 10
+/** Bookings that the standby lacks, at least, when it is promoted. */
+const LACKING = 20
+
+/**
+ * Lets callers book through two gateways over a primary that is killed again and again, whose standby is promoted, and counts
+ * what the service and the store have at the end. Each killed primary becomes the next standby.
+ */
+export async function failOverUnderLoad(options: FailoverOptions): Promise<FailoverReport> {
+  const { failovers, standby: kind, onFailover } = options
+  const folder = newFolder('failover')
+  const sandbox = await startSandbox()
+  sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on: { method: 'POST' } })
+  let primary = await startServer()
+  let standby = await startStandby(primary)
+  const storeUrl = addressOf(primary, standby)
+  const secure = async () => {
+    if (kind !== 'synchronous') return
+    await primary.set('synchronous_standby_names', '*')
+    await primary.until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'")
+  }
+
+  const acknowledged = new Map<string, string>()
+  const unknown = new Set<string>()
+  let wanted = 0
+  let isOver = false
+  let calling: readonly Promise<void>[] = []
+  /** When the last accepted booking was asked for. */
+  let latestAccepted = 0
+  try {
+    await secure()
+    const gateways = await Promise.all(
+      Array.from({ length: GATEWAYS }, (_, index) =>
+        startGatewayProcess({
+          storeUrl,
+          serviceUrl: sandbox.url,
+          // A call that meets the claim of a lost call comes again soon.
+          env: { UPSTREAM_TIMEOUT_MS: '2000', EMERGENCY_LOG_FILE: join(folder, `emergency-${index}.ndjson`) },
+        }),
+      ),
+    )
+    const urlOf = (nth: number): string => gateways[nth % gateways.length]?.url ?? ''
+    const caller = async () => {
+      while (!isOver) {
+        wanted += 1
+        const nth = wanted
+        const reference = `REF-${nth}`
+        for (let tries = 0; ; tries += 1) {
+          const askedAt = performance.now()
+          const answer = await book(urlOf(nth + tries), reference)
+          if (answer?.word === 'Yes') {
+            acknowledged.set(reference, answer.id)
+            latestAccepted = Math.max(latestAccepted, askedAt)
+          } else if (answer?.word === 'Unknown') unknown.add(reference)
+          else {
+            await pause(RETRY_PAUSE_MS)
+            continue
+          }
+          break
+        }
+      }
+    }
+    calling = Array.from({ length: CALLERS }, caller)
+
+    const times: FailoverTimes[] = []
+    for (let nth = 0; nth < failovers; nth += 1) {
+      await pause(Math.random() * LONGEST_LIFE_MS)
+      if (kind === 'cut off') {
+        await standby.set('primary_conninfo', '')
+        await standby.until('SELECT count(*) = 0 FROM pg_stat_wal_receiver')
+        const before = acknowledged.size
+        while (acknowledged.size < before + LACKING) await pause(POLL_MS)
+      }
+      const killedAt = performance.now()
+      const elapsed = () => (performance.now() - killedAt) / 1_000
+      await primary.kill()
+      const goneAt = performance.now()
+      await standby.promote()
+      const promoted = elapsed()
+      const [ready, booked] = await Promise.all([
+        Promise.all(gateways.map(({ url }) => untilReady(url))).then(elapsed),
+        (async () => {
+          while (latestAccepted < goneAt) await pause(POLL_MS)
+          return elapsed()
+        })(),
+      ])
+      times.push({ promoted, ready, booked })
+      onFailover?.({ promoted, ready, booked })
+      ;[primary, standby] = [standby, primary]
+      if (nth + 1 < failovers) {
+        await standby.follow(primary)
+        await secure()
+      }
+    }
+    isOver = true
+    await Promise.all(calling)
+    let forgotten = 0
+    const again = [...acknowledged]
+    const asking = Array.from({ length: CALLERS }, async () => {
+      for (let next = again.pop(); next; next = again.pop()) {
+        const [reference, id] = next
+        if ((await book(urlOf(again.length), reference))?.id !== id) forgotten += 1
+      }
+    })
+    await Promise.all(asking)
+    await Promise.all(
+      gateways.map(async ({ child }) => {
+        const gone = once(child, 'exit')
+        child.kill('SIGTERM')
+        await gone
+      }),
+    )
+    await sandbox.idle()
+    const counts = await countUp(sandbox, storeUrl, { acknowledged, unknown })
+    return { references: wanted, ...counts, forgotten, times }
+  } finally {
+    isOver = true
+    await Promise.allSettled([primary.remove(), standby.remove()])
+    await sandbox.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function untilReady(url: string): Promise<void> {
+  while (
+    !(await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  )
+    await pause(POLL_MS)
+}

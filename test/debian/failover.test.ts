@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { FAILOVERS_ALONE } from '../size.ts'
+import { type FailoverReport, failOverUnderLoad } from './failover-harness.ts'
+
+/* A primary is killed under load and its standby promoted. `npm run test:failover` does it twenty times. */
+
+const LONG_MS = 900_000
+const FAILOVERS = FAILOVERS_ALONE ? 20 : 2
+/** From the promotion, or from the kill if the standby was promoted in less. */
+const READY_WITHIN_SECONDS = 10
+
+function show(what: string, { times, ...counts }: FailoverReport): void {
+  const rounded = times.map(({ promoted, ready, booked }) => [promoted, ready, booked].map((time) => time.toFixed(2)))
+  process.stdout.write(`${what}: ${JSON.stringify(counts)}\n`)
+  process.stdout.write(
+    `seconds to the promotion, readiness and a booking: ${rounded.map((one) => one.join('/')).join(' ')}\n`,
+  )
+}
+
+test('a synchronous standby that is promoted under load has every acknowledged booking, and none is made twice', {
+  timeout: LONG_MS,
+}, async () => {
+  const report = await failOverUnderLoad({ failovers: FAILOVERS, standby: 'synchronous' })
+  show('synchronous standby', report)
+  expect(report).toMatchObject({ duplicates: 0, lost: 0, forgotten: 0 })
+  expect(report.acknowledged + report.unknown).toBe(report.references)
+  expect(report.acknowledged).toBeGreaterThan(10 * FAILOVERS)
+  for (const { promoted, ready } of report.times) expect(ready - promoted).toBeLessThan(READY_WITHIN_SECONDS)
+})
+
+test('the same harness finds what a standby lacks that was not synchronous', { timeout: LONG_MS }, async () => {
+  const report = await failOverUnderLoad({ failovers: 1, standby: 'cut off' })
+  show('standby that was cut off', report)
+  expect(report.lost).toBeGreaterThan(0)
+  // Asked for again, they are booked again.
+  expect(report.duplicates).toBeGreaterThan(0)
+  expect(report.forgotten).toBeGreaterThan(0)
+})

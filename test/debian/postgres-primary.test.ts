@@ -1,0 +1,323 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import type { Store } from '../../src/store/store.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { link, newClaim } from '../store/samples.ts'
+import { listen } from '../store/states.ts'
+import { addressOf, type DebianServer, startServer, startStandby } from './postgres-servers.ts'
+
+/* A gateway finds the server that takes writes, and leaves one that does not or should not. */
+
+const LONG_MS = 180_000
+vi.setConfig({ testTimeout: LONG_MS })
+
+async function open(url: string) {
+  const states = listen()
+  const notices: string[] = []
+  const store = await openPostgresStore({ url, onState: states.onState, onNotice: (notice) => notices.push(notice) })
+  onTestFinished(() => store.close())
+  return { store, states, notices }
+}
+
+async function primaryAndStandby(): Promise<readonly [DebianServer, DebianServer]> {
+  const one = await startServer()
+  onTestFinished(() => one.remove())
+  const other = await startStandby(one)
+  onTestFinished(() => other.remove())
+  return [one, other]
+}
+
+/** Makes an old primary that came back, beside the one that was promoted meanwhile. */
+async function oldAndNew(): Promise<readonly [DebianServer, DebianServer]> {
+  const [old, fresh] = await primaryAndStandby()
+  await old.kill()
+  await fresh.promote()
+  await old.start()
+  return [old, fresh]
+}
+
+/** Returns the port of the server on which a store writes. */
+async function writesOn(store: Store, ...servers: readonly DebianServer[]): Promise<readonly number[]> {
+  const name = `N-${Math.random()}`
+  await store.put({ links: [link({ name })] })
+  const found = await Promise.all(
+    servers.map(async (server) => {
+      const rows = await server.query(`SELECT FROM transload.links WHERE name = '${name}'`).catch(() => [])
+      return rows.length > 0 ? [server.port] : []
+    }),
+  )
+  return found.flat()
+}
+
+/** A name that moves: an address whose new connections go to another server from some time on. */
+async function movingAddress(first: DebianServer) {
+  let port = first.port
+  const sockets = new Set<Socket>()
+  const front = createServer((socket) => {
+    const onward = connect(port, '127.0.0.1')
+    for (const one of [socket, onward]) {
+      sockets.add(one)
+      one.on('error', () => undefined).on('close', () => sockets.delete(one))
+    }
+    socket.pipe(onward).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    front.close()
+  })
+  // A server that listens on a port has an address with a port.
+  const { port: own } = front.address() as AddressInfo
+  return {
+    url: addressOf({ port: own }),
+    moveTo(server: DebianServer) {
+      port = server.port
+    },
+  }
+}
+
+test('the primary is used, wherever it stands in the list', async () => {
+  const [primary, standby] = await primaryAndStandby()
+  for (const url of [addressOf(primary, standby), addressOf(standby, primary)]) {
+    const { store, states } = await open(`${url}?target_session_attrs=read-write`)
+    expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${primary.port}` }])
+    expect(await writesOn(store, primary)).toEqual([primary.port])
+  }
+})
+
+test('a primary that is killed is left for the standby that is promoted', async () => {
+  const [primary, standby] = await primaryAndStandby()
+  const { store, states } = await open(addressOf(primary, standby))
+  const down = states.next(false)
+  await primary.kill()
+  await down
+  await expect(store.claim(newClaim())).rejects.toThrow('PostgreSQL does not answer')
+  const up = states.next(true)
+  await standby.promote()
+  expect(await up).toEqual({ ready: true, server: `127.0.0.1:${standby.port}` })
+  expect(await writesOn(store, standby)).toEqual([standby.port])
+  expect(states.seen.map(({ error }) => error?.message).join('\n')).toMatch(
+    /No server of STORE_URL takes writes: .*; .* is a standby\./,
+  )
+})
+
+test('a primary that hangs with its connections open is left for the standby that is promoted', async () => {
+  const [primary, standby] = await primaryAndStandby()
+  const { store, states } = await open(addressOf(primary, standby))
+  await store.put({ links: [link()] })
+  const down = states.next(false)
+  primary.hang()
+  expect((await down).error?.message).toMatch(/Query read timeout/)
+  const up = states.next(true)
+  await standby.promote()
+  expect(await up).toEqual({ ready: true, server: `127.0.0.1:${standby.port}` })
+  expect(await writesOn(store, standby)).toEqual([standby.port])
+})
+
+test('a standby alone is told from a server that is down, and used once it is promoted', async () => {
+  const [, standby] = await primaryAndStandby()
+  const { store, states } = await open(addressOf(standby))
+  expect(states.seen).toMatchObject([
+    {
+      ready: false,
+      error: { message: `No server of STORE_URL takes writes: 127.0.0.1:${standby.port} is a standby.` },
+    },
+  ])
+  const up = states.next(true)
+  await standby.promote()
+  await up
+  expect(await writesOn(store, standby)).toEqual([standby.port])
+})
+
+test('a server that becomes read-only is left, and used again when it takes writes', async () => {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
+  const { store, states } = await open(addressOf(server))
+  // The connection of the pool is open, so the session alone can notice.
+  await store.put({ links: [link()] })
+  const down = states.next(false)
+  await server.set('default_transaction_read_only', 'on')
+  await down
+  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await vi.waitFor(() => expect(states.seen.at(-1)?.error?.message).toMatch(/is read-only/))
+  const up = states.next(true)
+  await server.set('default_transaction_read_only', 'off')
+  await up
+  expect(await writesOn(store, server)).toEqual([server.port])
+})
+
+test('a write that a read-only server refuses makes the gateway leave at once', async () => {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
+  const { store, states } = await open(addressOf(server))
+  await store.put({ links: [link()] })
+  const down = states.next(false)
+  await server.query("ALTER SYSTEM SET default_transaction_read_only = 'on'", 'SELECT pg_reload_conf()')
+  await vi.waitFor(() => expect(store.put({ links: [link()] })).rejects.toThrow(), { interval: 1, timeout: 10_000 })
+  expect((await down).error?.message).toMatch(/read-only transaction/)
+})
+
+test('a new connection that reaches a server without writes is not used', async () => {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
+  const { store, states } = await open(addressOf(server))
+  // Connections that are open already may still write.
+  await server.query('ALTER ROLE postgres SET default_transaction_read_only = on')
+  const down = states.next(false)
+  const puts = Array.from({ length: 20 }, (_, index) => store.put({ links: [link({ name: `N-${index}` })] }))
+  const claims = Array.from({ length: 20 }, (_, index) => store.claim(newClaim({ key: `K-${index}` })))
+  await Promise.allSettled([...puts, ...claims])
+  expect((await down).error?.message).toMatch(/is read-only/)
+})
+
+test('a primary that has lost its synchronous standby acknowledges nothing and is not ready', async () => {
+  const [primary, standby] = await primaryAndStandby()
+  await primary.set('synchronous_standby_names', '*')
+  await primary.until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'")
+  const { store, states } = await open(addressOf(primary))
+  expect(await writesOn(store, primary)).toEqual([primary.port])
+  const down = states.next(false)
+  await standby.kill()
+  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  // Said by the session, not by a connection of the pool that was opened by chance.
+  expect((await down).error?.message).toMatch(
+    /^127\.0\.0\.1:\d+ commits nothing while it waits for a synchronous standby/,
+  )
+  // What waits at the server does not become more.
+  const waiting = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+  const before = await primary.query(waiting)
+  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  expect(await primary.query(waiting)).toEqual(before)
+  const up = states.next(true)
+  await primary.set('synchronous_standby_names', '')
+  await up
+  expect(await writesOn(store, primary)).toEqual([primary.port])
+})
+
+test('of two servers that take writes, the one that was promoted later is used, and the operator is told', async () => {
+  const [old, fresh] = await oldAndNew()
+  for (const url of [addressOf(old, fresh), addressOf(fresh, old)]) {
+    const { store, notices } = await open(url)
+    expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
+    expect(notices).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^127\\.0\\.0\\.1:${old.port} \\(cluster \\d+, timeline 1\\) takes writes, .* 127\\.0\\.0\\.1:${old.port} is an old primary and is not used; stop it$`,
+        ),
+      ),
+    ])
+  }
+})
+
+test('a primary that goes on beside the standby that was promoted is left', async () => {
+  const [old, fresh] = await primaryAndStandby()
+  const { store, states } = await open(addressOf(old, fresh))
+  expect(await writesOn(store, old)).toEqual([old.port])
+  const moved = states.next(false).then(() => states.next(true))
+  await fresh.promote()
+  expect(await moved).toEqual({ ready: true, server: `127.0.0.1:${fresh.port}` })
+  expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
+})
+
+test('one name is followed where it moves, and not back to an old primary', async () => {
+  const [old, fresh] = await primaryAndStandby()
+  const name = await movingAddress(old)
+  const { store, states } = await open(name.url)
+  expect(await writesOn(store, old)).toEqual([old.port])
+  // The old one goes on, and so do its connections.
+  await fresh.promote()
+  const moved = states.next(false).then(() => states.next(true))
+  name.moveTo(fresh)
+  await moved
+  expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
+
+  const down = states.next(false)
+  name.moveTo(old)
+  await fresh.kill()
+  await down
+  await vi.waitFor(
+    () =>
+      expect(states.seen.at(-1)?.error?.message).toMatch(
+        /is an old primary: it has timeline 1, and the gateway has used timeline 2/,
+      ),
+    { timeout: 20_000 },
+  )
+  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  const up = states.next(true)
+  await fresh.start()
+  name.moveTo(fresh)
+  await up
+  expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
+})
+
+test('two servers that take writes and cannot be told apart are not used', async () => {
+  const one = await startServer()
+  onTestFinished(() => one.remove())
+  const stranger = await startServer()
+  onTestFinished(() => stranger.remove())
+  const { states } = await open(addressOf(one, stranger))
+  expect(states.seen).toMatchObject([
+    {
+      ready: false,
+      error: { message: expect.stringMatching(/^Two servers of STORE_URL take writes, and the gateway cannot tell/) },
+    },
+  ])
+  const up = states.next(true)
+  await stranger.kill()
+  expect(await up).toEqual({ ready: true, server: `127.0.0.1:${one.port}` })
+})
+
+test('a user without special rights can tell servers apart', async () => {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
+  await server.query('CREATE ROLE gateway LOGIN', 'GRANT CREATE ON DATABASE postgres TO gateway')
+  // Two addresses of one server would be refused if it did not tell which it is.
+  const { store, states } = await open(`postgres://gateway@127.0.0.1:${server.port},localhost:${server.port}/postgres`)
+  expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${server.port}` }])
+  await store.put({ links: [link()] })
+})
+
+test('more connections than the server allows are told at the start', async () => {
+  const server = await startServer({ max_connections: '20' })
+  onTestFinished(() => server.remove())
+  const notices: string[] = []
+  const options = { url: addressOf(server), onNotice: (notice: string) => void notices.push(notice), processes: 2 }
+  const many = await openPostgresStore({ ...options, connections: 10 })
+  onTestFinished(() => many.close())
+  await vi.waitFor(() =>
+    expect(notices).toEqual([
+      '2 gateway processes may open 12 connections each, 24 in all, and PostgreSQL allows 17: lower STORE_CONNECTIONS (10) or WORKERS, or raise max_connections',
+    ]),
+  )
+  notices.length = 0
+  const few = await openPostgresStore({ ...options, connections: 2 })
+  onTestFinished(() => few.close())
+  await few.put({ links: [link()] })
+  expect(notices).toEqual([])
+})
+
+test('a gateway warns in its log, with its own settings', async () => {
+  const server = await startServer({ max_connections: '20' })
+  onTestFinished(() => server.remove())
+  const env = cleanEnv({
+    V2_BASE_URL: 'http://127.0.0.1:1',
+    STORE_URL: addressOf(server),
+    STORE_CONNECTIONS: '40',
+    PORT: '0',
+    ADMIN_PORT: '0',
+  })
+  const serving = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { cwd: newFolder('notice'), env })
+  const out = await serving.says(/"notice of the store"/)
+  const lines = out.split('\n').filter((line) => line.includes('of the store"') || line.includes('"store ready"'))
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'info', msg: 'store ready', server: `127.0.0.1:${server.port}` },
+    {
+      level: 'warn',
+      msg: 'notice of the store',
+      notice: expect.stringMatching(/^1 gateway process may .* STORE_CONNECTIONS \(40\)/),
+    },
+  ])
+})

@@ -1,0 +1,99 @@
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { output, ROOT } from '../command.ts'
+import { listen } from '../store/states.ts'
+import { asUser, type DebianServer, folderOfUser, startServer } from './postgres-servers.ts'
+
+/* A PostgreSQL behind TLS, with a certificate of an authority of our own for `localhost` and `127.0.0.1`. */
+
+const LONG_MS = 120_000
+const certificate = (name: string) => join(ROOT, 'test/http/certificates', name)
+const AUTHORITY = certificate('authority.pem')
+const STRANGER = certificate('stranger.pem')
+
+let server: DebianServer
+beforeAll(async () => {
+  const folder = await folderOfUser('certificates')
+  // The server insists on a key that its user owns and nobody else can read.
+  for (const name of ['server.pem', 'server.key']) copyFileSync(certificate(name), join(folder, name))
+  if (process.getuid?.() === 0) await output('chown', ['-R', 'postgres:', folder])
+  await output(...asUser('chmod', ['600', join(folder, 'server.key')]))
+  server = await startServer({
+    ssl: 'on',
+    ssl_cert_file: join(folder, 'server.pem'),
+    ssl_key_file: join(folder, 'server.key'),
+    // Both names of the machine: the certificate is for one of them.
+    listen_addresses: '127.0.0.1,127.0.0.2',
+  })
+}, LONG_MS)
+afterAll(() => server.remove())
+
+async function open(parameters: string, host = '127.0.0.1') {
+  const states = listen()
+  const notices: string[] = []
+  const store = await openPostgresStore({
+    url: `postgres://postgres@${host}:${server.port}/postgres${parameters}`,
+    onState: states.onState,
+    onNotice: (notice) => notices.push(notice),
+  })
+  onTestFinished(() => store.close())
+  return { state: states.seen[0], notices }
+}
+
+/** Tells how many sessions of gateways are encrypted, and how many are not. */
+async function sessions(): Promise<unknown> {
+  const [row] = await server.query(
+    `SELECT count(*) FILTER (WHERE ssl)::int AS encrypted, count(*) FILTER (WHERE NOT ssl)::int AS plain
+      FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'transload session'`,
+  )
+  return row
+}
+
+test('without sslmode, and with disable, nothing is encrypted', async () => {
+  for (const parameters of ['', '?sslmode=disable']) {
+    expect((await open(parameters)).state).toMatchObject({ ready: true })
+  }
+  expect(await sessions()).toEqual({ encrypted: 0, plain: 2 })
+})
+
+test.each([
+  ['require', 'any certificate', '?sslmode=require', '127.0.0.1'],
+  ['require with an authority', 'any name', `?sslmode=require&sslrootcert=${AUTHORITY}`, '127.0.0.2'],
+  ['verify-ca', 'any name', `?sslmode=verify-ca&sslrootcert=${AUTHORITY}`, '127.0.0.2'],
+  ['verify-full', 'the right name', `?sslmode=verify-full&sslrootcert=${AUTHORITY}`, '127.0.0.1'],
+])('%s is content with %s, and encrypts', async (mode, _what, parameters, host) => {
+  const { state, notices } = await open(parameters, host)
+  expect(state).toMatchObject({ ready: true })
+  expect(await sessions()).toEqual({ encrypted: 1, plain: 0 })
+  // What is not verified is told.
+  expect(notices).toEqual(mode === 'require' ? [expect.stringMatching(/the server is not verified/)] : [])
+})
+
+test.each([
+  ['require with an authority', 'a stranger', `?sslmode=require&sslrootcert=${STRANGER}`, '127.0.0.1', /certificate/],
+  ['verify-ca', 'a stranger', `?sslmode=verify-ca&sslrootcert=${STRANGER}`, '127.0.0.1', /certificate/],
+  ['verify-full', 'a stranger', `?sslmode=verify-full&sslrootcert=${STRANGER}`, '127.0.0.1', /certificate/],
+  ['verify-full', 'another name', `?sslmode=verify-full&sslrootcert=${AUTHORITY}`, '127.0.0.2', /IP: 127\.0\.0\.2/],
+  ['verify-full', 'an authority that Node does not know', '?sslmode=verify-full', '127.0.0.1', /certificate/],
+])('%s refuses %s', async (_mode, _what, parameters, host, why) => {
+  const { state } = await open(parameters, host)
+  expect(state).toMatchObject({ ready: false, error: { message: expect.stringMatching(why) } })
+})
+
+test(
+  'a server without TLS is refused where the address requires it',
+  async () => {
+    const plain = await startServer()
+    onTestFinished(() => plain.remove())
+    const states = listen()
+    const url = `postgres://postgres@127.0.0.1:${plain.port}/postgres?sslmode=require`
+    const store = await openPostgresStore({ url, onState: states.onState })
+    onTestFinished(() => store.close())
+    expect(states.seen).toMatchObject([
+      { ready: false, error: { message: 'PostgreSQL does not answer: The server does not support SSL connections' } },
+    ])
+  },
+  LONG_MS,
+)
