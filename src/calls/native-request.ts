@@ -10,7 +10,8 @@ export const AT_VERSION_2_PATHS = '/v2'
 
 /** Tells if the service can be asked natively: without a body, its version-2 paths cannot tell the versions apart. */
 export function canBeNative({ legacy, service }: Action, nativePath: string): boolean {
-  return nativePath !== AT_VERSION_2_PATHS || (legacy.method === 'POST' && 'POSTPUT'.includes(service.method))
+  const hasBody = service.method === 'POST' || service.method === 'PUT'
+  return nativePath !== AT_VERSION_2_PATHS || (legacy.method === 'POST' && hasBody)
 }
 
 /** The options of a native request. */

@@ -55,7 +55,7 @@ export const COMPARE_HELP = {
 } as const
 
 const DEFAULT_MIN_EQUAL = 0.99
-/** The tenant of the cross-reference in reports is the account's; no request id of a call exists. */
+/** The request id of every request to the service. */
 const REQUEST_ID = 'transload-certify'
 
 /** The options of `certify compare`, as they were given. */

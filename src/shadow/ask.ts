@@ -84,7 +84,8 @@ function reasonOf(error: unknown): string {
   return error instanceof NoReply ? `no reply of the service: ${error.silence}` : toGatewayError(error).code
 }
 
-const known = new WeakMap<CompiledAction, Comparisons>()
+/** The comparisons of each action's reply, made once. */
+const comparisonsByAction = new WeakMap<CompiledAction, Comparisons>()
 
 /** Compares the answers to one call. */
 export function compareOutcomes(
@@ -93,8 +94,8 @@ export function compareOutcomes(
   translated: Outcome,
 ): Comparison {
   const { compiled } = request
-  const comparisons = known.get(compiled) ?? comparisonsOf(compiled.action.reply)
-  known.set(compiled, comparisons)
+  const comparisons = comparisonsByAction.get(compiled) ?? comparisonsOf(compiled.action.reply)
+  comparisonsByAction.set(compiled, comparisons)
   // Where the service is asked by its own id, it cannot answer the caller's number.
   const isOwnNumber = found.id !== undefined && own !== undefined
   return compareAnswers(natives, translated, comparisons, isOwnNumber ? numberFields(compiled) : undefined)

@@ -12,7 +12,7 @@ import { createShadowMetrics } from './metrics.ts'
 import { type ShadowRecorderDeps, startShadowRecorder } from './recorder.ts'
 import { createShadowService } from './shadow-service.ts'
 
-export interface ShadowDeps extends Omit<ShadowRecorderDeps, 'onFirst'> {
+export interface ShadowDeps extends ShadowRecorderDeps {
   /** The share of the quotes and reads that are compared, above 0. */
   readonly share: number
   /** The most comparisons in a second. */
@@ -23,7 +23,6 @@ export interface ShadowDeps extends Omit<ShadowRecorderDeps, 'onFirst'> {
   /** Connections of the shadow's own. */
   readonly upstream: Upstream
   readonly timeoutMs: number
-  readonly onFirst: ShadowRecorderDeps['onFirst']
   /** @default Math.random */
   readonly random?: () => number
 }
