@@ -52,6 +52,8 @@ const LAYERS: readonly string[] = [
   'src/main.ts',
   'src/cli.ts',
   'src/commands/',
+  // What the gateway takes for granted about the service, and how each is tried.
+  'src/certify/',
   'src/gateway.ts',
   'src/app.ts',
   'src/admin.ts',

@@ -10,6 +10,9 @@ export interface OwnAccount {
   readonly tenant: string
   /** The scheme that the operator chose for it. */
   readonly scheme: Scheme
+  /** The credential as Basic authentication. */
+  readonly basic: string
+  readonly address: Config['V2_BASE_URL']
   readonly open: (upstream: Upstream, scheme: Scheme) => Account
 }
 
@@ -24,6 +27,8 @@ export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]
   ): OwnAccount => ({
     tenant,
     scheme: own,
+    basic,
+    address,
     open: (upstream, scheme) =>
       openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
   })

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { deviationNames } from './deviations.ts'
 import { type FaultQueue, faultSchema } from './faults.ts'
 import type { Reply, SandboxRequest } from './service.ts'
 import type { SandboxSettings } from './state.ts'
@@ -20,6 +21,7 @@ const settingsSchema = z
     repeatedCancel: z.literal([200, 404, 409]),
     approvalBooks: z.boolean(),
     findsByReference: z.boolean(),
+    deviations: z.array(z.enum(deviationNames)),
   } satisfies Partial<Record<keyof SandboxSettings, z.ZodType>>)
   .partial()
 

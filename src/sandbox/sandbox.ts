@@ -8,6 +8,7 @@ import { emptyOut, emptyState, type Quote, type SandboxSettings, type Shipment }
 import { type RecordedRequest, traffic } from './traffic.ts'
 import { type WebhookDelivery, webhooks } from './webhooks.ts'
 
+export { type DeviationName, deviationNames } from './deviations.ts'
 export type { Fault } from './faults.ts'
 export type { Step } from './progress.ts'
 export type { Quote, SandboxSettings, ServiceEvent, Shipment, Vehicle } from './state.ts'
@@ -125,6 +126,7 @@ const DEFAULTS: SandboxSettings = {
   repeatedCancel: 409,
   approvalBooks: true,
   findsByReference: false,
+  deviations: [],
   webhookUrl: undefined,
   webhookRetry: { attempts: 6, delayMs: 60_000 },
   clock: () => new Date(),

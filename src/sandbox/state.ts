@@ -1,3 +1,4 @@
+import type { DeviationName } from './deviations.ts'
 import type { Customer, Delivery, Pickup, VehicleInput } from './shipment-body.ts'
 
 /** A photo of a vehicle. */
@@ -107,6 +108,8 @@ export interface SandboxSettings {
   approvalBooks: boolean
   /** A read by an `external_id` finds the newest shipment that has it. @default false */
   findsByReference: boolean
+  /** How the stand-in behaves otherwise than the service is assumed to. @default none */
+  deviations: readonly DeviationName[]
   /** The receiver of events; none are sent without it. */
   webhookUrl: string | undefined
   /** The attempts for each webhook, the delay between them, and the time-out of each. @default 6, 60 s, 30 s */

@@ -15,6 +15,7 @@ const SETTINGS: SandboxSettings = {
   repeatedCancel: 409,
   approvalBooks: true,
   findsByReference: false,
+  deviations: [],
   webhookUrl: undefined,
   webhookRetry: { attempts: 1, delayMs: 1 },
   clock: () => new Date(),
