@@ -10,7 +10,8 @@ const NEEDS: Readonly<Record<Assumption['effect'], string>> = {
 
 /** Returns the page of everything that the gateway assumes about the service. */
 export function assumptionsPage(): string {
-  const count = (effect: Assumption['effect']) => assumptions.filter((assumption) => assumption.effect === effect).length
+  const count = (effect: Assumption['effect']) =>
+    assumptions.filter((assumption) => assumption.effect === effect).length
   return `# Assumptions about the service
 
 The service's interface document leaves much open. This page has every assumption of the gateway that can be tried, how

@@ -23,6 +23,7 @@ import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
+import { observeDrift } from './observe/drift.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMeters } from './observe/meters.ts'
 import type { MetricsOptions } from './observe/metrics.ts'
@@ -108,6 +109,7 @@ export async function openGateway(
   const merge = createMerge(service, store.exclusive)
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
   const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
+  const drift = observeDrift({ ...parts, keptDays: config.SCOREBOARD_DAYS, everyMs: countsEveryMs })
   const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const webhooks = createWebhooks(config, {
@@ -149,7 +151,13 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...webhooks.metrics, ...deliveries.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: [
+      pending,
+      ...webhooks.metrics,
+      ...deliveries.metrics,
+      ...(statusCache ? [statusCache.metric] : []),
+      drift.metric,
+    ],
     now: store.now,
     log,
     share: shareMetrics,
@@ -166,7 +174,7 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, merge, statusCache),
+    send: createSendPlan(service, merge, statusCache, drift.inspect),
     statusCache,
     receiveEvent: webhooks.receive,
     merge,
@@ -194,7 +202,7 @@ export async function openGateway(
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
-    await uses.close()
+    await Promise.all([uses.close(), drift.close()])
     await leases.end()
     credentials.close()
     await upstream.close()

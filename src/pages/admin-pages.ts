@@ -13,7 +13,7 @@ import { tenantPage } from './migration-tenant.ts'
 
 /** The dependencies of the pages for operators. */
 export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {
-  readonly store: ReportDeps['store'] & Pick<Claims, 'listClaims'> & Pick<Store, 'now'>
+  readonly store: ReportDeps['store'] & Pick<Claims, 'listClaims'> & Pick<Store, 'now' | 'listDrift'>
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
   readonly brownouts: () => readonly TenantBrownouts[]
@@ -37,8 +37,9 @@ export async function migrationAnswer(
 
 async function allTenants(incoming: IncomingMessage, deps: AdminPagesDeps): Promise<Answer> {
   const report = await readReport({ ...deps, tenants: deps.tenants() }, { most: MOST_TENANTS })
-  if (!wantsHtml(incoming)) return json(report)
-  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()))
+  const drift = await deps.store.listDrift()
+  if (!wantsHtml(incoming)) return json({ ...report, drift })
+  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()), drift)
 }
 
 async function oneTenant(incoming: IncomingMessage, name: string, deps: AdminPagesDeps): Promise<Answer> {

@@ -1,6 +1,7 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
+import { createMemoryDrift } from './memory-drift.ts'
 import { createMemoryEvents } from './memory-events.ts'
 import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
@@ -75,6 +76,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
 
   return withTextChecks({
     ...createMemoryScoreboard(checkOpen),
+    ...createMemoryDrift(checkOpen),
     engine: 'memory',
     ready: () => open,
     now,

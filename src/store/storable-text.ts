@@ -83,6 +83,10 @@ export function withTextChecks(store: Store): Store {
       batch.names.forEach(checkText)
       return store.addCounts(batch)
     },
+    async addDrift(batch) {
+      batch.seen.forEach(checkText)
+      return store.addDrift(batch)
+    },
     async callCounts(tenant, fromDay) {
       return isStorableText(tenant) ? store.callCounts(tenant, fromDay) : []
     },

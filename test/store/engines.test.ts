@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
+import { driftContract } from './drift-contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
 import { lockContract } from './lock-contract.ts'
@@ -19,6 +20,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   lockContract(() => places[engine]())
   describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
+  driftContract(() => places[engine]())
 })
 
 describe.each([

@@ -98,6 +98,14 @@ const STEPS: readonly string[] = [
   CREATE TABLE transload.watched_days (day integer PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance text COLLATE "C" PRIMARY KEY, no bigint NOT NULL, at bigint NOT NULL);
   `,
+  // `first_by` is the process that has to tell the operator.
+  `
+  CREATE TABLE transload.drift (
+    kind text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, count bigint NOT NULL, first_at bigint NOT NULL,
+    last_at bigint NOT NULL, first_by text NOT NULL,
+    PRIMARY KEY (kind, path)
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */

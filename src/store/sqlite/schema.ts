@@ -97,6 +97,14 @@ const STEPS: readonly string[] = [
   CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   `,
+  // `first_by` is the process that has to tell the operator.
+  `
+  CREATE TABLE drift (
+    kind TEXT NOT NULL, path TEXT NOT NULL, count INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+    first_by TEXT NOT NULL,
+    PRIMARY KEY (kind, path)
+  ) WITHOUT ROWID;
+  `,
 ]
 
 /** The version that this program creates and reads. */

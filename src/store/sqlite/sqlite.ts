@@ -115,6 +115,8 @@ export async function openSqliteStore({
     callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
     watchedDays: async () => reader.read((reads) => reads.watchedDays()),
+    addDrift: (batch) => writer.call('addDrift', batch),
+    listDrift: async () => reader.read((reads) => reads.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
   })
