@@ -1,9 +1,10 @@
 import { ASK, BOOK, READ } from './about.ts'
 import { type Area, CannotTell, contradicted, decide } from './assumption.ts'
-import { OTHER_VIN } from './samples.ts'
+import { bookingBody, OTHER_VIN, updateBody } from './samples.ts'
 import { described, isDone, member, textOf } from './seen.ts'
 import type { Trial } from './trial.ts'
 
+const UPDATE = 'PUT /v2/shipments/{shipment_id}'
 const APPROVE = 'POST /v2/quote/{quote_id}/approve'
 
 /** Assumptions about accepting a quote, which may make a shipment. */
@@ -64,6 +65,30 @@ export const approvals: Area = {
         const named = textOf(member(again.body, 'shipment_id'))
         const isSame = !isDone(again) || named === '' || named === id
         return decide(isSame, `${described(again)}${isSame ? '' : ', with another id'}`)
+      },
+    },
+    {
+      id: 'approved-takes-booking',
+      sentence: 'The shipment of an approved quote takes the fields of a booking as an update.',
+      how: 'Approves a quote, reads its shipment, and updates it with a booking and the ids of its vehicles.',
+      otherwise:
+        'Bookings of approved quotes end in an error. Set APPROVAL_BOOKS=no, and cancel the shipments of approvals at the service.',
+      effect: 'bookings',
+      requests: [...ASK, APPROVE, READ, UPDATE],
+      check: async (trial) => {
+        const { id } = await approved(trial)
+        const read = await trial.readShipment(id)
+        if (!isDone(read)) throw new CannotTell(`a read of its shipment is answered ${described(read)}`)
+        const reference = trial.nextReference()
+        const { vehicles } = updateBody(read.body)
+        const [vehicle] = Array.isArray(vehicles) ? vehicles : []
+        const body = {
+          ...updateBody(read.body),
+          ...bookingBody(reference),
+          vehicles: [{ ...Object(vehicle), vin: OTHER_VIN }],
+        }
+        const reply = await trial.ask('PUT', trial.shipmentPath(id), { body, reference })
+        return decide(isDone(reply), described(reply))
       },
     },
     {

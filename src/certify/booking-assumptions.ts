@@ -135,6 +135,15 @@ export const bookings: Area = {
     ),
     refuses(
       {
+        id: 'booking-needs-vehicles',
+        sentence: 'A booking without vehicles is refused with a 4xx status.',
+        how: 'Books without `vehicles`.',
+        otherwise: 'Nothing: the gateway requires `VinNo`, or `Year` with `Make` and `Model`.',
+      },
+      { vehicles: undefined },
+    ),
+    refuses(
+      {
         id: 'zip-string-refused',
         sentence: 'A ZIP code as a string is refused in a booking.',
         how: 'Books with `pickup.zipcode` as the string `75234`.',

@@ -1,7 +1,7 @@
 import { NO_SHIPMENT } from '../service/acceptance.ts'
-import { type About, aboutChange } from './about.ts'
+import { type About, aboutChange, BOOK, READ } from './about.ts'
 import { type Area, type Assumption, CannotTell, decide, type Finding } from './assumption.ts'
-import { described, isDone, isUnknown, member, typeName } from './seen.ts'
+import { described, isDone, isUnknown, member, textOf, typeName } from './seen.ts'
 import type { TestShipment, Trial } from './trial.ts'
 
 const CANCEL = 'DELETE /v2/shipments/{shipment_id}'
@@ -61,6 +61,22 @@ export const cancellations: Area = {
         return decide(isDone(second) || [400, 404, 409, 410, 422].includes(second.status), described(second))
       },
     ),
+    {
+      id: 'reference-free-after-cancel',
+      sentence: 'The `external_id` of a canceled shipment may be booked again.',
+      how: 'Books, cancels the shipment, and books again with its `external_id`.',
+      otherwise: 'A caller that cancels a booking cannot book again under its reference. Tell the callers.',
+      effect: 'bookings',
+      requests: [BOOK, READ, CANCEL],
+      check: async (trial) => {
+        const { id, reference } = await trial.newShipment()
+        const canceled = await cancel(trial, id)
+        if (!isDone(canceled)) throw new CannotTell(`a cancellation is answered ${described(canceled)}`)
+        const reply = await trial.book({ external_id: reference })
+        const isOther = textOf(member(reply.body, 'id')) !== id
+        return decide(isDone(reply) && isOther, `${described(reply)}${isOther ? '' : ', with the same id'}`)
+      },
+    },
     {
       id: 'cancel-unknown-404',
       sentence: 'A DELETE of an unknown shipment is answered with 404 or 410.',

@@ -60,6 +60,21 @@ export const shipmentDeviations = {
     on: ['booking'],
     before: (call) => sending({ pickup: { zipcode: 75234 }, ...bodyOf(call) }),
   },
+  'booking-needs-vehicles': {
+    on: ['booking'],
+    before: (call) => sending({ vehicles: [{ type: 'car' }], ...bodyOf(call) }),
+  },
+  'reference-free-after-cancel': {
+    on: ['booking'],
+    before: (call) =>
+      sameReference(call.state, bodyOf(call))?.status === 'canceled'
+        ? refusal(409, 'external_id is in use')
+        : undefined,
+  },
+  'approved-takes-booking': {
+    on: ['update'],
+    before: ({ state, id }) => (state.quotes.has(id) ? refusal(409, 'The shipment is of a quote') : undefined),
+  },
   'zip-string-refused': {
     on: ['booking'],
     before: (call) => sending(inPart(bodyOf(call), 'pickup', (pickup) => ({ ...pickup, zipcode: 75234 }))),
