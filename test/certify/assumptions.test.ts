@@ -172,7 +172,7 @@ describe('a clean-up', () => {
   })
 })
 
-test('no value of the service is shown, whatever it answers', async () => {
+test('no value of the service is shown, whatever it answers', { timeout: 120_000 }, async () => {
   const secret = `canary-${randomBytes(8).toString('hex')}`
   const shipment = {
     id: secret,
