@@ -72,15 +72,18 @@ const shipment: Members = {
 const quote: Members = { shipment_id: text, price: number }
 
 /** The document does not show these replies: they may be a quote, a shipment, or say that the change is made. */
-const changed = object({ ...shipment, ...quote, status: any, quote_id: text, success: flag, message: text })
+const changed: Members = { ...shipment, ...quote, quote_id: text, success: flag, message: text }
+/** A quote has a status of its own, whose values are not known. */
+const changedQuote = object({ ...changed, status: any })
+const changedShipment = object(changed)
 
 /** The shape of the service's reply to each action. */
 export const replyShapes: Readonly<Record<string, Shape>> = {
   'quote.get': object(quote, ['shipment_id', 'price']),
-  'quote.update': changed,
-  'quote.approve': changed,
+  'quote.update': changedQuote,
+  'quote.approve': changedQuote,
   'shipment.create': object(shipment, ['id', 'number', 'status', 'price', 'vehicles']),
   'shipment.get': object(shipment, ['id', 'number', 'status', 'price', 'vehicles']),
-  'shipment.update': changed,
-  'shipment.cancel': changed,
+  'shipment.update': changedShipment,
+  'shipment.cancel': changedShipment,
 }

@@ -72,6 +72,7 @@ describe('each kind of difference is seen, without its value', () => {
     ['shipment.get', pickup({ pickup_dttm: 1723276800 }), 'other-type shipment.pickup.pickup_dttm'],
     ['shipment.get', pickup({ gate: { code: 1 } }), 'new-field shipment.pickup.gate'],
     ['shipment.cancel', { ...SHIPMENT, refund: 1 }, 'new-field shipment.refund'],
+    ['shipment.cancel', { ...SHIPMENT, status: 'cancelled' }, 'new-value shipment.status'],
   ])('%s %j', (action, reply, expected) => {
     expect(seenIn(action, reply)).toEqual([`${expected} 1`])
   })
