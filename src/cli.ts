@@ -76,7 +76,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/auth.ts')).auth,
   },
   certify: {
-    about: 'Checks that the service is what the gateway takes it for: certify assumptions',
+    about: 'Checks that the service is what the gateway takes it for: certify assumptions|compare',
     takesArguments: true,
     load: async () => (await import('./commands/certify.ts')).certify,
   },

@@ -34,6 +34,7 @@ import { openUseCounts } from './observe/use-counts.ts'
 import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
+import { openShadow } from './shadow/open.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
@@ -112,6 +113,7 @@ export async function openGateway(
   const drift = observeDrift({ ...parts, keptDays: config.SCOREBOARD_DAYS, everyMs: countsEveryMs })
   const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
+  const shadow = openShadow(config, { ...parts, everyMs: countsEveryMs })
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
@@ -156,6 +158,7 @@ export async function openGateway(
       ...webhooks.metrics,
       ...deliveries.metrics,
       ...(statusCache ? [statusCache.metric] : []),
+      ...(shadow?.metrics ?? []),
       drift.metric,
     ],
     now: store.now,
@@ -176,6 +179,7 @@ export async function openGateway(
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, merge, statusCache, drift.inspect),
     statusCache,
+    noteShadowed: shadow?.note,
     receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
@@ -202,6 +206,7 @@ export async function openGateway(
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
+    await shadow?.close()
     await Promise.all([uses.close(), drift.close()])
     await leases.end()
     credentials.close()
@@ -232,6 +237,7 @@ export async function openGateway(
       adminUrl,
       close: async () => {
         draining = true
+        shadow?.stop()
         await close()
         await closeRest()
       },

@@ -59,6 +59,7 @@ const LAYERS: readonly string[] = [
   'src/admin.ts',
   'src/pages/',
   'src/webhooks/',
+  'src/shadow/',
   'src/calls/',
   'src/bookings/',
   'src/http/',
@@ -74,6 +75,7 @@ const LAYERS: readonly string[] = [
   // Differences of the service's replies from what the gateway knows.
   'src/drift/',
   'src/migration/',
+  'src/compare/',
   'src/store/',
   // The other files at the root of src: errors, exit codes, small data structures.
   'src/',

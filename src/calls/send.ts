@@ -4,6 +4,7 @@ import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
+import { sendNatively } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
 import type { StatusCache } from './status-cache.ts'
@@ -25,7 +26,7 @@ export type InspectReply = (action: string, body: unknown) => void
 
 /** Makes the function through which all translated calls reach the service. */
 export function createSendPlan(
-  service: Service,
+  service: Pick<Service, 'send'>,
   merge: Merge,
   statusCache?: StatusCache,
   inspect: InspectReply = () => undefined,
@@ -40,6 +41,7 @@ export function createSendPlan(
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
     const { mergeInto, doneWhenStatus } = action.service
+    if (plan.isNative) return sendNatively(plan, sending, service)
     const id = found.id ?? ''
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)

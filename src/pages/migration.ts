@@ -10,12 +10,14 @@ import { chart, chartKey } from './chart.ts'
 import { driftSection } from './drift.ts'
 import { moment, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantAddress, tenantName, verdictBox } from './migration-parts.ts'
+import { type ShownShadow, shadowSection } from './shadow.ts'
 
 /** Shows who still uses version 1. */
 export function migrationPage(
   report: MigrationReport,
   brownouts: readonly ShownBrownout[],
   drift: readonly Drift[],
+  shadow?: ShownShadow,
 ): Promise<Answer> {
   const { tenants, verdict, watchedSince, watchedDays, leftOut, generatedAt } = report
   const days = everyDay(together(tenants), generatedAt)
@@ -37,7 +39,8 @@ ${dayTable(days)}
 <h2>Tenants</h2>
 ${tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantTable(tenants, generatedAt)}
 ${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}
-${driftSection(drift)}`,
+${driftSection(drift)}
+${shadowSection(shadow)}`,
   )
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { deviationNames } from './deviations.ts'
 import { type FaultQueue, faultSchema } from './faults.ts'
+import { NATIVE_ERROR_NAMES } from './native-errors.ts'
 import type { Reply, SandboxRequest } from './service.ts'
 import type { SandboxSettings } from './state.ts'
 import type { RecordedRequest } from './traffic.ts'
@@ -21,6 +22,9 @@ const settingsSchema = z
     repeatedCancel: z.literal([200, 404, 409]),
     approvalBooks: z.boolean(),
     findsByReference: z.boolean(),
+    nativeError: z.enum(NATIVE_ERROR_NAMES),
+    nativeNoise: z.boolean(),
+    movingPrices: z.int().nonnegative(),
     deviations: z.array(z.enum(deviationNames)),
   } satisfies Partial<Record<keyof SandboxSettings, z.ZodType>>)
   .partial()

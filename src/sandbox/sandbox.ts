@@ -10,6 +10,7 @@ import { type WebhookDelivery, webhooks } from './webhooks.ts'
 
 export { type DeviationName, deviationNames } from './deviations.ts'
 export type { Fault } from './faults.ts'
+export { NATIVE_ERROR_NAMES, type NativeError } from './native-errors.ts'
 export type { Step } from './progress.ts'
 export type { Quote, SandboxSettings, ServiceEvent, Shipment, Vehicle } from './state.ts'
 export type { RecordedRequest } from './traffic.ts'
@@ -126,6 +127,9 @@ const DEFAULTS: SandboxSettings = {
   repeatedCancel: 409,
   approvalBooks: true,
   findsByReference: false,
+  nativeError: undefined,
+  nativeNoise: false,
+  movingPrices: 0,
   deviations: [],
   webhookUrl: undefined,
   webhookRetry: { attempts: 6, delayMs: 60_000 },

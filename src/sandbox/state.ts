@@ -1,4 +1,5 @@
 import type { DeviationName } from './deviations.ts'
+import type { NativeError } from './native-errors.ts'
 import type { Customer, Delivery, Pickup, VehicleInput } from './shipment-body.ts'
 
 /** A photo of a vehicle. */
@@ -108,6 +109,12 @@ export interface SandboxSettings {
   approvalBooks: boolean
   /** A read by an `external_id` finds the newest shipment that has it. @default false */
   findsByReference: boolean
+  /** The way in which version-1 answers are wrong. @default undefined, they are right */
+  nativeError: NativeError | undefined
+  /** Version-1 answers have ids and times that differ each time. @default false */
+  nativeNoise: boolean
+  /** The price of every trip rises by a dollar after so many quotes. @default 0, never */
+  movingPrices: number
   /** How the stand-in behaves otherwise than the service is assumed to. @default none */
   deviations: readonly DeviationName[]
   /** The receiver of events; none are sent without it. */
@@ -135,6 +142,8 @@ export interface SandboxState {
   numbers: Map<string, string>
   /** Client and the version-1 name of a quote or a shipment → id. */
   legacyNames: Map<string, string>
+  /** How many quotes were priced. */
+  priced: number
   /** Valid access tokens, with their client and when they expire (milliseconds). */
   tokens: Map<string, { client: string; until: number }>
   announce(event: EventName, shipmentId: string, data?: Record<string, Changed>): void
@@ -149,6 +158,7 @@ export function emptyState(settings: SandboxSettings, announce: SandboxState['an
     ledger: new Map(),
     numbers: new Map(),
     legacyNames: new Map(),
+    priced: 0,
     tokens: new Map(),
     announce,
   }
@@ -159,4 +169,5 @@ export function emptyOut(state: SandboxState): void {
   for (const map of [state.shipments, state.quotes, state.ledger, state.numbers, state.legacyNames, state.tokens]) {
     map.clear()
   }
+  state.priced = 0
 }

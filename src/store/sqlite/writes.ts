@@ -14,6 +14,7 @@ import type {
   NewLink,
   Xref,
 } from '../store.ts'
+import { createComparisonWrites } from './comparisons.ts'
 import { createDriftWrites } from './drift.ts'
 import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
@@ -101,6 +102,7 @@ export function createWrites(db: DatabaseSync) {
 
   return {
     ...createCountWrites(db, tenantNumber),
+    ...createComparisonWrites(db),
     ...createDriftWrites(db),
     ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
