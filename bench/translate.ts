@@ -1,8 +1,11 @@
 import { bookingExample, shipmentExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
+import { replyShapes } from '../mappings/service-shapes.ts'
 import { readBody } from '../src/body/read.ts'
 import { version1 } from '../src/calls/read-request.ts'
 import { loadMappings } from '../src/config/mappings.ts'
+import { knownShapes } from '../src/drift/known-shapes.ts'
+import { createSentinel } from '../src/drift/sentinel.ts'
 import type { Explanation } from '../src/mapping/request-run.ts'
 import { createCounts } from '../src/migration/counts.ts'
 import { DONE } from '../src/migration/tally.ts'
@@ -46,6 +49,7 @@ function jobs(name: string, request: object, reply: object): readonly Job[] {
     return JSON.stringify(translated)
   }
   const counts = createCounts(Date.now)
+  const sentinel = createSentinel(knownShapes(replyShapes, { actions }), Date.now)
   const { notes } = compiled.request(fields, context)
   const counted = {
     use: 'version-1',
@@ -77,6 +81,13 @@ function jobs(name: string, request: object, reply: object): readonly Job[] {
       work: () => JSON.stringify(compiled.reply(JSON.parse(answered.toString()), back).reply),
     },
     { what: '  of which translate', work: () => compiled.reply(parsed, back) },
+    {
+      what: '  (to look for changes of its shape)',
+      work: () => {
+        sentinel.inspect(name, parsed)
+        return sentinel
+      },
+    },
     {
       what: '  (JSON.parse and JSON.stringify alone, for scale)',
       work: () => JSON.stringify(JSON.parse(sent.toString())),

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
+import { assumptionsPage } from './assumptions-page.ts'
 import { configurationTables } from './configuration-page.ts'
 import { errorTable } from './error-table.ts'
 import { json } from './json.ts'
@@ -15,6 +16,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   const catalog = await loadMappings()
   return new Map([
     ['docs/mapping-reference.md', mappingReference(catalog).replace(/\n{3,}/g, '\n\n')],
+    ['docs/assumptions.md', assumptionsPage().replace(/\n{3,}/g, '\n\n')],
     ['docs/messages.md', messagePage(catalog)],
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],

@@ -30,7 +30,8 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   check: {
-    about: 'Checks the configuration and the mappings without starting, and prints what is in effect: check [--json]',
+    about:
+      'Checks the configuration and the mappings without starting, and prints what is in effect: check [--drift] [--json]',
     takesArguments: true,
     load: async () => (await import('./commands/check.ts')).check,
   },
@@ -80,7 +81,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/auth.ts')).auth,
   },
   certify: {
-    about: 'Checks against the service itself what the gateway assumes about it: certify compare',
+    about: 'Checks that the service is what the gateway takes it for: certify assumptions|compare',
     takesArguments: true,
     load: async () => (await import('./commands/certify.ts')).certify,
   },

@@ -1,11 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
-import { createBookings } from './bookings/bookings.ts'
-import { createKnownDoubt } from './bookings/doubts.ts'
-import { openEmergencyLog } from './bookings/emergency-log.ts'
-import { keepLeases } from './bookings/leases.ts'
-import { createBookingRecord } from './bookings/record.ts'
+import { openBookings } from './bookings/open.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openCredentials } from './callers/open.ts'
 import { openShares } from './callers/open-shares.ts'
@@ -24,6 +20,7 @@ import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
+import { observeDrift } from './observe/drift.ts'
 import { createLogCall, type Logger } from './observe/log.ts'
 import { createMeters } from './observe/meters.ts'
 import type { MetricsOptions } from './observe/metrics.ts'
@@ -110,6 +107,7 @@ export async function openGateway(
   const merge = createMerge(service, store.exclusive)
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
   const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
+  const drift = observeDrift({ ...parts, keptDays: config.SCOREBOARD_DAYS, everyMs: countsEveryMs })
   const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
   const shadow = openShadow(config, { ...parts, everyMs: countsEveryMs })
@@ -123,33 +121,8 @@ export async function openGateway(
     bodyLimitBytes: shares.largestBodyBytes,
     log,
   })
-  const record = createBookingRecord({
-    claims: store,
-    xref,
-    instance,
-    log,
-    emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
-    refusedStatuses: config.BOOKING_REFUSED_STATUSES,
-    onUnknown: webhooks.onUnknown,
-  })
-  const doubt = createKnownDoubt(store, log)
-  const bookings = createBookings({
-    claims: store,
-    record,
-    instance,
-    holdLease: () => leases.hold(),
-    dedupeWindowMs: config.DEDUPE_WINDOW,
-    doubt: doubt.current,
-    onUnknown: webhooks.onUnknown,
-    countBooking: meters.countBooking,
-  })
-  const leases = await keepLeases(instance, {
-    store,
-    log,
-    onRenewed: doubt.refresh,
-    catchUp: record.catchUp,
-    onUnknown: webhooks.onUnknown,
-  })
+  const { countBooking } = meters
+  const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: webhooks.onUnknown, countBooking })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
@@ -167,6 +140,7 @@ export async function openGateway(
       ...deliveries.metrics,
       ...(statusCache ? [statusCache.metric] : []),
       ...(shadow?.metrics ?? []),
+      drift.metric,
     ],
     now: store.now,
     log,
@@ -184,7 +158,7 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, merge, statusCache),
+    send: createSendPlan(service, merge, statusCache, drift.inspect),
     statusCache,
     noteShadowed: shadow?.note,
     receiveEvent: webhooks.receive,
@@ -214,7 +188,7 @@ export async function openGateway(
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
     await shadow?.close()
-    await uses.close()
+    await Promise.all([uses.close(), drift.close()])
     await leases.end()
     credentials.close()
     await upstream.close()

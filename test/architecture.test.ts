@@ -52,6 +52,8 @@ const LAYERS: readonly string[] = [
   'src/main.ts',
   'src/cli.ts',
   'src/commands/',
+  // What the gateway takes for granted about the service, and how each is tried.
+  'src/certify/',
   'src/gateway.ts',
   'src/app.ts',
   'src/admin.ts',
@@ -70,6 +72,8 @@ const LAYERS: readonly string[] = [
   'src/config/',
   'src/deprecation/',
   'src/body/',
+  // Differences of the service's replies from what the gateway knows.
+  'src/drift/',
   'src/migration/',
   'src/compare/',
   'src/store/',

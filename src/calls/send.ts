@@ -21,8 +21,22 @@ import {
 /** Sends a planned call as its action declares, and returns the verified body of the service's reply. */
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
 
+/** Is shown the verified body of every reply, with the name of its action. */
+export type InspectReply = (action: string, body: unknown) => void
+
 /** Makes the function through which all translated calls reach the service. */
-export function createSendPlan(service: Pick<Service, 'send'>, merge: Merge, statusCache?: StatusCache): SendPlan {
+export function createSendPlan(
+  service: Pick<Service, 'send'>,
+  merge: Merge,
+  statusCache?: StatusCache,
+  inspect: InspectReply = () => undefined,
+): SendPlan {
+  /** Looks at the shape of a reply, and returns it. */
+  function inspected<Body>(plan: Plan, body: Body): Body {
+    inspect(plan.request.compiled.action.name, body)
+    return body
+  }
+
   return async (plan, tenant, sending) => {
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
@@ -32,14 +46,14 @@ export function createSendPlan(service: Pick<Service, 'send'>, merge: Merge, sta
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)
       const merged = await merge({ id, sent: body, vin: vinOf(request), overlay, nameFields, verify }, tenant, sending)
-      return merged?.after ?? merged?.before.body
+      return inspected(plan, merged?.after ?? merged?.before.body)
     }
-    if (doneWhenStatus) return cancel(plan, id, doneWhenStatus, sending)
+    if (doneWhenStatus) return inspected(plan, await cancel(plan, id, doneWhenStatus, sending))
     // The search has read the shipment already.
-    if (found.shipment && toService.method === 'GET') return found.shipment.body
+    if (found.shipment && toService.method === 'GET') return inspected(plan, found.shipment.body)
     if (statusCache && toService.method === 'GET') return readThrough(statusCache, plan, id, sending)
     const reply = await service.send(toService, sending)
-    return verified(action, succeeded(plan, reply), id)
+    return inspected(plan, verified(action, succeeded(plan, reply), id))
   }
 
   /** Returns the last read of a shipment while it is fresh, else reads it. */
@@ -49,7 +63,7 @@ export function createSendPlan(service: Pick<Service, 'send'>, merge: Merge, sta
     const reading = cache.begin(id, sending.account)
     try {
       const reply = await service.send(plan.toService, sending)
-      const shipment = verified(plan.request.compiled.action, succeeded(plan, reply), id)
+      const shipment = inspected(plan, verified(plan.request.compiled.action, succeeded(plan, reply), id))
       reading.keep(shipment, reply.body.length)
       return shipment
     } finally {

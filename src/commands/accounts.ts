@@ -13,6 +13,9 @@ export interface OwnAccount {
   readonly tenant: string
   /** The scheme that the operator chose for it. */
   readonly scheme: Scheme
+  /** The credential as Basic authentication. */
+  readonly basic: string
+  readonly address: Config['V2_BASE_URL']
   readonly open: (upstream: Upstream, scheme: Scheme) => Account
   /** The settings of its translations. */
   readonly settings: Settings
@@ -34,6 +37,8 @@ export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]
     tenant,
     ...profile,
     scheme: own,
+    basic,
+    address,
     open: (upstream, scheme) =>
       openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
   })

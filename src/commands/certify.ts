@@ -1,18 +1,23 @@
 import { readArguments } from './arguments.ts'
+import { assumptionsGrammar, certifyAssumptions } from './certify-assumptions.ts'
 import { COMPARE_HELP, compare } from './certify-compare.ts'
 
-/** Checks against the service itself what the gateway assumes about it. */
+/** Checks that the service is what the gateway takes it for. */
 export async function certify(args: readonly string[]): Promise<number> {
   const { verb, values } = readArguments(args, {
-    usage: ['Usage:', ...COMPARE_HELP.usage],
-    options: { ...COMPARE_HELP.options },
-    explained: { ...COMPARE_HELP.explained },
-    examples: [...COMPARE_HELP.examples],
+    usage: ['Usage:', ...assumptionsGrammar.usage, ...COMPARE_HELP.usage],
+    options: { ...assumptionsGrammar.options, ...COMPARE_HELP.options },
+    // Options of both verbs do the same in both.
+    explained: { ...COMPARE_HELP.explained, ...assumptionsGrammar.explained },
+    examples: [...assumptionsGrammar.examples, ...COMPARE_HELP.examples],
     verbs: {
+      assumptions: { operands: [], options: assumptionsGrammar.names },
       compare: { operands: [], options: COMPARE_HELP.accepted },
     },
   })
   switch (verb) {
+    case 'assumptions':
+      return certifyAssumptions(values)
     case 'compare':
       return compare(values)
     default:

@@ -18,7 +18,7 @@ export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {
   readonly store: ReportDeps['store'] &
     Pick<Claims, 'listClaims'> &
     Pick<Comparisons, 'comparedFields' | 'differences'> &
-    Pick<Store, 'now'>
+    Pick<Store, 'now' | 'listDrift'>
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
   readonly brownouts: () => readonly TenantBrownouts[]
@@ -42,9 +42,10 @@ export async function migrationAnswer(
 
 async function allTenants(incoming: IncomingMessage, deps: AdminPagesDeps): Promise<Answer> {
   const report = await readReport({ ...deps, tenants: deps.tenants() }, { most: MOST_TENANTS })
+  const drift = await deps.store.listDrift()
   const shadow = await readShadow(deps.store)
-  if (!wantsHtml(incoming)) return json({ ...report, ...(shadow && { shadow }) })
-  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()), shadow)
+  if (!wantsHtml(incoming)) return json({ ...report, drift, ...(shadow && { shadow }) })
+  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()), drift, shadow)
 }
 
 async function oneTenant(incoming: IncomingMessage, name: string, deps: AdminPagesDeps): Promise<Answer> {

@@ -4,8 +4,10 @@ import type { MigrationReport } from '../migration/report.ts'
 import type { ShownDay, TenantReport } from '../migration/tenant-report.ts'
 import { verdictStates } from '../migration/verdict.ts'
 import { percent, plural } from '../migration/wording.ts'
+import type { Drift } from '../store/drift.ts'
 import { brownoutTable, type ShownBrownout } from './brownouts.ts'
 import { chart, chartKey } from './chart.ts'
+import { driftSection } from './drift.ts'
 import { moment, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantAddress, tenantName, verdictBox } from './migration-parts.ts'
 import { type ShownShadow, shadowSection } from './shadow.ts'
@@ -14,6 +16,7 @@ import { type ShownShadow, shadowSection } from './shadow.ts'
 export function migrationPage(
   report: MigrationReport,
   brownouts: readonly ShownBrownout[],
+  drift: readonly Drift[],
   shadow?: ShownShadow,
 ): Promise<Answer> {
   const { tenants, verdict, watchedSince, watchedDays, leftOut, generatedAt } = report
@@ -36,6 +39,7 @@ ${dayTable(days)}
 <h2>Tenants</h2>
 ${tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantTable(tenants, generatedAt)}
 ${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}
+${driftSection(drift)}
 ${shadowSection(shadow)}`,
   )
 }

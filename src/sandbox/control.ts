@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { deviationNames } from './deviations.ts'
 import { type FaultQueue, faultSchema } from './faults.ts'
 import { NATIVE_ERROR_NAMES } from './native-errors.ts'
 import type { Reply, SandboxRequest } from './service.ts'
@@ -24,6 +25,7 @@ const settingsSchema = z
     nativeError: z.enum(NATIVE_ERROR_NAMES),
     nativeNoise: z.boolean(),
     movingPrices: z.int().nonnegative(),
+    deviations: z.array(z.enum(deviationNames)),
   } satisfies Partial<Record<keyof SandboxSettings, z.ZodType>>)
   .partial()
 

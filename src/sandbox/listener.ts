@@ -1,8 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { answerControl, CONTROL_PREFIX } from './control.ts'
+import { answerDeviating } from './deviations.ts'
 import type { Fault, FaultQueue, RequestFault } from './faults.ts'
 import { send, sendFaulty } from './send.ts'
-import { answer, type SandboxRequest } from './service.ts'
+import type { SandboxRequest } from './service.ts'
 import type { SandboxState } from './state.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -36,7 +37,7 @@ export function listener({ state, faults, log, closing }: ListenerDeps): Request
       record(request, call.body)
       if (fault) return respondFaulty(request, response, fault, call)
       response.on('close', log.begin())
-      send(response, answer(state, call))
+      send(response, answerDeviating(state, call))
     })
   }
 
@@ -47,7 +48,7 @@ export function listener({ state, faults, log, closing }: ListenerDeps): Request
     call: SandboxRequest,
   ): void {
     const undone = fault.kind === 'timeout-unprocessed' || (fault.kind === 'status' && !fault.process)
-    const reply = undone ? undefined : answer(state, call)
+    const reply = undone ? undefined : answerDeviating(state, call)
     if (!NEVER_ANSWERED.has(fault.kind)) response.on('close', log.begin())
     // Only a pause that closing interrupts rejects.
     sendFaulty(request, response, fault, reply, closing).catch(() => response.destroy())

@@ -8,6 +8,7 @@ import { emptyOut, emptyState, type Quote, type SandboxSettings, type Shipment }
 import { type RecordedRequest, traffic } from './traffic.ts'
 import { type WebhookDelivery, webhooks } from './webhooks.ts'
 
+export { type DeviationName, deviationNames } from './deviations.ts'
 export type { Fault } from './faults.ts'
 export { NATIVE_ERROR_NAMES, type NativeError } from './native-errors.ts'
 export type { Step } from './progress.ts'
@@ -129,6 +130,7 @@ const DEFAULTS: SandboxSettings = {
   nativeError: undefined,
   nativeNoise: false,
   movingPrices: 0,
+  deviations: [],
   webhookUrl: undefined,
   webhookRetry: { attempts: 6, delayMs: 60_000 },
   clock: () => new Date(),

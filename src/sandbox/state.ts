@@ -1,3 +1,4 @@
+import type { DeviationName } from './deviations.ts'
 import type { NativeError } from './native-errors.ts'
 import type { Customer, Delivery, Pickup, VehicleInput } from './shipment-body.ts'
 
@@ -114,6 +115,8 @@ export interface SandboxSettings {
   nativeNoise: boolean
   /** The price of every trip rises by a dollar after so many quotes. @default 0, never */
   movingPrices: number
+  /** How the stand-in behaves otherwise than the service is assumed to. @default none */
+  deviations: readonly DeviationName[]
   /** The receiver of events; none are sent without it. */
   webhookUrl: string | undefined
   /** The attempts for each webhook, the delay between them, and the time-out of each. @default 6, 60 s, 30 s */

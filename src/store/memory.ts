@@ -2,9 +2,8 @@ import { changed, claimReason, isFree, LIST_LIMIT, newlyClaimed, orphaning } fro
 import { createMemoryDoubts } from './doubt.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
-import { createMemoryComparisons } from './memory-comparisons.ts'
+import { createMemoryCounts } from './memory-counts.ts'
 import { createMemoryEvents } from './memory-events.ts'
-import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
@@ -85,8 +84,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const locks = createLocks({ takeLock: async () => true, dropLock: async () => {} }, 'this process')
 
   return withTextChecks({
-    ...createMemoryScoreboard(checkOpen),
-    ...createMemoryComparisons(checkOpen),
+    ...createMemoryCounts(checkOpen),
     engine: 'memory',
     ready: () => open,
     now,

@@ -1,5 +1,6 @@
 import type { Difference, FieldCount } from './comparisons.ts'
 import type { Doubt } from './doubt.ts'
+import type { Drift } from './drift.ts'
 import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
 import type { CallCount, NameCount, NameKind, Use } from './scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
@@ -166,4 +167,15 @@ export function openEventsOf(row: DatabaseRow): OpenEvents {
 function stateOf(value: unknown): ClaimState {
   // Only states are ever written to this column.
   return String(value) as ClaimState
+}
+
+/** Returns the difference in a row. */
+export function driftOf(row: DatabaseRow): Drift {
+  return {
+    kind: String(row['kind']),
+    path: String(row['path']),
+    count: Number(row['count']),
+    firstAt: Number(row['first_at']),
+    lastAt: Number(row['last_at']),
+  }
 }

@@ -88,6 +88,10 @@ export function withTextChecks(store: Store): Store {
       batch.differences.forEach(checkText)
       return store.addComparisons(batch)
     },
+    async addDrift(batch) {
+      batch.seen.forEach(checkText)
+      return store.addDrift(batch)
+    },
     async callCounts(tenant, fromDay) {
       return isStorableText(tenant) ? store.callCounts(tenant, fromDay) : []
     },

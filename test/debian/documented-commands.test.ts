@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
-import { startGateway } from '../gateway.ts'
+import { CLIENT, startGateway } from '../gateway.ts'
 
 const pages = [
   'README.md',
@@ -38,6 +38,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
 }
 
+/** The lines that certify a service; the next test runs them against a stand-in. */
+const CERTIFYING = shellLines('docs/operations.md').filter((line) => line.startsWith('transload certify'))
+
 /** A folder with the files that the pages mention, and `transload` on the path. */
 async function openFolder() {
   const folder = newFolder('documented')
@@ -62,7 +65,7 @@ test('every line for a shell runs as printed', async () => {
   const { url } = await startGateway()
   const { folder, env } = await openFolder()
   const lines = pages.filter((page) => page !== 'docs/writing-a-mapping.md').flatMap(shellLines)
-  const ran = lines.filter((line) => !Object.hasOwn(ELSEWHERE, line))
+  const ran = lines.filter((line) => !Object.hasOwn(ELSEWHERE, line) && !CERTIFYING.includes(line))
   for (const line of ran) {
     const here = line.replace(/http:\/\/localhost:8080|https:\/\/gateway\.example\.com/, url)
     const out = await output('bash', ['-c', asUser(here, folder)], { cwd: folder, env })
@@ -71,6 +74,18 @@ test('every line for a shell runs as printed', async () => {
   expect(ran.length).toBeGreaterThan(6)
   expect(Object.keys(ELSEWHERE).filter((line) => !lines.includes(line))).toEqual([])
 })
+
+test('the lines that certify a service run one after the other', async () => {
+  const { sandbox } = await startGateway()
+  const { folder, env } = await openFolder()
+  const own = { ...env, V2_BASE_URL: sandbox.url, V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }
+  expect(CERTIFYING).toHaveLength(5)
+  for (const line of CERTIFYING) {
+    const here = line.replace('https://stage.example.com', sandbox.url)
+    expect(await output('bash', ['-c', here], { cwd: folder, env: own })).not.toContain('contradicted  ')
+  }
+  expect([...sandbox.shipments.values()].every(({ status }) => status === 'canceled')).toBe(true)
+}, 60_000)
 
 test('the lines of the page about mappings run one after the other', async () => {
   const { folder, env } = await openFolder()

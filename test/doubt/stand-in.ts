@@ -18,6 +18,7 @@ const SETTINGS: SandboxSettings = {
   nativeError: undefined,
   nativeNoise: false,
   movingPrices: 0,
+  deviations: [],
   webhookUrl: undefined,
   webhookRetry: { attempts: 1, delayMs: 1 },
   clock: () => new Date(),

@@ -3,6 +3,7 @@ import { runs } from '../size.ts'
 import { comparisonContract } from './comparison-contract.ts'
 import { storeContract } from './contract.ts'
 import { doubtContract } from './doubt-contract.ts'
+import { driftContract } from './drift-contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
 import { lockContract } from './lock-contract.ts'
@@ -23,6 +24,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   scoreboardContract(() => places[engine]())
   comparisonContract(() => places[engine]())
   doubtContract(() => places[engine]())
+  driftContract(() => places[engine]())
 })
 
 describe.each([

@@ -13,6 +13,7 @@ import { createClaims, type InTransaction } from './claims.ts'
 import { createComparisons } from './comparisons.ts'
 import { createPool } from './connect.ts'
 import { createDoubts } from './doubts.ts'
+import { createDriftList } from './drift.ts'
 import { asStoreError, isReadOnly } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
@@ -117,6 +118,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const lockRows = createLockRows(pool)
   const counts = createScoreboard(pool, inTransaction)
   const comparisons = createComparisons(pool, inTransaction)
+  const drift = createDriftList(pool, inTransaction)
   const locks = createLocks(
     {
       takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
@@ -201,6 +203,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     comparedFields: (fromDay) => ask(() => comparisons.comparedFields(fromDay)),
     differences: () => ask(() => comparisons.differences()),
     ...createDoubts(pool, inTransaction, ask),
+    addDrift: (batch) => ask(() => drift.addDrift(batch)),
+    listDrift: () => ask(() => drift.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
   })

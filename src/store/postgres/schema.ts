@@ -115,6 +115,14 @@ const STEPS: readonly string[] = [
     one integer PRIMARY KEY CHECK (one = 1), since bigint NOT NULL, declared_at bigint NOT NULL, until bigint NOT NULL
   );
   `,
+  // `first_by` is the process that has to tell the operator.
+  `
+  CREATE TABLE transload.drift (
+    kind text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, count bigint NOT NULL, first_at bigint NOT NULL,
+    last_at bigint NOT NULL, first_by text NOT NULL,
+    PRIMARY KEY (kind, path)
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */

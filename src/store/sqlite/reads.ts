@@ -4,6 +4,7 @@ import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
 import { createComparisonReads } from './comparisons.ts'
 import { openDoubtReads } from './doubts.ts'
+import { createDriftReads } from './drift.ts'
 import { openEventReads } from './event-reads.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 import { createCountReads } from './scoreboard.ts'
@@ -48,6 +49,7 @@ export function openReads(path: string) {
     ...createCountReads(db),
     ...createComparisonReads(db),
     ...openDoubtReads(db),
+    ...createDriftReads(db),
     ...openEventReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],

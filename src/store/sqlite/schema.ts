@@ -122,6 +122,14 @@ const STEPS: readonly string[] = [
     one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );
   `,
+  // `first_by` is the process that has to tell the operator.
+  `
+  CREATE TABLE drift (
+    kind TEXT NOT NULL, path TEXT NOT NULL, count INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+    first_by TEXT NOT NULL,
+    PRIMARY KEY (kind, path)
+  ) WITHOUT ROWID;
+  `,
 ]
 
 /** The version that this program creates and reads. */

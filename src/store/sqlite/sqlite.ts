@@ -132,6 +132,8 @@ export async function openSqliteStore({
         reader.read((reads) => reads.identity()),
         readStamp(file),
       ),
+    addDrift: (batch) => writer.call('addDrift', batch),
+    listDrift: async () => reader.read((reads) => reads.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
   })

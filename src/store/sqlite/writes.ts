@@ -16,6 +16,7 @@ import type {
 } from '../store.ts'
 import { createComparisonWrites } from './comparisons.ts'
 import { createDoubtWrites } from './doubts.ts'
+import { createDriftWrites } from './drift.ts'
 import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 import { createCountWrites } from './scoreboard.ts'
@@ -104,6 +105,7 @@ export function createWrites(db: DatabaseSync) {
     ...createCountWrites(db, tenantNumber),
     ...createComparisonWrites(db),
     ...createDoubtWrites(db),
+    ...createDriftWrites(db),
     ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {

@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Assumption, Verdict } from '../../src/certify/assumption.ts'
+import { areas, assumptions } from '../../src/certify/assumptions.ts'
+import { cleanUp } from '../../src/certify/clean-up.ts'
+import { openJournal } from '../../src/certify/journal.ts'
+import { type Allowed, type Result, tryAll } from '../../src/certify/run.ts'
+import { REFERENCE_PREFIX } from '../../src/certify/samples.ts'
+import { openTrial, shape } from '../../src/certify/trial.ts'
+import { readConfig } from '../../src/config/config.ts'
+import {
+  deviationNames,
+  type Fault,
+  type Sandbox,
+  type SandboxOptions,
+  startSandbox,
+} from '../../src/sandbox/sandbox.ts'
+import { openAccount } from '../../src/service/account.ts'
+import { openUpstream } from '../../src/service/open.ts'
+import { basic, CLIENT } from '../gateway.ts'
+import { folder } from './certify.ts'
+
+interface Setting extends SandboxOptions {
+  readonly faults?: readonly Fault[]
+}
+
+/** Where the stand-in confirms an assumption only with a setting. */
+const CONFIRMING: Readonly<Record<string, Setting>> = {
+  'refused-makes-nothing': { findsByReference: true },
+  'if-match-obeyed': { etag: true },
+}
+
+/** Where the stand-in contradicts an assumption by something else than the deviation of its name. */
+const CONTRADICTING: Readonly<Record<string, Setting>> = {
+  'basic-accepted': { auth: 'bearer' },
+  'token-lifetime': { tokenExpiresIn: null },
+  'quote-by-post': { quoteMethod: 'GET' },
+  'quote-by-get': { quoteMethod: 'POST' },
+  'shipments-plural': { shipmentPath: 'singular' },
+  'shipment-singular': { shipmentPath: 'plural' },
+  'approved-quote-is-shipment': { approvalBooks: false },
+  'no-etag': { etag: true },
+  'reply-is-utf-8': { faults: [{ kind: 'latin1', times: 'always' }] },
+  'refused-makes-nothing': { findsByReference: true, deviations: ['refused-makes-nothing'] },
+  'if-match-obeyed': { etag: true, deviations: ['if-match-obeyed'] },
+}
+
+function contradicting({ id }: Assumption): Setting {
+  const name = deviationNames.find((known) => known === id)
+  return CONTRADICTING[id] ?? { deviations: name === undefined ? [] : [name] }
+}
+
+/** What a service can deviate in without letting anybody cancel. */
+const UNCANCELABLE = new Set(['delete-cancels', 'booking-returns-id', 'refused-makes-nothing', 'cancel-again'])
+
+async function tried(id: string | undefined, { faults = [], ...options }: Setting, allowed: Partial<Allowed> = {}) {
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
+  sandbox.fail(...faults)
+  const config = readConfig({ V2_BASE_URL: sandbox.url, UPSTREAM_TIMEOUT_MS: '10000' })
+  const upstream = openUpstream(config)
+  const place = { origin: sandbox.url, prefix: '' }
+  const authorization = basic()
+  const scheme = options.auth === 'bearer' ? 'oauth2' : 'basic'
+  const account = openAccount({ upstream, ...place, basic: authorization, pool: 'test', scheme, timeoutMs: 10_000 })
+  const file = join(folder(), 'journal.ndjson')
+  const journal = openJournal(file, { address: sandbox.url, tenant: 'demo' })
+  const trial = openTrial({
+    config,
+    upstream,
+    account,
+    basic: authorization,
+    wrongCredential: basic(CLIENT.id, 'wrong'),
+    journal,
+    run: 'test',
+    checkGoingOn: () => undefined,
+  })
+  onTestFinished(async () => {
+    await upstream.close()
+    await sandbox.close()
+  })
+  const all: Result[] = []
+  await tryAll(areas, trial, {
+    allowed: { bookings: true, isStage: true, ...allowed },
+    ...(id !== undefined && { only: new Set([id]) }),
+    onArea: () => undefined,
+    onResult: (_, result) => void all.push(result),
+  })
+  const requests = sandbox.requests.map(({ method, path }) => `${method} ${shape(path)}`)
+  const [result] = all
+  return { result, all, sandbox, requests, journal, file, clean: () => cleanUp(trial, journal, config) }
+}
+
+const live = (sandbox: Sandbox) => [...sandbox.shipments.values()].filter(({ status }) => status !== 'canceled')
+
+describe.each(assumptions.map((assumption) => [assumption.id, assumption] as const))('%s', (id, assumption) => {
+  test('is confirmed by a service that keeps it, and leaves nothing', async () => {
+    const { result, requests, sandbox, clean, file } = await tried(id, CONFIRMING[id] ?? {})
+    expect(result).toMatchObject({ verdict: 'confirmed' satisfies Verdict })
+    expect(requests.length).toBeGreaterThan(0)
+    // The plan names every request that is sent.
+    expect([...new Set(requests)].filter((request) => !assumption.requests.includes(request))).toEqual([])
+    expect((await clean()).left).toEqual([])
+    expect(live(sandbox)).toEqual([])
+    expect(existsSync(file)).toBe(false)
+  })
+
+  test('is contradicted by a service that does not, and what was made is canceled', async () => {
+    const { result, sandbox, clean } = await tried(id, contradicting(assumption))
+    expect(result).toMatchObject({ verdict: 'contradicted' satisfies Verdict })
+    const { left } = await clean()
+    if (UNCANCELABLE.has(id)) return
+    expect(left).toEqual([])
+    expect(live(sandbox)).toEqual([])
+  })
+
+  test('sends nothing that it is not allowed', async () => {
+    const { result, requests, sandbox } = await tried(id, {}, { bookings: false, isStage: false })
+    const needsMore = assumption.effect === 'bookings' || assumption.stageOnly === true
+    expect(result?.verdict === 'not tried').toBe(needsMore)
+    if (needsMore) expect(requests).toEqual([])
+    expect(sandbox.shipments.size).toBe(0)
+  })
+})
+
+test('the stand-in has a deviation for nothing else, and every id is used once', () => {
+  const ids = assumptions.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(deviationNames.filter((name) => !ids.includes(name))).toEqual([])
+  expect(ids.length).toBeGreaterThanOrEqual(80)
+})
+
+test('every test booking carries the prefix, and says that nobody shall dispatch it', async () => {
+  const { sandbox } = await tried('external-id-twice', {})
+  const all = [...sandbox.shipments.values()]
+  expect(all.length).toBe(2)
+  for (const { external_id } of all) expect(external_id).toMatch(new RegExp(`^${REFERENCE_PREFIX}test-\\d\\d$`))
+  expect(all[0]?.instructions).toContain('do not dispatch')
+})
+
+describe('a clean-up', () => {
+  test('finds a booking whose reply was lost, if the service finds references', async () => {
+    const { result, sandbox, clean, file } = await tried('booking-returns-id', {
+      findsByReference: true,
+      faults: [{ kind: 'reset-after', on: { method: 'POST' } }],
+    })
+    expect(result?.verdict).toBe('cannot tell')
+    expect(live(sandbox)).toHaveLength(1)
+    expect(await clean()).toEqual({ canceled: 1, left: [] })
+    expect(live(sandbox)).toEqual([])
+    expect(existsSync(file)).toBe(false)
+  })
+
+  test('tells what it cannot find, and keeps it in the journal', async () => {
+    const { clean, file } = await tried('booking-returns-id', {
+      faults: [{ kind: 'reset-after', on: { method: 'POST' } }],
+    })
+    const { canceled, left } = await clean()
+    expect(canceled).toBe(0)
+    expect(left).toEqual([expect.stringMatching(/^TRANSLOAD-TEST-test-01: the service does not find it/)])
+    expect(readFileSync(file, 'utf8')).toContain('TRANSLOAD-TEST-test-01')
+  })
+
+  test('does not touch a shipment that has another reference', async () => {
+    const { sandbox, clean } = await tried('booking-status-new', {})
+    const [mine] = live(sandbox)
+    if (!mine) throw new Error('there is no booking')
+    sandbox.shipments.set(mine.id, { ...mine, external_id: 'REF-OF-A-CUSTOMER' })
+    expect((await clean()).left).toEqual([expect.stringContaining('another booking')])
+    expect(live(sandbox)).toHaveLength(1)
+  })
+})
+
+test('no value of the service is shown, whatever it answers', { timeout: 120_000 }, async () => {
+  const secret = `canary-${randomBytes(8).toString('hex')}`
+  const shipment = {
+    id: secret,
+    shipment_id: secret,
+    number: secret,
+    status: secret,
+    price: secret,
+    external_id: secret,
+    access_token: secret,
+    expires_in: secret,
+    transport_type: secret,
+    instructions: secret,
+    customer: { customer_name: secret },
+    pickup: { state: secret, contact_phone: secret, available_pickup_dttm: secret },
+    delivery: { zipcode: secret },
+    vehicles: [{ id: secret, vin: secret, year: secret }],
+    message: secret,
+  }
+  const answers = [200, 201, 400, 401, 404, 422, 500].map(
+    (status): Fault => ({ kind: 'status', status, body: shipment, times: 'always', headers: { etag: secret } }),
+  )
+  for (const fault of answers) {
+    const { all } = await tried(undefined, { faults: [fault] })
+    expect(all.filter(({ verdict }) => verdict === 'contradicted').length).toBeGreaterThan(10)
+    expect(JSON.stringify(all)).not.toContain(secret)
+  }
+})
