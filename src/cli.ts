@@ -49,6 +49,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     takesArguments: true,
     load: async () => (await import('./commands/bookings.ts')).bookings,
   },
+  store: {
+    about: 'Deletes what nobody needs any more from the store: store prune',
+    takesArguments: true,
+    load: async () => (await import('./commands/store-command.ts')).store,
+  },
   webhooks: {
     about: 'Lists and replays events, and tests callbacks: webhooks list|show|replay|skip|resume|test',
     takesArguments: true,

@@ -30,13 +30,16 @@ import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { openUseCounts } from './observe/use-counts.ts'
+import { startPruning } from './pruning/schedule.ts'
 import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
 import { newInstance } from './store/instance.ts'
+import { DAY_MS } from './store/scoreboard.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
 import { forgetOldQuotes } from './xref/forgetting.ts'
+import { createNoteUse } from './xref/uses.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -60,6 +63,8 @@ export interface GatewayParts {
   readonly callbacks?: DeliveryOptions
   /** How often the counts of calls are stored. @default 10000 */
   readonly countsEveryMs?: number | undefined
+  /** How often the gateway looks if a round of pruning is due. @default once an hour */
+  readonly pruneEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -83,6 +88,7 @@ export async function openGateway(
     timeouts = LISTENER_TIMEOUTS,
     callbacks,
     countsEveryMs,
+    pruneEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const isEdge = config.TENANTS_FILE !== undefined
@@ -92,7 +98,8 @@ export async function openGateway(
   const service = createService(config, upstream, meters)
   const settings = translationSettings(config)
   const prove = createProve(service)
-  const xref = createXref(store, config.QUOTE_MEMORY)
+  const keepMs = config.BOOKING_DAYS * DAY_MS
+  const xref = createXref(store, config.QUOTE_MEMORY, createNoteUse(store, keepMs, log))
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
@@ -140,6 +147,7 @@ export async function openGateway(
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const pruning = startPruning({ store, keepMs, log, lookEveryMs: pruneEveryMs })
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -149,7 +157,13 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...webhooks.metrics, ...deliveries.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: [
+      pending,
+      ...pruning.metrics,
+      ...webhooks.metrics,
+      ...deliveries.metrics,
+      ...(statusCache ? [statusCache.metric] : []),
+    ],
     now: store.now,
     log,
     share: shareMetrics,
@@ -191,10 +205,11 @@ export async function openGateway(
   const closeRest = async () => {
     signals.stop()
     stopForgetting()
+    const pruned = pruning.close()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
-    await uses.close()
+    await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
     await upstream.close()

@@ -92,6 +92,7 @@ const schema = z.object({
   STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),
+  BOOKING_DAYS: wholeNumber(1, 3_650).prefault('400'),
   SCOREBOARD_DAYS: days.prefault('400d'),
   QUIET_DAYS: days.prefault('30d'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
@@ -135,7 +136,16 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
     ...(parsed.error?.issues ?? []).map(({ path, message }) => `${path.map(String).join('.')} ${message}`),
     ...contradictions(
       set,
-      validVariables(set, ['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT', 'QUIET_DAYS', 'SCOREBOARD_DAYS']),
+      validVariables(set, [
+        'HOST',
+        'PORT',
+        'ADMIN_HOST',
+        'ADMIN_PORT',
+        'QUIET_DAYS',
+        'SCOREBOARD_DAYS',
+        'QUOTE_MEMORY',
+        'BOOKING_DAYS',
+      ]),
     ),
     ...(certificates ? certificateErrors(set) : []),
   ]

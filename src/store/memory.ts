@@ -2,6 +2,7 @@ import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from '.
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
 import { createMemoryEvents } from './memory-events.ts'
+import { createMemoryPruning, type MemoryTables } from './memory-pruning.ts'
 import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
@@ -15,7 +16,6 @@ import {
   type NewLink,
   type Store,
   StoreDown,
-  type Thing,
 } from './store.ts'
 
 /** The number of links in a page of a scan. */
@@ -23,13 +23,15 @@ const SCAN_PAGE = 1_000
 
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */
 export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> = {}): Store {
-  const linksOf = new Map<string, Map<string, readonly Link[]>>()
-  const things = new Map<string, Map<string, Thing>>()
-  const claims = new Map<string, Map<string, Claim>>()
-  const byHandle = new Map<string, Claim>()
-  const audits = new Map<string, readonly AuditEntry[]>()
-  /** When each instance renewed its lease, in milliseconds of `performance.now()`. */
-  const renewals = new Map<string, number>()
+  const tables: MemoryTables = {
+    linksOf: new Map(),
+    things: new Map(),
+    claims: new Map(),
+    byHandle: new Map(),
+    audits: new Map(),
+    renewals: new Map(),
+  }
+  const { linksOf, things, claims, byHandle, audits, renewals } = tables
   let open = true
 
   function checkOpen(): void {
@@ -214,6 +216,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       return locks.exclusive(key, waitMs, work)
     },
     ...createMemoryEvents(now, checkOpen),
+    ...createMemoryPruning(tables, now, checkOpen),
   })
 }
 

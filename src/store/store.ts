@@ -1,4 +1,5 @@
 import type { Events } from './events.ts'
+import type { Pruning } from './pruning.ts'
 import type { Scoreboard } from './scoreboard.ts'
 
 /**
@@ -8,7 +9,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Pruning {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean

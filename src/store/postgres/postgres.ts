@@ -13,6 +13,7 @@ import { asStoreError } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
+import { createPruning } from './pruning.ts'
 import { createScoreboard } from './scoreboard.ts'
 import { QUERY_TIMEOUT_MS, startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
@@ -183,5 +184,6 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     watchedDays: () => ask(() => counts.watchedDays()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
+    ...createPruning(pool, inTransaction, ask, cache.drop),
   })
 }

@@ -3,6 +3,7 @@ import { LIST_LIMIT } from '../claim.ts'
 import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
 import { openEventReads } from './event-reads.ts'
+import { openPruneReads } from './pruning.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 import { createCountReads } from './scoreboard.ts'
 
@@ -45,6 +46,7 @@ export function openReads(path: string) {
   return {
     ...createCountReads(db),
     ...openEventReads(db),
+    ...openPruneReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],
     /** Returns how many commits have changed links or things. */
