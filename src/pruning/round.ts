@@ -15,19 +15,23 @@ export interface RoundOptions {
   readonly olderThanMs: number
   /** Counts, and deletes nothing. @default false */
   readonly dryRun?: boolean
-  /** Leaves the store to others for a time between two steps, given how long the last one took. @default no pause */
-  readonly pause?: (tookMs: number) => Promise<unknown>
+  /** Leaves the store to others for a time between two steps. @default no pause */
+  readonly pause?: (tookMs: number, pruned: number) => Promise<unknown>
   /** Asked before each step. @default always */
   readonly mayGoOn?: () => boolean
   readonly onStep?: (done: TableRound) => void
 }
 
-/** A pause at least, and ten times the last step: pruning takes less than a tenth of the store's time. */
-const LEAST_PAUSE_MS = 20
-const PAUSE_FACTOR = 10
+/** After a step that deleted rows: pruning takes less than a tenth of the store's time. */
+const PAUSE_AFTER_DELETING = { leastMs: 20, factor: 10 }
+/** After a step that only looked: most rows are young, and all of them are looked at every day. */
+const PAUSE_AFTER_LOOKING = { leastMs: 2, factor: 4 }
 
 /** Waits between two steps of a round that has time. */
-export const unhurried = (tookMs: number): Promise<void> => delay(Math.max(LEAST_PAUSE_MS, PAUSE_FACTOR * tookMs))
+export function unhurried(tookMs: number, pruned: number): Promise<void> {
+  const { leastMs, factor } = pruned > 0 ? PAUSE_AFTER_DELETING : PAUSE_AFTER_LOOKING
+  return delay(Math.max(leastMs, factor * tookMs))
+}
 
 /** Runs one round: every table, step by step. Returns undefined if it was stopped; the next round then starts over. */
 export async function pruneRound(store: Pruning, options: RoundOptions): Promise<readonly TableRound[] | undefined> {
@@ -57,6 +61,6 @@ async function pruneTable(
     onStep(done)
     if (next === undefined) return done
     after = next
-    await pause(performance.now() - begun)
+    await pause(performance.now() - begun, pruned)
   }
 }
