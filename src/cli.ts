@@ -102,7 +102,7 @@ const usage: readonly string[] = [
   ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`),
   '',
   '  --help       Prints this; "transload help COMMAND" prints the options and examples of a command.',
-  '  --version    Prints the version of the program.',
+  '  --version    Prints the version of the program; also after a command.',
 ]
 
 /** Runs the command that the arguments name, or `serve` without arguments; returns the exit code. */
@@ -117,12 +117,14 @@ export async function run(args: readonly string[]): Promise<number> {
 
 async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<number> {
   const [topic] = args
+  const end = args.indexOf('--')
+  const isVersion = [name, ...(end === -1 ? args : args.slice(0, end))].includes('--version')
   if (name === 'help' && topic !== undefined) return dispatch([topic, '--help'])
   if (name === 'help' || name === '--help' || name === '-h') {
     print(...usage)
     return 0
   }
-  if (name === '--version' || name === '-v') {
+  if (isVersion || name === '-v') {
     print(`transload ${programVersion()}`)
     return 0
   }

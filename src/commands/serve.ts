@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
+import { programVersion } from '../config/version.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { endOfLog } from '../observe/end-of-log.ts'
@@ -56,7 +57,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   })
   setFlagsFromString(HEAP_FLAG)
   const { url, adminUrl: admin } = gateway
-  log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
+  log.info({ version: programVersion(), pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
   if (cluster.isWorker) reportListening()
 
