@@ -203,7 +203,9 @@ describe('a misspelled command or option ends with 64 and a suggestion', () => {
 test('--version and --help', async () => {
   const { transload } = openFolder()
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  expect(await transload(['--version'])).toEqual({ code: 0, out: `transload ${version}\n`, err: '' })
+  for (const words of [['--version'], ['serve', '--version'], ['xref', 'import', 'a.csv', '--version']]) {
+    expect(await transload(words)).toEqual({ code: 0, out: `transload ${version}\n`, err: '' })
+  }
   const help = await transload(['--help'])
   expect(help).toMatchObject({ code: 0, err: '' })
   expect(help.out).toMatch(/^Usage: transload \[command\]\n[\s\S]*--version/)

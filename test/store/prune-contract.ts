@@ -95,6 +95,18 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect({ won, version: claim.version }).toEqual({ won: true, version: 1 })
   })
 
+  test('a key can be claimed while its claim is pruned', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      await place.setClock(START + 2 * round * KEEP)
+      await claimed('REF-1', 'refused')
+      await place.setClock(START + (2 * round + 1) * KEEP + 1)
+      const again = () => other.claim(newClaim({ handle: `bk_${round}` }))
+      const [{ won, claim }] = await Promise.all([again(), store.prune({ table: 'claims', olderThanMs: KEEP })])
+      expect(won).toBe(true)
+      await store.change(claim, { state: 'freed', instance: 'gateway-1', why: 'test' })
+    }
+  })
+
   test('deletes links and things that were neither written nor used', async () => {
     await put('old', 'used', 'written')
     await place.setClock(LATER)
