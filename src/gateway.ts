@@ -30,16 +30,14 @@ import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { openUseCounts } from './observe/use-counts.ts'
-import { startPruning } from './pruning/schedule.ts'
+import { openPruning } from './pruning/open.ts'
 import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
+import { openShadow } from './shadow/open.ts'
 import { newInstance } from './store/instance.ts'
-import { DAY_MS } from './store/scoreboard.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
-import { forgetOldQuotes } from './xref/forgetting.ts'
-import { createNoteUse } from './xref/uses.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -98,8 +96,8 @@ export async function openGateway(
   const service = createService(config, upstream, meters)
   const settings = translationSettings(config)
   const prove = createProve(service)
-  const keepMs = config.BOOKING_DAYS * DAY_MS
-  const xref = createXref(store, config.QUOTE_MEMORY, createNoteUse(store, keepMs, log))
+  const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
+  const xref = createXref(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
@@ -117,6 +115,7 @@ export async function openGateway(
   const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
   const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
+  const shadow = openShadow(config, { ...parts, everyMs: countsEveryMs })
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
@@ -147,7 +146,6 @@ export async function openGateway(
   const leases = await keepLeases(instance, { store, log, catchUp: record.catchUp, onUnknown: webhooks.onUnknown })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
-  const pruning = startPruning({ store, keepMs, log, lookEveryMs: pruneEveryMs })
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -163,6 +161,7 @@ export async function openGateway(
       ...webhooks.metrics,
       ...deliveries.metrics,
       ...(statusCache ? [statusCache.metric] : []),
+      ...(shadow?.metrics ?? []),
     ],
     now: store.now,
     log,
@@ -182,6 +181,7 @@ export async function openGateway(
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, merge, statusCache),
     statusCache,
+    noteShadowed: shadow?.note,
     receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
@@ -201,14 +201,13 @@ export async function openGateway(
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
-  const stopForgetting = forgetOldQuotes(store, config.QUOTE_MEMORY, log)
   const closeRest = async () => {
     signals.stop()
-    stopForgetting()
     const pruned = pruning.close()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
+    await shadow?.close()
     await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
@@ -239,6 +238,7 @@ export async function openGateway(
       adminUrl,
       close: async () => {
         draining = true
+        shadow?.stop()
         await close()
         await closeRest()
       },

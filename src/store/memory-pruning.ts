@@ -21,8 +21,24 @@ export interface MemoryTables {
   readonly byHandle: Map<string, Claim>
   /** By the handle of the claim. */
   readonly audits: Map<string, readonly AuditEntry[]>
-  /** When each instance renewed its lease, in milliseconds of `performance.now()`. */
+  /** When each instance renewed its lease, in milliseconds of the clock of leases. */
   readonly renewals: Map<string, number>
+}
+
+/** Makes the tables of an empty store. */
+export const newMemoryTables = (): MemoryTables => ({
+  linksOf: new Map(),
+  things: new Map(),
+  claims: new Map(),
+  byHandle: new Map(),
+  audits: new Map(),
+  renewals: new Map(),
+})
+
+/** The clocks of the memory store, in milliseconds. */
+interface Clocks {
+  readonly now: () => number
+  readonly monotonicNow: () => number
 }
 
 /** A row that may go. */
@@ -33,7 +49,11 @@ interface Row {
 }
 
 /** Creates the pruning of the memory store, which looks at a whole table in one step. */
-export function createMemoryPruning(tables: MemoryTables, now: () => number, checkOpen: () => void): Pruning {
+export function createMemoryPruning(
+  tables: MemoryTables,
+  { now, monotonicNow }: Clocks,
+  checkOpen: () => void,
+): Pruning {
   const { linksOf, things, claims, byHandle, audits, renewals } = tables
   const uses = new Map<string, readonly { readonly name: string; at: number }[]>()
   const ended = new Map<PrunedTable, PruneRound>()
@@ -114,7 +134,7 @@ export function createMemoryPruning(tables: MemoryTables, now: () => number, che
       ),
     instances: () =>
       [...renewals].map(([instance, renewed]) => {
-        const age = performance.now() - renewed
+        const age = monotonicNow() - renewed
         return { at: now() - age, stays: age < INSTANCE_KEPT_MS, drop: () => void renewals.delete(instance) }
       }),
   }

@@ -1,8 +1,9 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
+import { createMemoryComparisons } from './memory-comparisons.ts'
 import { createMemoryEvents } from './memory-events.ts'
-import { createMemoryPruning, type MemoryTables } from './memory-pruning.ts'
+import { createMemoryPruning, newMemoryTables } from './memory-pruning.ts'
 import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
@@ -21,16 +22,18 @@ import {
 /** The number of links in a page of a scan. */
 const SCAN_PAGE = 1_000
 
+export interface MemoryStoreOptions extends Pick<StoreOptions, 'now'> {
+  /**
+   * The clock of leases, in milliseconds.
+   * @default performance.now
+   */
+  readonly monotonicNow?: () => number
+}
+
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */
-export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> = {}): Store {
-  const tables: MemoryTables = {
-    linksOf: new Map(),
-    things: new Map(),
-    claims: new Map(),
-    byHandle: new Map(),
-    audits: new Map(),
-    renewals: new Map(),
-  }
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  const { now = Date.now, monotonicNow = () => performance.now() } = options
+  const tables = newMemoryTables()
   const { linksOf, things, claims, byHandle, audits, renewals } = tables
   let open = true
 
@@ -77,6 +80,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
 
   return withTextChecks({
     ...createMemoryScoreboard(checkOpen),
+    ...createMemoryComparisons(checkOpen),
     engine: 'memory',
     ready: () => open,
     now,
@@ -194,8 +198,8 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
     async renewLease(instance, maxAgeMs) {
       checkOpen()
       const before = renewals.get(instance)
-      renewals.set(instance, performance.now())
-      return before !== undefined && performance.now() - before < maxAgeMs
+      renewals.set(instance, monotonicNow())
+      return before !== undefined && monotonicNow() - before < maxAgeMs
     },
     async endLease(instance) {
       checkOpen()
@@ -205,7 +209,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       checkOpen()
       const alive = (instance: string) => {
         const renewed = renewals.get(instance)
-        return renewed !== undefined && performance.now() - renewed < silentForMs
+        return renewed !== undefined && monotonicNow() - renewed < silentForMs
       }
       return everyClaim()
         .filter((claim) => claim.state === 'sending' && !alive(claim.instance))
@@ -216,7 +220,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       return locks.exclusive(key, waitMs, work)
     },
     ...createMemoryEvents(now, checkOpen),
-    ...createMemoryPruning(tables, now, checkOpen),
+    ...createMemoryPruning(tables, { now, monotonicNow }, checkOpen),
   })
 }
 

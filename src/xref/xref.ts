@@ -1,6 +1,6 @@
+import type { NoteUse } from '../pruning/uses.ts'
 import { APPROVAL_OF } from '../store/kept-things.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore } from '../store/store.ts'
-import type { NoteUse } from './uses.ts'
 
 /** A quote or shipment that a name stands for. */
 export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>

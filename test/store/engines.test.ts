@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { runs } from '../size.ts'
+import { comparisonContract } from './comparison-contract.ts'
 import { storeContract } from './contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
@@ -21,6 +22,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
   describe('pruning', () => pruneContract(engine, () => places[engine]()))
+  comparisonContract(() => places[engine]())
 })
 
 describe.each([

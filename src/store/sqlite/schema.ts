@@ -111,12 +111,28 @@ const STEPS: readonly SchemaStep[] = [
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   `,
   ),
+  // The results of shadowed calls: the shapes of values, never the values.
+  step(
+    4,
+    `
+  CREATE TABLE compared_fields (
+    day INTEGER NOT NULL, action TEXT NOT NULL, field TEXT NOT NULL,
+    equal INTEGER NOT NULL, differs INTEGER NOT NULL, noise INTEGER NOT NULL,
+    PRIMARY KEY (day, action, field)
+  ) WITHOUT ROWID;
+  CREATE TABLE differences (
+    no INTEGER PRIMARY KEY, action TEXT NOT NULL, field TEXT NOT NULL, native TEXT NOT NULL, translated TEXT NOT NULL,
+    request_id TEXT NOT NULL, at INTEGER NOT NULL
+  );
+  CREATE INDEX differences_by_field ON differences (action, field, no);
+  `,
+  ),
   // `uses` has the names and ids that are old and still used; `prune_rounds` the last round of pruning of each table.
   step(
     4,
     `
   CREATE TABLE schema_steps (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
-  INSERT INTO schema_steps VALUES (1, 5);
+  INSERT INTO schema_steps VALUES (1, 6);
   CREATE TABLE uses (
     tenant INTEGER NOT NULL, name TEXT NOT NULL, at INTEGER NOT NULL,
     PRIMARY KEY (tenant, name)

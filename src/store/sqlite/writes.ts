@@ -15,6 +15,7 @@ import type {
   Xref,
 } from '../store.ts'
 import { monotonicMs } from './clock.ts'
+import { createComparisonWrites } from './comparisons.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createPruneWrites } from './pruning.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
@@ -102,6 +103,7 @@ export function createWrites(db: DatabaseSync) {
 
   return {
     ...createCountWrites(db, tenantNumber),
+    ...createComparisonWrites(db),
     ...createEventWrites(db, tenantNumber),
     ...createPruneWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
