@@ -190,6 +190,11 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       default: '10m',
       about: 'The time in which two bookings without a reference and with equal fields count as one.',
     },
+    BOOKING_DAYS: {
+      default: '400',
+      about:
+        'How many days finished bookings are kept, and numbers that nobody uses; see [Old data](operations.md#old-data). At least as long as `QUOTE_MEMORY`.',
+    },
     SCOREBOARD_DAYS: {
       default: '400d',
       about: 'How long the counts of calls are kept: see [See the migration](operations.md#see-the-migration).',

@@ -51,7 +51,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/bookings.ts')).bookings,
   },
   store: {
-    about: 'Backs up, restores and verifies the store: store backup|restore|verify|doubt|trust',
+    about: 'Backs up, restores, verifies and prunes the store: store backup|restore|verify|prune|doubt|trust',
     takesArguments: true,
     load: async () => (await import('./commands/store-command.ts')).store,
   },
@@ -108,7 +108,7 @@ const usage: readonly string[] = [
   ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`),
   '',
   '  --help       Prints this; "transload help COMMAND" prints the options and examples of a command.',
-  '  --version    Prints the version of the program.',
+  '  --version    Prints the version of the program; also after a command.',
 ]
 
 /** Runs the command that the arguments name, or `serve` without arguments; returns the exit code. */
@@ -138,12 +138,14 @@ function endAsStuck(): void {
 
 async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<number> {
   const [topic] = args
+  const end = args.indexOf('--')
+  const isVersion = [name, ...(end === -1 ? args : args.slice(0, end))].includes('--version')
   if (name === 'help' && topic !== undefined) return dispatch([topic, '--help'])
   if (name === 'help' || name === '--help' || name === '-h') {
     print(...usage)
     return 0
   }
-  if (name === '--version' || name === '-v' || name === 'version') {
+  if (isVersion || name === '-v' || name === 'version') {
     print(`transload ${programVersion()}`)
     return 0
   }

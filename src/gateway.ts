@@ -28,6 +28,7 @@ import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { openUseCounts } from './observe/use-counts.ts'
+import { openPruning } from './pruning/open.ts'
 import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
@@ -35,7 +36,6 @@ import { openShadow } from './shadow/open.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
-import { forgetOldQuotes } from './xref/forgetting.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -59,6 +59,8 @@ export interface GatewayParts {
   readonly callbacks?: DeliveryOptions
   /** How often the counts of calls are stored. @default 10000 */
   readonly countsEveryMs?: number | undefined
+  /** How often the gateway looks if a round of pruning is due. @default once an hour */
+  readonly pruneEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -82,6 +84,7 @@ export async function openGateway(
     timeouts = LISTENER_TIMEOUTS,
     callbacks,
     countsEveryMs,
+    pruneEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const isEdge = config.TENANTS_FILE !== undefined
@@ -91,7 +94,8 @@ export async function openGateway(
   const service = createService(config, upstream, meters)
   const settings = translationSettings(config)
   const prove = createProve(service)
-  const xref = createXref(store, config.QUOTE_MEMORY)
+  const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
+  const xref = createXref(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
@@ -136,6 +140,7 @@ export async function openGateway(
     meters,
     more: [
       pending,
+      ...pruning.metrics,
       ...webhooks.metrics,
       ...deliveries.metrics,
       ...(statusCache ? [statusCache.metric] : []),
@@ -180,15 +185,14 @@ export async function openGateway(
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
-  const stopForgetting = forgetOldQuotes(store, config.QUOTE_MEMORY, log)
   const closeRest = async () => {
     signals.stop()
-    stopForgetting()
+    const pruned = pruning.close()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
     await shadow?.close()
-    await Promise.all([uses.close(), drift.close()])
+    await Promise.all([uses.close(), drift.close(), pruned])
     await leases.end()
     credentials.close()
     await upstream.close()

@@ -67,6 +67,7 @@ const LAYERS: readonly string[] = [
   'src/xref/',
   'src/callers/',
   'src/service/',
+  'src/pruning/',
   'src/workers/',
   'src/observe/',
   'src/config/',

@@ -1,4 +1,5 @@
 import type { Answer } from '../answer.ts'
+import { NAMES_OF } from '../store/kept-things.ts'
 import type { Claim, GivenBy, Link, LinkToId, Store } from '../store/store.ts'
 
 type NamesStore = Pick<Store, 'links' | 'put' | 'unlink' | 'thing'>
@@ -54,7 +55,7 @@ export async function takeBackNames(claim: Claim, store: NamesStore): Promise<vo
   if (names.length > 0) await store.put({ links: [], thing: recordOf(claim, '') })
 }
 
-const recordId = ({ handle }: Claim) => `names of ${handle}`
+const recordId = ({ handle }: Claim) => NAMES_OF + handle
 
 const recordOf = (claim: Claim, own: string) => ({ tenant: claim.tenant, id: recordId(claim), own, facts: null })
 

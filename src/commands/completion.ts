@@ -24,7 +24,7 @@ export function createCompletion(helpOfAll: HelpOfAll) {
 const ZSH = ['autoload -Uz compinit bashcompinit', 'compinit -i', 'bashcompinit']
 
 const GLOBAL_OPTIONS = ['--help', '--version']
-const OPTIONS_OF_ALL = ['--help']
+const OPTIONS_OF_ALL = ['--help', '--version']
 
 /** A word of the line that is completed, in the language of the shell. */
 const word = (index: string) => `"\${COMP_WORDS[${index}]}"`

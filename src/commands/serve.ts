@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { unwritableReason } from '../bookings/emergency-log.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
+import { programVersion } from '../config/version.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { endOfLog } from '../observe/end-of-log.ts'
@@ -67,7 +68,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   // The embedded store starts a thread when it needs one.
   dropPermissions({ keepThreads: store.engine === 'sqlite' })
   const { url, adminUrl: admin } = gateway
-  log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
+  log.info({ version: programVersion(), pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
   if (cluster.isWorker) reportListening()
 

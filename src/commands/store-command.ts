@@ -4,6 +4,7 @@ import { futureTime } from './future-time.ts'
 import { pastTime } from './past-time.ts'
 import { backup } from './store-backup.ts'
 import { declareDoubt, trust } from './store-doubt.ts'
+import { prune } from './store-prune.ts'
 import { restore } from './store-restore.ts'
 import { verify } from './store-verify.ts'
 
@@ -13,6 +14,7 @@ const USAGE = [
   '  transload store restore FILE [--since 2026-12-31T14:00Z] [--until 24h] [--force]',
   '  transload store restore FILE --complete [--force]',
   '  transload store verify [FILE] [--json]',
+  '  transload store prune [--dry-run] [--json]',
   '  transload store doubt --since 2h [--until 24h]',
   '  transload store trust',
   '',
@@ -23,6 +25,7 @@ const EXPLAINED = {
   since: 'Bookings may be missing since then. Default of restore: the time of the backup.',
   until: 'The doubt ends then. Default: with "store trust".',
   complete: 'Nothing was written after the backup: no booking is in doubt.',
+  'dry-run': 'Counts what would go, and deletes nothing.',
   json: 'Prints JSON.',
 }
 const EXAMPLES = [
@@ -30,11 +33,12 @@ const EXAMPLES = [
   'transload store verify /backups/transload.db',
   'transload store restore /backups/transload.db',
   'transload store restore /backups/transload.db --since 2026-12-31T14:00Z --until 24h',
+  'transload store prune --dry-run',
   'transload store doubt --since 2h',
   'transload store trust',
 ]
 
-/** Backs up, restores and verifies the store, and says what it may lack. */
+/** Backs up, restores, verifies and prunes the store, and says what it may lack. */
 export async function store(args: readonly string[]): Promise<number> {
   const { verb, operands, values } = readArguments(args, {
     usage: USAGE,
@@ -43,6 +47,7 @@ export async function store(args: readonly string[]): Promise<number> {
       since: { type: 'string' },
       until: { type: 'string' },
       complete: { type: 'boolean' },
+      'dry-run': { type: 'boolean' },
       json: { type: 'boolean' },
     },
     explained: EXPLAINED,
@@ -51,6 +56,7 @@ export async function store(args: readonly string[]): Promise<number> {
       backup: { operands: ['FILE'], options: ['force'] },
       restore: { operands: ['FILE'], options: ['since', 'until', 'complete', 'force'] },
       verify: { operands: ['[FILE]'], options: ['json'] },
+      prune: { operands: [], options: ['dry-run', 'json'] },
       doubt: { operands: [], options: ['since', 'until'] },
       trust: { operands: [], options: [] },
     },
@@ -70,6 +76,8 @@ export async function store(args: readonly string[]): Promise<number> {
       return restore(file, { since, until, complete, force })
     case 'verify':
       return verify(operands[0], json)
+    case 'prune':
+      return prune(values['dry-run'] ?? false, json)
     case 'doubt':
       if (since === undefined) throw new UsageError('doubt needs --since', USAGE)
       return declareDoubt({ since, until: until ?? 0 })

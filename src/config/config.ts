@@ -100,6 +100,7 @@ const schema = z.object({
   STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),
+  BOOKING_DAYS: wholeNumber(1, 3_650).prefault('400'),
   SCOREBOARD_DAYS: days.prefault('400d'),
   QUIET_DAYS: days.prefault('30d'),
   EMERGENCY_LOG_FILE: z.string().default('./data/emergency.ndjson'),
@@ -145,6 +146,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
       set,
       validVariables(set, [
         ...(['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT'] as const),
+        ...(['QUOTE_MEMORY', 'BOOKING_DAYS'] as const),
         ...(['QUIET_DAYS', 'SCOREBOARD_DAYS', 'V2_NATIVE_PATH', 'NATIVE_ACTIONS'] as const),
       ]),
     ),

@@ -13,6 +13,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...sharedPort(valid),
     ...brownoutsWithout(set),
     ...forgottenUse(valid),
+    ...forgottenQuotes(valid),
     ...unreachableNativeActions(valid.V2_NATIVE_PATH, valid.NATIVE_ACTIONS, 'NATIVE_ACTIONS'),
   ]
 }
@@ -87,3 +88,11 @@ function forgottenUse({ QUIET_DAYS: quiet, SCOREBOARD_DAYS: kept }: Partial<Conf
   if (quiet === undefined || kept === undefined || quiet < kept) return []
   return [`QUIET_DAYS is ${quiet}d, and SCOREBOARD_DAYS only ${kept}d; keep the counts longer`]
 }
+
+/** A quote goes with the numbers that nobody uses, whatever it remembers. */
+function forgottenQuotes({ QUOTE_MEMORY: memoryMs, BOOKING_DAYS: days }: Partial<Config>): string[] {
+  if (memoryMs === undefined || days === undefined || memoryMs <= days * DAY_MS) return []
+  return [`QUOTE_MEMORY is longer than BOOKING_DAYS, which is ${days}; keep bookings at least as long as quotes`]
+}
+
+const DAY_MS = 86_400_000

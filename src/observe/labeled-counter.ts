@@ -2,7 +2,8 @@ import type { CountedMetric } from './counters.ts'
 
 /** A counter of what happens less often than calls. Its labels come from lists of the gateway, never from outside. */
 export interface LabeledCounter<Label extends string> {
-  readonly count: (labels: Readonly<Record<Label, string>>) => void
+  /** Counts one, or more. */
+  readonly count: (labels: Readonly<Record<Label, string>>, more?: number) => void
   readonly metric: CountedMetric
 }
 
@@ -22,7 +23,7 @@ export function createLabeledCounter<Label extends string>(
   }
   for (const labels of known) add(labels, 0)
   return {
-    count: (labels) => add(labels, 1),
+    count: (labels, more = 1) => add(labels, more),
     metric: { ...about, get: async () => ({ ...about, values: [...counts.values()].map((one) => ({ ...one })) }) },
   }
 }

@@ -62,6 +62,8 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     audit: timed('audit', store.audit),
     renewLease: timed('renew-lease', store.renewLease),
     endLease: timed('end-lease', store.endLease),
+    prune: timed('prune', store.prune),
+    noteUses: timed('note-uses', store.noteUses),
     orphanClaims: timed('orphan-claims', store.orphanClaims),
     takeEvent: timed('take-event', store.takeEvent),
     eventsOfShipment: timed('events-of-shipment', store.eventsOfShipment),

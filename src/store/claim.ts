@@ -16,6 +16,18 @@ export function isFree(claim: Claim, at: number): boolean {
   }
 }
 
+/** Tells if a claim is finished and has not changed since `before`: its key is free, or nobody asks for it again. */
+export function isPrunable(
+  claim: Pick<Claim, 'state' | 'changedAt' | 'expires'>,
+  before: number,
+  now: number,
+): boolean {
+  return !isOpen(claim) && claim.changedAt < before && claim.expires <= now
+}
+
+/** Tells if the outcome of a claim is not settled. */
+export const isOpen = ({ state }: Pick<Claim, 'state'>): boolean => state === 'sending' || state === 'unknown'
+
 /**
  * Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. A booking in
  * doubt counts as old as the doubt: then its shipment is not taken for one that existed before.

@@ -80,4 +80,4 @@ export const EVENT_LIST_LIMIT = 1_000
 /** How many events are read for each shipment of a list of shipments. */
 export const EVENTS_PER_SHIPMENT = 4
 /** How many events one step of `pruneEvents` deletes at most, to leave room for other writes in between. */
-export const PRUNE_BATCH = 1_000
+export const PRUNE_BATCH = 200

@@ -4,6 +4,7 @@ import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
 import { createMemoryCounts } from './memory-counts.ts'
 import { createMemoryEvents } from './memory-events.ts'
+import { createMemoryPruning, newMemoryTables } from './memory-pruning.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type NewLink,
   type Store,
   StoreDown,
-  type Thing,
 } from './store.ts'
 
 /** The number of links in a page of a scan. */
@@ -33,13 +33,8 @@ export interface MemoryStoreOptions extends Pick<StoreOptions, 'now'> {
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { now = Date.now, monotonicNow = () => performance.now() } = options
-  const linksOf = new Map<string, Map<string, readonly Link[]>>()
-  const things = new Map<string, Map<string, Thing>>()
-  const claims = new Map<string, Map<string, Claim>>()
-  const byHandle = new Map<string, Claim>()
-  const audits = new Map<string, readonly AuditEntry[]>()
-  /** When each instance renewed its lease, in milliseconds of the clock of leases. */
-  const renewals = new Map<string, number>()
+  const tables = newMemoryTables()
+  const { linksOf, things, claims, byHandle, audits, renewals } = tables
   let open = true
 
   function checkOpen(): void {
@@ -228,6 +223,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
     ...createMemoryDoubts(now, checkOpen),
     ...createMemoryEvents(now, checkOpen),
+    ...createMemoryPruning(tables, { now, monotonicNow }, checkOpen),
   })
 }
 

@@ -2,6 +2,7 @@ import type { Difference, FieldCount } from './comparisons.ts'
 import type { Doubt } from './doubt.ts'
 import type { Drift } from './drift.ts'
 import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
+import { PRUNED_TABLES, type PruneRound, type TableSize } from './pruning.ts'
 import type { CallCount, NameCount, NameKind, Use } from './scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
 
@@ -162,6 +163,23 @@ export function endpointOf(row: DatabaseRow): EndpointState {
 export function openEventsOf(row: DatabaseRow): OpenEvents {
   const state = row['state'] === 'due' ? 'due' : 'parked'
   return { tenant: String(row['tenant']), state, count: Number(row['count']), oldest: Number(row['oldest']) }
+}
+
+/** Returns the round in a row of pruning. */
+export function pruneRoundOf(row: DatabaseRow): PruneRound {
+  return {
+    table: PRUNED_TABLES.find((table) => table === row['name']) ?? 'uses',
+    endedAt: Number(row['ended_at']),
+    rows: Number(row['row_count']),
+    oldest: row['oldest'] === null ? undefined : Number(row['oldest']),
+  }
+}
+
+/** Returns the sizes of the tables that only a round of pruning counts. */
+export function sampledSize(rounds: readonly PruneRound[]): readonly TableSize[] {
+  return rounds.flatMap(({ table, rows, oldest }) =>
+    table === 'links' || table === 'things' ? [{ table, rows, oldest }] : [],
+  )
 }
 
 function stateOf(value: unknown): ClaimState {

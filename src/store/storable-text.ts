@@ -98,6 +98,8 @@ export function withTextChecks(store: Store): Store {
     async nameCounts(tenant) {
       return isStorableText(tenant) ? store.nameCounts(tenant) : []
     },
+    noteUses: async (tenant, names) =>
+      isStorableText(tenant) ? store.noteUses(tenant, names.filter(isStorableText)) : undefined,
     async exclusive(key, waitMs, work) {
       checkText({ key })
       return store.exclusive(key, waitMs, work)

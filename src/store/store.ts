@@ -2,6 +2,7 @@ import type { Comparisons } from './comparisons.ts'
 import type { Doubts } from './doubt.ts'
 import type { DriftList } from './drift.ts'
 import type { Events } from './events.ts'
+import type { Pruning } from './pruning.ts'
 import type { Scoreboard } from './scoreboard.ts'
 
 /**
@@ -11,7 +12,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Comparisons, Doubts, DriftList {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Comparisons, Doubts, DriftList, Pruning {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean

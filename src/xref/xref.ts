@@ -1,3 +1,5 @@
+import type { NoteUse } from '../pruning/uses.ts'
+import { APPROVAL_OF } from '../store/kept-things.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore } from '../store/store.ts'
 
 /** A quote or shipment that a name stands for. */
@@ -45,14 +47,18 @@ export interface Xref {
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
   /** Resolves when the record is durable; only then may an answer depend on it. */
   readonly write: (tenant: string, record: XrefRecord) => Promise<void>
-  /** Returns the state of a quote's approval; undefined if none was sent. It is never deleted. */
+  /** Returns the state of a quote's approval; undefined if none was sent. It stays as long as the quote. */
   readonly approval: (tenant: string, quote: string) => Promise<Approval | undefined>
   /** Resolves when it is durable. */
   readonly setApproval: (tenant: string, quote: string, approval: Approval | undefined) => Promise<void>
 }
 
 /** Makes the cross-reference on a store. */
-export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs: number): Xref {
+export function createXref(
+  store: XrefStore & Pick<Store, 'now'>,
+  quoteMemoryMs: number,
+  noteUse: NoteUse = () => {},
+): Xref {
   /** Adds the names that this VIN does not have yet. */
   async function addNames(tenant: string, record: XrefRecord): Promise<void> {
     const { kind, id, vin } = record
@@ -68,7 +74,13 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
   }
 
   return {
-    matches: async (tenant, name) => preferCallers(await store.links(tenant, name)),
+    matches: async (tenant, name) => {
+      const links = await store.links(tenant, name)
+      if (links.length === 0) return links
+      const oldest = links.reduce((before, { at }) => Math.min(before, at), Number.POSITIVE_INFINITY)
+      noteUse(tenant, oldest, () => [name, ...links.flatMap(({ id }) => [id, approvalId(id)])])
+      return preferCallers(links)
+    },
     numbered: async (tenant, number) => {
       const links = await store.links(tenant, number)
       return links.flatMap(({ kind, givenBy, id }) => (kind === 'shipment' && givenBy === 'service' ? [id] : []))
@@ -76,6 +88,7 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
       if (!thing) return NOTHING_REMEMBERED
+      noteUse(tenant, thing.at, () => [id, approvalId(id)])
       const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
@@ -96,7 +109,7 @@ export function createXref(store: XrefStore & Pick<Store, 'now'>, quoteMemoryMs:
 }
 
 /** An approval has its own record, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
-const approvalId = (quote: string) => `approval of ${quote}`
+const approvalId = (quote: string) => APPROVAL_OF + quote
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
 

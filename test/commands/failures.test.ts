@@ -281,8 +281,9 @@ test('--version and --help', async () => {
   const { transload } = openFolder()
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const told = { code: 0, out: `transload ${version}\n`, err: '' }
-  expect(await transload(['--version'])).toEqual(told)
-  expect(await transload(['version'])).toEqual(told)
+  for (const words of [['--version'], ['version'], ['serve', '--version'], ['xref', 'import', 'a.csv', '--version']]) {
+    expect(await transload(words)).toEqual(told)
+  }
   const help = await transload(['--help'])
   expect(help).toMatchObject({ code: 0, err: '' })
   expect(help.out).toMatch(/^Usage: transload \[command\]\n[\s\S]*--version/)

@@ -9,6 +9,7 @@ import { eventModel } from './event-model.ts'
 import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces, type Places } from './places.ts'
+import { pruneContract } from './prune-contract.ts'
 import { scoreboardContract } from './scoreboard-contract.ts'
 
 let places: Places
@@ -22,6 +23,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   lockContract(() => places[engine]())
   describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
+  describe('pruning', () => pruneContract(engine, () => places[engine]()))
   comparisonContract(() => places[engine]())
   doubtContract(() => places[engine]())
   driftContract(() => places[engine]())

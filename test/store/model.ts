@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import type { ClaimState, Store } from '../../src/store/store.ts'
 import type { Place } from './places.ts'
+import { pruneAll } from './prune-contract.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
@@ -54,6 +55,8 @@ const steps = fc.oneof(
     store.load(links, { replace }),
   ),
   step('forget', at, (store, olderThanMs) => store.forget(olderThanMs)),
+  step('prune', at, (store, olderThanMs) => pruneAll(store, olderThanMs)),
+  step('noteUses', fc.tuple(tenant, name), (store, [one, of]) => store.noteUses(one, [of])),
   step('links', fc.tuple(tenant, name), (store, [one, of]) => store.links(one, of)),
   step('thing', fc.tuple(tenant, id), (store, [one, of]) => store.thing(one, of)),
   step('claim', fc.record({ tenant, key: name, expiresInMs: fc.option(at, { nil: undefined }) }), (store, given) =>

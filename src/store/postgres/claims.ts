@@ -70,6 +70,8 @@ const ORPHAN = `WITH ${CLOCK}, gone AS (SELECT tenant, key, instance FROM transl
 /** Runs work in a transaction on one connection. */
 export type InTransaction = <T>(work: (client: pg.ClientBase) => Promise<T>) => Promise<T>
 
+type Claimed = Awaited<ReturnType<Claims['claim']>>
+
 /** Creates the claims of the contract on a pool of connections. */
 export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claims {
   async function claims(where: string, values: readonly unknown[]): Promise<readonly Claim[]> {
@@ -77,22 +79,31 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
     return rows.map(claimOf)
   }
 
+  /** Takes a key; returns undefined if it cannot be inserted and its claim is not there either. */
+  async function claimOnce(wanted: NewClaim): Promise<Claimed | undefined> {
+    const { doubtSince } = wanted
+    const values = [...valuesOf(wanted, undefined)]
+    const { rows } = await (doubtSince === undefined
+      ? pool.query({ name: 'claim', text: CLAIM_NEW, values })
+      : pool.query(DOUBT_NEW, [...values, doubtSince]))
+    if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
+    // The key exists, most often with a claim that still holds it.
+    const found = await pool.query(
+      `SELECT *, transload.now_ms() AS now FROM transload.claims WHERE ${AT_KEY}`,
+      keyOf(wanted),
+    )
+    if (!found.rows[0]) return undefined
+    const before = claimOf(found.rows[0])
+    if (!isFree(before, Number(found.rows[0].now))) return { won: false, claim: before }
+    return inTransaction((client) => claimAgain(client, wanted))
+  }
+
   return {
     async claim(wanted) {
-      const { doubtSince } = wanted
-      const values = [...valuesOf(wanted, undefined)]
-      const { rows } = await (doubtSince === undefined
-        ? pool.query({ name: 'claim', text: CLAIM_NEW, values })
-        : pool.query(DOUBT_NEW, [...values, doubtSince]))
-      if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
-      // The key exists, most often with a claim that still holds it.
-      const found = await pool.query(
-        `SELECT *, transload.now_ms() AS now FROM transload.claims WHERE ${AT_KEY}`,
-        keyOf(wanted),
-      )
-      const before = found.rows[0] && claimOf(found.rows[0])
-      if (before && !isFree(before, Number(found.rows[0].now))) return { won: false, claim: before }
-      return inTransaction((client) => claimAgain(client, wanted))
+      // The second try is for a key whose claim was pruned during the first.
+      const claimed = (await claimOnce(wanted)) ?? (await claimOnce(wanted))
+      if (!claimed) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
+      return claimed
     },
     async change({ tenant, key, version }, { state, instance, shipment, reply, why }) {
       const values = [tenant, key, version, state, instance, shipment, reply, why]
@@ -139,11 +150,11 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
   }
 }
 
-/** Takes a key that may be free; locks its row meanwhile. */
-async function claimAgain(client: pg.ClientBase, wanted: NewClaim): ReturnType<Claims['claim']> {
+/** Takes a key that may be free; locks its row meanwhile. Returns undefined if the row is gone. */
+async function claimAgain(client: pg.ClientBase, wanted: NewClaim): Promise<Claimed | undefined> {
   const sql = `SELECT *, transload.now_ms() AS now FROM transload.claims WHERE ${AT_KEY} FOR UPDATE`
   const { rows } = await client.query(sql, keyOf(wanted))
-  if (!rows[0]) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
+  if (!rows[0]) return undefined
   const before = claimOf(rows[0])
   if (!isFree(before, Number(rows[0].now))) return { won: false, claim: before }
   const { doubtSince } = wanted

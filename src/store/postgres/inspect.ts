@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Inspection } from '../inspection.ts'
 import { doubtOf } from '../rows.ts'
 import { asStoreError } from './errors.ts'
-import { POSTGRES_VERSION, versionOf } from './schema.ts'
+import { POSTGRES_VERSION, stepsOf } from './schema.ts'
 
 const STATES = 'SELECT state, count(*) FROM transload.claims GROUP BY state ORDER BY state'
 const WITHOUT_THING = `SELECT count(*) FROM transload.links AS link WHERE NOT EXISTS
@@ -15,7 +15,7 @@ export async function inspectPostgres(url: string): Promise<Inspection | undefin
   try {
     await client.connect()
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    const version = await versionOf(client)
+    const version = await stepsOf(client)
     return version === 0 ? undefined : await contentOf(client, version)
   } catch (error) {
     throw asStoreError(error)

@@ -18,6 +18,7 @@ import { asStoreError, isReadOnly } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
+import { createPruning } from './pruning.ts'
 import { createScoreboard } from './scoreboard.ts'
 import { startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
@@ -207,5 +208,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     listDrift: () => ask(() => drift.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
+    ...createPruning(pool, inTransaction, ask, cache.drop),
   })
 }

@@ -1,19 +1,23 @@
 import type { ClientBase } from 'pg'
+import { neededAfter, type SchemaStep, step, tooNew } from '../schema-step.ts'
 import { StoreTooNew } from '../store.ts'
 
 /** The key of the advisory lock of the migration: any number that no other program uses. */
 const MIGRATION_LOCK = 8_246_710_552
 
 /**
- * The migrations; a store's version is the number of those applied. A released migration never changes.
+ * The migrations. `version` is the number of steps that a gateway must know, and `applied` the number of those applied;
+ * without that column both are the same. A released step never changes.
  *
  * All tables are in a separate schema, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
  * the embedded store. `kind` is `quote` or `shipment`, with `v2-` before it if the service gave the name: both are part of
  * the key, and a separate column would make a migration rebuild the index. `turn` orders links of one name and the same
  * age. `now_ms` is the clock that all gateways share.
  */
-const STEPS: readonly string[] = [
-  `
+const STEPS: readonly SchemaStep[] = [
+  step(
+    1,
+    `
   CREATE TABLE transload.links (
     tenant text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL, vin text COLLATE "C" NOT NULL,
@@ -49,16 +53,22 @@ const STEPS: readonly string[] = [
 
   CREATE TABLE transload.instances (instance text COLLATE "C" PRIMARY KEY, beat_at timestamptz NOT NULL);
   `,
+  ),
   // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
-  `
+  step(
+    2,
+    `
   CREATE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   UPDATE transload.claims SET credential = '' WHERE credential <> '';
   CREATE TABLE transload.locks (key text COLLATE "C" PRIMARY KEY, holder text NOT NULL, until_ms bigint NOT NULL);
   `,
+  ),
   // A shipment with a `due` event has a queue, which is due when the first of its `due` events is. Its row is locked by
   // every write that adds or finishes an event of the shipment.
-  `
+  step(
+    3,
+    `
   CREATE TABLE transload.events (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE,
     tenant text COLLATE "C" NOT NULL, shipment text COLLATE "C" NOT NULL,
@@ -82,8 +92,11 @@ const STEPS: readonly string[] = [
     tenant text COLLATE "C" PRIMARY KEY, stopped integer NOT NULL, paused_until bigint NOT NULL, changed_at bigint NOT NULL
   );
   `,
+  ),
   // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
-  `
+  step(
+    4,
+    `
   CREATE TABLE transload.call_counts (
     tenant text COLLATE "C" NOT NULL, day integer NOT NULL, use text COLLATE "C" NOT NULL,
     action text COLLATE "C" NOT NULL, outcome text COLLATE "C" NOT NULL, calls bigint NOT NULL,
@@ -98,8 +111,11 @@ const STEPS: readonly string[] = [
   CREATE TABLE transload.watched_days (day integer PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance text COLLATE "C" PRIMARY KEY, no bigint NOT NULL, at bigint NOT NULL);
   `,
+  ),
   // The results of shadowed calls: the shapes of values, never the values.
-  `
+  step(
+    4,
+    `
   CREATE TABLE transload.compared_fields (
     day integer NOT NULL, action text COLLATE "C" NOT NULL, field text COLLATE "C" NOT NULL,
     equal bigint NOT NULL, differs bigint NOT NULL, noise bigint NOT NULL,
@@ -110,40 +126,63 @@ const STEPS: readonly string[] = [
     native text NOT NULL, translated text NOT NULL, request_id text NOT NULL, at bigint NOT NULL
   );
   `,
-  `
+  ),
+  // `uses` has the names and ids that are old and still used; `prune_rounds` the last round of pruning of each table.
+  step(
+    4,
+    `
+  ALTER TABLE transload.version ADD COLUMN applied integer;
+  CREATE TABLE transload.uses (
+    tenant text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, at bigint NOT NULL,
+    PRIMARY KEY (tenant, name)
+  );
+  CREATE TABLE transload.prune_rounds (
+    name text PRIMARY KEY, ended_at bigint NOT NULL, row_count bigint NOT NULL, oldest bigint
+  );
+  `,
+  ),
+  step(
+    4,
+    `
   CREATE TABLE transload.doubts (
     one integer PRIMARY KEY CHECK (one = 1), since bigint NOT NULL, declared_at bigint NOT NULL, until bigint NOT NULL
   );
   `,
+  ),
   // `first_by` is the process that has to tell the operator.
-  `
+  step(
+    4,
+    `
   CREATE TABLE transload.drift (
     kind text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, count bigint NOT NULL, first_at bigint NOT NULL,
     last_at bigint NOT NULL, first_by text NOT NULL,
     PRIMARY KEY (kind, path)
   );
   `,
+  ),
 ]
 
-/** The version that this program creates and reads. */
+/** The number of steps that this program knows. */
 export const POSTGRES_VERSION = STEPS.length
 
-/** Migrates a database to this program's version; safe in several gateways at once. */
+/** Migrates a database to this program's schema; safe in several gateways at once, and beside those of the release before. */
 export async function migrate(client: ClientBase): Promise<void> {
   // Most starts have nothing to do, and need no right to create tables.
-  if ((await versionOf(client)) === POSTGRES_VERSION) return
+  if ((await stepsOf(client)) >= STEPS.length) return
   await client.query('BEGIN')
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
     // Read again inside the lock: another gateway may have migrated meanwhile.
-    const version = await versionOf(client)
-    if (version === 0) {
+    const applied = await stepsOf(client)
+    if (applied === 0) {
       await client.query(`CREATE SCHEMA IF NOT EXISTS transload`)
       await client.query('CREATE TABLE transload.version (version integer NOT NULL)')
       await client.query('INSERT INTO transload.version VALUES (0)')
     }
-    for (const step of STEPS.slice(version)) await client.query(step)
-    await client.query('UPDATE transload.version SET version = $1', [POSTGRES_VERSION])
+    const steps = STEPS.slice(applied)
+    for (const { sql } of steps) await client.query(sql)
+    const versions = [neededAfter(STEPS), STEPS.length]
+    if (steps.length > 0) await client.query('UPDATE transload.version SET version = $1, applied = $2', versions)
     await client.query('COMMIT')
   } catch (error) {
     // The first error counts, even if the connection is too broken to roll back.
@@ -152,19 +191,19 @@ export async function migrate(client: ClientBase): Promise<void> {
   }
 }
 
-/** Returns the version of the store, 0 if there is none; rejects a newer one. */
-export async function versionOf(client: ClientBase): Promise<number> {
+/**
+ * Returns the number of steps that a store has had, 0 if there is none: more than this program knows if a newer one has
+ * only added to it. Rejects a store that needs a newer gateway.
+ */
+export async function stepsOf(client: ClientBase): Promise<number> {
   // Not `to_regclass`: its answer may be older than the wait for the lock.
   const { rowCount } = await client.query(
     "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",
   )
   if (rowCount === 0) return 0
-  const { rows } = await client.query('SELECT version FROM transload.version')
-  const version = Number(rows[0]?.version)
-  if (version > POSTGRES_VERSION) {
-    throw new StoreTooNew(
-      `The store has version ${version}, and this gateway knows ${POSTGRES_VERSION}. Run the newer gateway, or restore a backup.`,
-    )
-  }
-  return version
+  // All columns: the second one is younger than the table.
+  const { rows } = await client.query('SELECT * FROM transload.version')
+  const needed = Number(rows[0]?.version)
+  if (needed > STEPS.length) throw new StoreTooNew(tooNew(needed, STEPS.length))
+  return Number(rows[0]?.applied ?? needed)
 }

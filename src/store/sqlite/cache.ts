@@ -1,7 +1,7 @@
 import { type Cache, linksKey, thingKey } from '../cache.ts'
 import { StoreDown } from '../store.ts'
 import { isDamage, messageOf } from './errors.ts'
-import type { WriteCall } from './protocol.ts'
+import type { WrittenCall } from './protocol.ts'
 import { openReads, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
 import type { Writes } from './writes.ts'
@@ -11,7 +11,7 @@ export interface Reader {
   /** Runs a read. It gets the cache only while the cache is known to agree with the file. */
   read<T>(ask: (reads: Reads, cached: Cache | undefined) => T): T
   /** Drops what a commit of this process has written from the cache. */
-  noteCommit(cacheVersion: number, calls: readonly WriteCall[]): void
+  noteCommit(cacheVersion: number, calls: readonly WrittenCall[]): void
   /** Closes the connection and clears the cache; the next read opens a new one. */
   reset(): void
   close(): void
@@ -85,7 +85,7 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
 }
 
 /** Drops the entries that a write may have changed. */
-function dropWritten(cache: Cache, call: WriteCall): void {
+function dropWritten(cache: Cache, call: WrittenCall): void {
   if (call.name === 'put') {
     // The types of the sending side paired name and arguments.
     const [{ links, thing }] = call.args as Parameters<Writes['put']>
@@ -94,6 +94,9 @@ function dropWritten(cache: Cache, call: WriteCall): void {
   } else if (call.name === 'load' || call.name === 'unlink') {
     const [links] = call.args as Parameters<Writes['load'] | Writes['unlink']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
+  } else if (call.name === 'prune') {
+    // The result has the type of the write of that name.
+    for (const key of (call.result as ReturnType<Writes['prune']>).dropped) cache.drop(key)
   } else if (call.name === 'forget') {
     cache.clear()
   }

@@ -4,7 +4,7 @@ import type { Reader } from './cache.ts'
 import type { Writer } from './writer.ts'
 
 /** Creates the events of the contract: writes go to the writing thread, reads are answered in this one. */
-export function createEvents({ read }: Reader, { call }: Writer, now: () => number): Events {
+export function createEvents({ read }: Reader, { call, step }: Writer, now: () => number): Events {
   return {
     takeEvent: (event) => call('takeEvent', event, now()),
     findEvent: async (id) => read((reads) => reads.findEvent(id)),
@@ -15,7 +15,7 @@ export function createEvents({ read }: Reader, { call }: Writer, now: () => numb
     async pruneEvents(olderThanMs) {
       let pruned = 0
       for (;;) {
-        const batch = await call('pruneEvents', olderThanMs, now())
+        const batch = await step('pruneEvents', olderThanMs, now())
         pruned += batch
         if (batch < PRUNE_BATCH) return pruned
       }

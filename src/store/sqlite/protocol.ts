@@ -13,7 +13,13 @@ export interface WriteCall {
 
 /** Tells if a write may change cached data. */
 export function changesCachedData({ name }: WriteCall): boolean {
-  return name === 'put' || name === 'unlink' || name === 'load' || name === 'forget'
+  return name === 'put' || name === 'unlink' || name === 'load' || name === 'forget' || name === 'prune'
+}
+
+/** A write of one commit. */
+export interface WrittenCall extends WriteCall {
+  /** What it returned, if the keys that it changed are in there: those of `prune`. */
+  readonly result?: unknown
 }
 
 /** The outcome of one write. */
@@ -27,7 +33,9 @@ export interface WriteResult {
 }
 
 /** A message to the worker. */
-export type WriterRequest = { readonly calls: readonly WriteCall[] } | { readonly close: true }
+export type WriterRequest =
+  /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
+  { readonly calls: readonly WriteCall[]; readonly steps?: readonly WriteCall[] } | { readonly close: true }
 
 /** A message from the worker. */
 export type WriterReply =

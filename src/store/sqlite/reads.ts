@@ -6,6 +6,7 @@ import { createComparisonReads } from './comparisons.ts'
 import { openDoubtReads } from './doubts.ts'
 import { createDriftReads } from './drift.ts'
 import { openEventReads } from './event-reads.ts'
+import { openPruneReads } from './pruning.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 import { createCountReads } from './scoreboard.ts'
 
@@ -51,6 +52,7 @@ export function openReads(path: string) {
     ...openDoubtReads(db),
     ...createDriftReads(db),
     ...openEventReads(db),
+    ...openPruneReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],
     /** Returns how many commits have changed links or things. */

@@ -1,11 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { neededAfter, type SchemaStep, step, tooNew } from '../schema-step.ts'
 import { type GivenBy, type Kind, type Link, StoreTooNew } from '../store.ts'
 
 /** `tlod`, in the file's header: tells a store from another program's database. */
 const APPLICATION_ID = 0x74_6c_6f_64
 
 /**
- * The migrations; a store's version is the number of those applied. A released migration never changes.
+ * The migrations. `user_version` is the number of steps that a gateway must know, and `schema_steps` the number of those
+ * applied; without that table both are the same. A released step never changes.
  *
  * Tenants have numbers, which keeps their names out of ten million rows. Links cluster by name (WITHOUT ROWID): a look-up
  * is one descent. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name: both are part of the
@@ -13,8 +15,10 @@ const APPLICATION_ID = 0x74_6c_6f_64
  * and takes no space while it is 0 or 1. `change_counter` counts the commits that changed cached data. Leases and locks
  * count milliseconds since boot.
  */
-const STEPS: readonly string[] = [
-  `
+const STEPS: readonly SchemaStep[] = [
+  step(
+    1,
+    `
   CREATE TABLE tenants (no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 
   CREATE TABLE links (
@@ -53,14 +57,20 @@ const STEPS: readonly string[] = [
   CREATE TABLE pulse (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
   INSERT INTO pulse VALUES (1, 0);
   `,
+  ),
   // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
-  `
+  step(
+    2,
+    `
   ALTER TABLE pulse RENAME TO change_counter;
   UPDATE claims SET credential = '' WHERE credential <> '';
   CREATE TABLE locks (key TEXT PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
   `,
+  ),
   // A shipment with a `due` event has a queue, which is due when the first of its `due` events is.
-  `
+  step(
+    3,
+    `
   CREATE TABLE events (
     no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant INTEGER NOT NULL, shipment TEXT NOT NULL,
     event TEXT NOT NULL, date TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
@@ -82,8 +92,11 @@ const STEPS: readonly string[] = [
     tenant INTEGER PRIMARY KEY, stopped INTEGER NOT NULL, paused_until INTEGER NOT NULL, changed_at INTEGER NOT NULL
   );
   `,
+  ),
   // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
-  `
+  step(
+    4,
+    `
   CREATE TABLE call_counts (
     tenant INTEGER NOT NULL, day INTEGER NOT NULL, use TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,
     calls INTEGER NOT NULL,
@@ -97,8 +110,11 @@ const STEPS: readonly string[] = [
   CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   `,
+  ),
   // The results of shadowed calls: the shapes of values, never the values.
-  `
+  step(
+    4,
+    `
   CREATE TABLE compared_fields (
     day INTEGER NOT NULL, action TEXT NOT NULL, field TEXT NOT NULL,
     equal INTEGER NOT NULL, differs INTEGER NOT NULL, noise INTEGER NOT NULL,
@@ -110,9 +126,27 @@ const STEPS: readonly string[] = [
   );
   CREATE INDEX differences_by_field ON differences (action, field, no);
   `,
+  ),
+  // `uses` has the names and ids that are old and still used; `prune_rounds` the last round of pruning of each table.
+  step(
+    4,
+    `
+  CREATE TABLE schema_steps (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
+  INSERT INTO schema_steps VALUES (1, 6);
+  CREATE TABLE uses (
+    tenant INTEGER NOT NULL, name TEXT NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, name)
+  ) WITHOUT ROWID;
+  CREATE TABLE prune_rounds (
+    name TEXT PRIMARY KEY, ended_at INTEGER NOT NULL, row_count INTEGER NOT NULL, oldest INTEGER
+  ) WITHOUT ROWID;
+  `,
+  ),
   // `is_stamped`: the store has had a stamp beside it (stamp.ts). `is_older`: it was found to be an old copy. `backup_at`: when this
   // backup was made; 0 in a store.
-  `
+  step(
+    4,
+    `
   CREATE TABLE identity (
     one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL,
     is_older INTEGER NOT NULL, backup_at INTEGER NOT NULL
@@ -122,17 +156,21 @@ const STEPS: readonly string[] = [
     one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );
   `,
+  ),
   // `first_by` is the process that has to tell the operator.
-  `
+  step(
+    4,
+    `
   CREATE TABLE drift (
     kind TEXT NOT NULL, path TEXT NOT NULL, count INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
     first_by TEXT NOT NULL,
     PRIMARY KEY (kind, path)
   ) WITHOUT ROWID;
   `,
+  ),
 ]
 
-/** The version that this program creates and reads. */
+/** The number of steps that this program knows. */
 export const SQLITE_VERSION = STEPS.length
 
 /** Selects claims, each with its tenant's name. */
@@ -166,19 +204,23 @@ export function kindOf(value: unknown): Pick<Link, 'kind' | 'givenBy'> {
   return { kind, givenBy }
 }
 
-/** Migrates a database to this program's version; safe in several processes at once. */
+/** Migrates a database to this program's schema; safe in several processes at once, and beside gateways of the release before. */
 export function migrate(db: DatabaseSync): void {
   // Before any write: the switch to WAL would already change another program's file.
   checkOwner(db)
   db.exec('PRAGMA journal_mode = WAL')
-  if (numberOf(db, 'PRAGMA user_version') === SQLITE_VERSION) return
+  if (stepsOf(db) >= STEPS.length) return
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read again inside the lock: another process may have migrated meanwhile.
-    const version = checkOwner(db)
-    for (const step of STEPS.slice(version)) db.exec(step)
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec(`PRAGMA user_version = ${SQLITE_VERSION}`)
+    checkOwner(db)
+    const steps = STEPS.slice(stepsOf(db))
+    for (const { sql } of steps) db.exec(sql)
+    if (steps.length > 0) {
+      db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+      db.exec(`PRAGMA user_version = ${neededAfter(STEPS)}`)
+      db.exec(`UPDATE schema_steps SET applied = ${STEPS.length}`)
+    }
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
@@ -186,27 +228,29 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/** Rejects a database that is not a store of this version or an older one; returns its version. */
+/** Rejects a database that is not a store that this program can use; returns the number of steps that it has had. */
 export function storeVersion(db: DatabaseSync): number {
-  const version = checkOwner(db)
+  checkOwner(db)
+  const version = stepsOf(db)
   if (version === 0) throw new NotAStore('The file is not a store.')
   return version
 }
 
-/** Rejects a file of another program or a newer version; returns its version. */
-function checkOwner(db: DatabaseSync): number {
+/** Rejects a file of another program, and one that needs a newer gateway. */
+function checkOwner(db: DatabaseSync): void {
   const tables = numberOf(db, 'SELECT count(*) FROM sqlite_schema')
   const application = numberOf(db, 'PRAGMA application_id')
   if (tables > 0 && application !== APPLICATION_ID) {
     throw new NotAStore('The file of STORE_URL is a database of another program.')
   }
-  const version = numberOf(db, 'PRAGMA user_version')
-  if (version > SQLITE_VERSION) {
-    throw new StoreTooNew(
-      `The store has version ${version}, and this gateway knows ${SQLITE_VERSION}. Run the newer gateway, or restore a backup.`,
-    )
-  }
-  return version
+  const needed = numberOf(db, 'PRAGMA user_version')
+  if (needed > STEPS.length) throw new StoreTooNew(tooNew(needed, STEPS.length))
+}
+
+/** Returns the number of steps that a database has had: more than this program knows if a newer one has only added to it. */
+function stepsOf(db: DatabaseSync): number {
+  const isCounted = numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_steps'") > 0
+  return numberOf(db, isCounted ? 'SELECT applied FROM schema_steps' : 'PRAGMA user_version')
 }
 
 function numberOf(db: DatabaseSync, sql: string): number {

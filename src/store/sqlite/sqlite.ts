@@ -11,6 +11,7 @@ import { withTextChecks } from '../storable-text.ts'
 import type { Link, LinkKey, Store } from '../store.ts'
 import { createReader, type Reader } from './cache.ts'
 import { createEvents } from './events.ts'
+import { createPruning } from './pruning.ts'
 import { SCAN_PAGE } from './reads.ts'
 import { originOf, readStamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
@@ -76,7 +77,7 @@ export async function openSqliteStore({
     async forget(olderThanMs) {
       let dropped = 0
       for (;;) {
-        const batch = await writer.call('forget', olderThanMs, now())
+        const batch = await writer.step('forget', olderThanMs, now())
         dropped += batch
         if (batch < FORGET_BATCH) return dropped
       }
@@ -112,7 +113,7 @@ export async function openSqliteStore({
     endLease: (instance) => writer.call('endLease', instance),
     orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
     addCounts: (batch) => writer.call('addCounts', batch, now()),
-    dropCounts: (beforeDay) => writer.call('dropCounts', beforeDay, now()),
+    dropCounts: (beforeDay) => writer.step('dropCounts', beforeDay, now()),
     countedTenants: async () => reader.read((reads) => reads.countedTenants()),
     callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
@@ -136,6 +137,7 @@ export async function openSqliteStore({
     listDrift: async () => reader.read((reads) => reads.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
+    ...createPruning(reader, writer, file, now),
   })
 }
 

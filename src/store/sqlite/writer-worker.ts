@@ -72,12 +72,21 @@ function commitBatch(calls: readonly WriteCall[]): WriterReply {
       throw isStoreFailure(error) ? error : new InvalidWrite(messageOf(error))
     }
   })
-  const next = calls.some(changesCachedData) ? connection.nextCacheVersion() : undefined
+  const next = isCacheOutdated(calls, results) ? connection.nextCacheVersion() : undefined
   connection.commit()
   guard.check()
   if (next === undefined) return { results }
   cacheVersion = next
   return { results, cacheVersion }
+}
+
+/** Tells if writes have changed cached data: a step of pruning that deletes no such row leaves all caches as they are. */
+function isCacheOutdated(calls: readonly WriteCall[], results: readonly WriteResult[]): boolean {
+  return calls.some((call, index) => {
+    // The result has the type of the write of that name.
+    const result = results[index]?.result as ReturnType<Writes['prune']> | undefined
+    return changesCachedData(call) && (call.name !== 'prune' || (result?.dropped.length ?? 0) > 0)
+  })
 }
 
 /** Commits a batch; if one of its writes is invalid, commits each write by itself. */
@@ -194,16 +203,21 @@ function send(reply: WriterReply): void {
 
 port.on('message', (first: string) => {
   const calls: WriteCall[] = []
+  const steps: WriteCall[] = []
   let request: WriterRequest | undefined = decode(first)
   let closing = false
   // All waiting writes share a commit: the slower the disk, the larger the batch.
   while (request) {
     if ('close' in request) closing = true
-    else calls.push(...request.calls)
+    else {
+      calls.push(...request.calls)
+      if (request.steps) steps.push(...request.steps)
+    }
     const next: { message: string } | undefined = receiveMessageOnPort(port)
     request = next && decode(next.message)
   }
   serve(calls)
+  for (const step of steps) serve([step])
   if (!closing) return
   clearTimeout(retry)
   clearInterval(watching)

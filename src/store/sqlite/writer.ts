@@ -13,6 +13,7 @@ import {
   type WriteResult,
   type WriterReply,
   type WriterRequest,
+  type WrittenCall,
 } from './protocol.ts'
 import { NotAStore } from './schema.ts'
 import type { Writes } from './writes.ts'
@@ -21,7 +22,7 @@ import type { Writes } from './writes.ts'
 export interface WriterEvents {
   readonly onState: (state: StoreState) => void
   /** Called for each commit that changed links or things, before its writes resolve. */
-  readonly onCommit: (cacheVersion: number, calls: readonly WriteCall[]) => void
+  readonly onCommit: (cacheVersion: number, calls: readonly WrittenCall[]) => void
   /** Called when the files of the store are lost. */
   readonly onLost: () => void
 }
@@ -29,6 +30,8 @@ export interface WriterEvents {
 /** Sends writes to the writing thread. */
 export interface Writer {
   call<N extends WriteName>(name: N, ...args: Parameters<Writes[N]>): Promise<ReturnType<Writes[N]>>
+  /** Sends a small step of housekeeping: it is done after the calls that wait, in a commit of its own. */
+  step<N extends WriteName>(name: N, ...args: Parameters<Writes[N]>): Promise<ReturnType<Writes[N]>>
   /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
   readonly started: Promise<void>
   /** True once the database has been open. */
@@ -44,6 +47,7 @@ export interface Writer {
 
 interface PendingWrite {
   readonly call: WriteCall
+  readonly isStep: boolean
   resolve(result: unknown): void
   reject(error: Error): void
 }
@@ -60,6 +64,8 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   let deaths = 0
   let lastNo = 0
   let unsent: PendingWrite[] = []
+  /** True while there are steps among the unsent writes. */
+  let hasSteps = false
   /** True while writes are at the worker, or will be at the end of this turn of the event loop. */
   let busy = false
   let opened = false
@@ -123,7 +129,10 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     if (cacheVersion !== undefined) {
       onCommit(
         cacheVersion,
-        results.flatMap(({ no }) => sent[no - firstNo]?.call ?? []),
+        results.flatMap(({ no, result }) => {
+          const call = sent[no - firstNo]?.call ?? []
+          return 'name' in call && call.name === 'prune' ? { ...call, result } : call
+        }),
       )
     }
     for (const result of results) {
@@ -163,8 +172,33 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
       sent.push(...unsent)
     }
     unanswered += unsent.length
-    send({ calls: unsent.map(({ call }) => call) })
+    const callsOf = (writes: readonly PendingWrite[]) => writes.map(({ call }) => call)
+    if (hasSteps) {
+      const steps = callsOf(unsent.filter(({ isStep }) => isStep))
+      send({ calls: callsOf(unsent.filter(({ isStep }) => !isStep)), steps })
+    } else send({ calls: callsOf(unsent) })
     unsent = []
+    hasSteps = false
+  }
+
+  function add<N extends WriteName>(
+    name: N,
+    args: Parameters<Writes[N]>,
+    isStep: boolean,
+  ): Promise<ReturnType<Writes[N]>> {
+    if (lost) return Promise.reject(lost)
+    if (closed) return Promise.reject(new StoreDown('The store is closed.'))
+    if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
+    lastNo += 1
+    const call = { no: lastNo, name, args }
+    const { promise, resolve, reject } = Promise.withResolvers<never>()
+    // The worker answers with what the write of that name returned.
+    unsent.push({ call, isStep, resolve: resolve as (result: unknown) => void, reject })
+    // A message costs more than its content, and so does a commit: writes of one turn of the event loop travel together,
+    // and so do those that arrive during a commit.
+    if (!busy) setImmediate(flush)
+    busy = true
+    return promise
   }
 
   start()
@@ -179,20 +213,10 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
       lose(error)
       onState({ ready: false, error })
     },
-    call(name, ...args) {
-      if (lost) return Promise.reject(lost)
-      if (closed) return Promise.reject(new StoreDown('The store is closed.'))
-      if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
-      lastNo += 1
-      const call = { no: lastNo, name, args }
-      const { promise, resolve, reject } = Promise.withResolvers<never>()
-      // The worker answers with what the write of that name returned.
-      unsent.push({ call, resolve: resolve as (result: unknown) => void, reject })
-      // A message costs more than its content, and so does a commit: writes of one turn of the event loop travel together,
-      // and so do those that arrive during a commit.
-      if (!busy) setImmediate(flush)
-      busy = true
-      return promise
+    call: (name, ...args) => add(name, args, false),
+    step(name, ...args) {
+      hasSteps = true
+      return add(name, args, true)
     },
     async close() {
       if (closed) return

@@ -14,15 +14,17 @@ import type {
   NewLink,
   Xref,
 } from '../store.ts'
+import { monotonicMs } from './clock.ts'
 import { createComparisonWrites } from './comparisons.ts'
 import { createDoubtWrites } from './doubts.ts'
 import { createDriftWrites } from './drift.ts'
 import { createEventWrites } from './event-writes.ts'
+import { createPruneWrites } from './pruning.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 import { createCountWrites } from './scoreboard.ts'
 
 /** The most things that one `forget` call handles, to leave room for other writes in between. */
-export const FORGET_BATCH = 1_000
+export const FORGET_BATCH = 200
 
 /** The most tenants whose numbers are kept in memory. */
 const MAX_TENANT_NUMBERS = 10_000
@@ -107,6 +109,7 @@ export function createWrites(db: DatabaseSync) {
     ...createDoubtWrites(db),
     ...createDriftWrites(db),
     ...createEventWrites(db, tenantNumber),
+    ...createPruneWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {
         const { tenant, name, vin, id, at = now } = link
@@ -192,12 +195,4 @@ export function createWrites(db: DatabaseSync) {
 /** Tells if a lock is in force: one that lasts longer than a lease was taken before the last boot. */
 function isLocked(leftMs: number, leaseMs: number, holder: string): boolean {
   return leftMs > 0 && leftMs <= leaseMs && isAlive(holder)
-}
-
-/**
- * Returns the machine's time since boot, for leases: all processes share it, and a correction of the wall clock does not
- * expire the lease of a live gateway. A renewal in the future was made before the last boot.
- */
-function monotonicMs(): number {
-  return Number(process.hrtime.bigint() / 1_000_000n)
 }

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { quote } from '../xref/program.ts'
+
+const DAY_MS = 86_400_000
+const SOON = { timeout: 20_000, interval: 5 }
+
+const book = (gateway: TestGateway, ReferenceNumber: string) =>
+  post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber })
+const approve = (gateway: TestGateway, ShipmentNumber: string) =>
+  post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ShipmentNumber })
+
+test('a gateway forgets after BOOKING_DAYS, but for numbers that callers use', async () => {
+  const clock = { at: Date.UTC(2026, 0, 1) }
+  const gateway = await startGateway({
+    env: { BOOKING_DAYS: '400' },
+    now: () => clock.at,
+    pruneEveryMs: 5,
+    sandbox: { approvalBooks: false },
+  })
+  const { store } = gateway
+  expect((await book(gateway, 'REF-OLD')).status).toBe(200)
+  expect((await book(gateway, 'REF-USED')).status).toBe(200)
+  expect((await quote(gateway, 'W-OLD')).status).toBe(200)
+  expect((await quote(gateway, 'W-USED')).status).toBe(200)
+  expect((await approve(gateway, 'W-USED')).status).toBe(200)
+
+  clock.at += 300 * DAY_MS
+  const read = await get(gateway, '/getShipment.php?ReferenceNumber=REF-USED')
+  expect(read.json.ReferenceNumber).toBe('REF-USED')
+  expect((await approve(gateway, 'W-USED')).status).toBe(200)
+
+  clock.at += 101 * DAY_MS
+  const isGone = async () => (await store.links(CLIENT.id, 'REF-OLD')).length
+  await expect.poll(isGone, SOON).toBe(0)
+  await expect.poll(async () => (await store.links(CLIENT.id, 'W-OLD')).length, SOON).toBe(0)
+  expect(await store.listClaims({})).toEqual([])
+  expect(await store.links(CLIENT.id, 'REF-USED')).toHaveLength(1)
+  const [link] = await store.links(CLIENT.id, 'W-USED')
+  expect((await store.thing(CLIENT.id, `approval of ${link?.id}`))?.own).toBe('approved')
+  expect((await get(gateway, '/getShipment.php?ReferenceNumber=REF-USED')).json.ReferenceNumber).toBe('REF-USED')
+  expect((await approve(gateway, 'W-OLD')).status).toBe(404)
+  await gateway.logged(/old rows were deleted/)
+
+  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  expect(metrics).toMatch(/^transload_store_rows\{table="links"\} \d+$/m)
+  expect(metrics).toMatch(/^transload_store_bytes\{state="used"\} \d+$/m)
+  expect(metrics).toMatch(/^transload_store_pruned_rows_total\{table="claims"\} 2$/m)
+})
+
+test('the use of a number is noted once a day, and not while it is young', async () => {
+  const clock = { at: Date.UTC(2026, 0, 1) }
+  const gateway = await startGateway({ now: () => clock.at })
+  const { store } = gateway
+  const uses = async () => (await store.prune({ table: 'uses', olderThanMs: 0, dryRun: true })).looked
+  expect((await book(gateway, 'REF-1')).status).toBe(200)
+  const readOften = async () => {
+    for (let nth = 0; nth < 5; nth += 1) {
+      expect((await get(gateway, '/getShipment.php?ReferenceNumber=REF-1')).status).toBe(200)
+    }
+  }
+  clock.at += 199 * DAY_MS
+  await readOften()
+  expect(await uses()).toBe(0)
+  clock.at += 2 * DAY_MS
+  await readOften()
+  // The name, the shipment, and its approval if there is one.
+  await expect.poll(uses, SOON).toBe(3)
+  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  expect(metrics).toMatch(/^transload_store_seconds_count\{operation="note-uses"\} 1$/m)
+})
