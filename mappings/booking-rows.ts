@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { codec } from '../src/mapping/codec.ts'
 import { move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
+import { lossy } from '../src/mapping/keeps.ts'
 import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { phone, state, text, vin, year, zipcode } from './codecs.ts'
 
@@ -34,6 +35,7 @@ export const namingRows = (why: string): readonly Row[] => [
 const locationName = codec<Parts>(z.record(z.string(), z.string()), {
   name: 'locationName',
   summary: 'The name of the place and of the person; back, the person comes first.',
+  keeps: lossy('the name of the place, where the person has another'),
   decode: (name) => ({ location_name: name, contact_name: name }),
   encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
 })
