@@ -68,6 +68,11 @@ export const bookingRows: readonly Row[] = [
   move('Model', 'vehicles[0].model', text),
 ]
 
+/** The same where the shipment exists: what a quote remembers may be older than what the service has. */
+export const bookedRows: readonly Row[] = bookingRows.map((row) =>
+  row.kind === 'move' ? { ...row, fallbacks: [] } : row,
+)
+
 /** A booking as legacy callers send it. */
 export const bookingExample = {
   ActionName: 'MakeBooking',
