@@ -2,11 +2,17 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path'
 import { hitModule, recording } from './hits.ts'
 import { runTests } from './run-tests.ts'
+import { functionsIn, parse } from './syntax.ts'
 import { copyTree, folderOf, ROOT, sourceFiles, testFiles } from './tree.ts'
 
 /** The functions that each test file calls, and its time. */
 export interface Learned {
-  readonly [test: string]: { readonly ms: number; readonly calls: readonly string[] }
+  readonly [test: string]: {
+    readonly ms: number
+    readonly calls: readonly string[]
+    /** How many functions each called file had: with another number, they are counted otherwise now. */
+    readonly functions?: Readonly<Record<string, number>>
+  }
 }
 
 const FILE = join(ROOT, 'node_modules/.cache/mutants/learned.json')
@@ -23,9 +29,12 @@ export async function learn(which: (test: string) => boolean, say: (line: string
   const learned: Record<string, Learned[string]> = { ...readLearned() }
   try {
     writeFileSync(module, hitModule(hits))
+    const counts = new Map<string, number>()
     for (const path of sourceFiles(tree.root)) {
       const file = join(tree.root, path)
-      writeFileSync(file, recording(readFileSync(file, 'utf8'), path, module))
+      const source = readFileSync(file, 'utf8')
+      counts.set(path, functionsIn(parse(source)))
+      writeFileSync(file, recording(source, path, module))
     }
     const tests = testFiles(tree.root)
     for (const test of Object.keys(learned).filter((known) => !tests.includes(known))) delete learned[test]
@@ -35,7 +44,12 @@ export async function learn(which: (test: string) => boolean, say: (line: string
       const outcome = await runTests(tree, [test], LONGEST_MS, [])
       const ms = Math.round(performance.now() - start)
       const calls = existsSync(hits) ? [...new Set(readFileSync(hits, 'utf8').split('\n'))].filter(Boolean).sort() : []
-      learned[test] = { ms, calls }
+      const files = new Set(calls.map((call) => call.split('#')[0] ?? ''))
+      learned[test] = {
+        ms,
+        calls,
+        functions: Object.fromEntries([...files].map((path) => [path, counts.get(path) ?? 0])),
+      }
       say(`${test}: ${calls.length} functions, ${ms} ms, ${outcome}`)
       mkdirSync(dirname(FILE), { recursive: true })
       writeFileSync(FILE, JSON.stringify(learned))
@@ -52,12 +66,16 @@ export const isNear = (test: string, path: string): boolean =>
 
 /**
  * Returns the test files that call a function, the likeliest to notice a mutant first: those of the same folder, then
- * the quickest.
+ * the quickest. A test that was learned with another number of functions in the file counts for all of them.
  */
-export function testsOf(learned: Learned, path: string, fn: number): readonly string[] {
+export function testsOf(learned: Learned, path: string, fn: number, functions: number): readonly string[] {
   const id = `${path}#${fn}`
   return Object.entries(learned)
-    .filter(([, { calls }]) => calls.includes(id))
+    .filter(([, test]) =>
+      test.functions?.[path] === functions
+        ? test.calls.includes(id)
+        : test.calls.some((call) => call.startsWith(`${path}#`)),
+    )
     .sort(
       ([one, { ms }], [other, { ms: otherMs }]) =>
         Number(isNear(other, path)) - Number(isNear(one, path)) || ms - otherMs,

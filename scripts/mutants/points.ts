@@ -39,7 +39,8 @@ export function pointsOf(source: string): readonly Point[] {
   const visit = (node: Node, key: string, parent: Node | undefined, outer: number) => {
     const fn = isFunction(node) ? functions++ : outer
     for (const [place, text, kind] of changesOf(node, key, parent, source)) {
-      points.push({ start: place.start, end: place.end, text, kind, fn })
+      const isSame = source.slice(place.start, place.end) === text
+      if (!isSame) points.push({ start: place.start, end: place.end, text, kind, fn })
     }
     for (const [childKey, child] of children(node)) visit(child, childKey, node, fn)
   }

@@ -43,5 +43,9 @@ export const children = (node: Node): readonly Child[] =>
 
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
+/** Counts the functions of a node and below it. */
+export const functionsIn = (node: Node): number =>
+  children(node).reduce((sum, [, child]) => sum + functionsIn(child), isFunction(node) ? 1 : 0)
+
 /** Tells whether a node is a function with a body. */
 export const isFunction = (node: Node): boolean => FUNCTIONS.has(node.type) && isNode(node['body'])

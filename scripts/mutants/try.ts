@@ -4,6 +4,7 @@ import { isNear, type Learned, testsOf } from './learned.ts'
 import type { Mutant } from './mutants.ts'
 import { mutated } from './points.ts'
 import { compiles, runTests } from './run-tests.ts'
+import { functionsIn, parse } from './syntax.ts'
 import type { Tree } from './tree.ts'
 
 /** The end of a mutant: `refused` by the compiler, `uncalled` where no test calls its function. */
@@ -21,7 +22,7 @@ const PATIENCE_MS = 30_000
 export async function tryMutant(tree: Tree, mutant: Mutant, learned: Learned): Promise<Verdict> {
   const file = join(tree.root, mutant.path)
   const source = readFileSync(file, 'utf8')
-  const tests = testsOf(learned, mutant.path, mutant.fn)
+  const tests = testsOf(learned, mutant.path, mutant.fn, functionsIn(parse(source)))
   if (tests.length === 0) return 'uncalled'
   const first = within(tests, learned, FIRST_MS)
   const near = tests.filter((test) => isNear(test, mutant.path))
