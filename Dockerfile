@@ -1,9 +1,10 @@
-# Compiles the sources. The Node in the development dependencies is used in this stage only.
+# Bundles the sources. The Node in the development dependencies is used in this stage only.
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json tsconfig.types.json ./
+COPY tsconfig.json tsconfig.types.json ./
+COPY scripts/build.ts ./scripts/
 COPY mappings ./mappings
 COPY src ./src
 RUN npm run build

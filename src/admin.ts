@@ -2,11 +2,10 @@ import { type Context, Hono } from 'hono'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { gatewayError } from './errors.ts'
 import type { Env } from './http/env.ts'
-import { refuseForeignPages } from './http/foreign-pages.ts'
+import { refuseForeignOrigins, refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply } from './http/reply.ts'
-import { beginCall } from './observe/call.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { AdminPagesDeps } from './pages/admin-pages.ts'
 import { alive, readiness } from './pages/health.ts'
@@ -23,13 +22,17 @@ export interface AdminDeps extends AdminPagesDeps {
 export function createAdmin(deps: AdminDeps): Hono<Env> {
   const { browserChecks, ready, metrics } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
-  app.use((c, next) => {
-    c.set('call', beginCall(c.env.incoming, c.req.path))
-    return next()
-  })
-  app.use(refuseForeignPages(browserChecks, ['/healthz', '/readyz']))
-  app.get('/healthz', (c) => reply(c, alive))
-  app.get('/readyz', (c) => reply(c, readiness(ready())))
+  // Health checks are answered under any host name.
+  const ownOrigins = refuseForeignOrigins(browserChecks)
+  app.get(
+    '/healthz',
+    ownOrigins((c) => reply(c, alive)),
+  )
+  app.get(
+    '/readyz',
+    ownOrigins((c) => reply(c, readiness(ready()))),
+  )
+  app.use(refuseForeignPages(browserChecks)((_c, next) => next()))
   app.get('/metrics', async (c) => {
     const { type, text } = await metrics.scrape()
     return reply(c, { status: 200, headers: { 'Content-Type': type }, body: text })

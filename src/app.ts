@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Context, type Handler, Hono } from 'hono'
+import { type Context, type Handler, Hono, type NotFoundHandler } from 'hono'
+import type { Answer } from './answer.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun } from './calls/dry-run.ts'
@@ -10,10 +11,10 @@ import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { type GatewayError, gatewayError } from './errors.ts'
-import { admission } from './http/admission.ts'
+import { admission, type Checked } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
-import { refuseForeignPages } from './http/foreign-pages.ts'
+import { refuseForeignOrigins, refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { legacyError } from './http/legacy-answers.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
@@ -46,94 +47,108 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const { config, catalog, credentials, browserChecks, route, limitSource, ready } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
-  // The request id, the clock, the log line and the metrics of every call.
-  app.use(observeCalls(deps))
+  // The share of the limits, the log line, the metrics and the error answer of every call.
+  const observed = observeCalls(deps, replyError)
 
   // Refuses calls that web pages of other sites send, where callers need no credential.
-  if (credentials.mode === 'fixed') app.use(refuseForeignPages(browserChecks, ['/own/healthz', '/own/readyz']))
+  const isOpen = credentials.mode === 'fixed'
+  const ownPages: Checked = isOpen ? refuseForeignPages(browserChecks) : unchecked
+  const ownOrigins: Checked = isOpen ? refuseForeignOrigins(browserChecks) : unchecked
 
   // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
   const admitted = admission(limitSource)
+
+  // All of it for one route, whose other methods are refused. Only one handler may match a call: Hono chains several.
+  const call = (path: string, methods: readonly string[], handler: Handler<Env>) =>
+    app.all(path, observed(path, ownPages(allow(methods, admitted(handler)))))
 
   // Version-1 calls.
   const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
   const { headers: deprecation } = commonDeprecation(config)
   for (const [path, endpoint] of legacyRoutes) {
-    const answerLegacyCall = admitted(async (c) => {
-      const answer = await legacyCall(c.env.incoming, endpoint, c.get('call'), deps)
+    call(path, [endpoint.method], async (c) => {
+      const answer = await legacyCall(c.env.incoming, endpoint, c.env.call, deps)
       await endOfTurn()
-      return reply(c, answer, c.get('call').legacyHeaders ?? deprecation)
+      return reply(c, answer, c.env.call.legacyHeaders ?? deprecation)
     })
-    app.on(endpoint.method, path, answerLegacyCall)
-    app.all(path, methodNotAllowed(endpoint.method))
   }
 
   // The same calls, explained and not sent.
   for (const endpoint of catalog.endpoints.values()) {
-    const path = `/dry-run${endpoint.path}`
     const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    const explain = admitted(async (c) => replyReadably(c, await dryRun(c.env.incoming, endpoint, c.get('call'), deps)))
-    app.on(methods, path, explain)
-    app.all(path, methodNotAllowed(methods.join(', ')))
+    call(`/dry-run${endpoint.path}`, methods, async (c) =>
+      replyReadably(c, await dryRun(c.env.incoming, endpoint, c.env.call, deps)),
+    )
   }
-  const explainReply = admitted(async (c) => {
+  call('/own/dry-run/reply/:action', ['POST'], async (c) => {
     const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
-    c.get('call').action = compiled.action.name
-    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.get('call'), deps))
+    c.env.call.action = compiled.action.name
+    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.env.call, deps))
   })
-  app.post('/own/dry-run/reply/:action', explainReply)
-  app.all('/own/dry-run/reply/:action', methodNotAllowed('POST'))
-  const explainEvent = admitted(async (c) =>
-    replyReadably(c, await dryRunEvent(c.env.incoming, c.req.param('event') ?? '', c.get('call'), deps)),
+  call('/own/dry-run/webhook/:event', ['GET', 'POST'], async (c) =>
+    replyReadably(c, await dryRunEvent(c.env.incoming, c.req.param('event') ?? '', c.env.call, deps)),
   )
-  app.on(['GET', 'POST'], '/own/dry-run/webhook/:event', explainEvent)
-  app.all('/own/dry-run/webhook/:event', methodNotAllowed('GET, POST'))
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn = (use: Call['use']) =>
-    admitted(async (c) => {
-      const call = c.get('call')
-      call.use = use
-      await passThrough(c.env.incoming, c.env.outgoing, call, deps)
-      return RESPONSE_ALREADY_SENT
-    })
-  app.all('/service', passOn('version-2'))
-  app.post('/token', passOn(undefined))
-  app.all('/token', methodNotAllowed('POST'))
+  const passOn = (use: Call['use']) => async (c: Context<Env>) => {
+    c.env.call.use = use
+    await passThrough(c.env.incoming, c.env.outgoing, c.env.call, deps)
+    return RESPONSE_ALREADY_SENT
+  }
+  app.all('/service', observed('/service', ownPages(admitted(passOn('version-2')))))
+  call('/token', ['POST'], passOn(undefined))
 
-  // Events of the service. A wrong secret is answered like any other unknown path.
+  // Events of the service, whose path has a secret that no page knows. A wrong secret is answered like an unknown path.
   const receive = admitted(async (c) => {
-    const answer = await deps.receiveEvent(c.env.incoming, c.get('call'))
-    return answer ? reply(c, answer) : c.notFound()
+    const answer = await deps.receiveEvent(c.env.incoming, c.env.call)
+    return answer ? reply(c, answer) : replyError(c, unknownPath())
   })
-  app.post(WEBHOOK_ROUTE, receive)
+  app.post(WEBHOOK_ROUTE, observed(WEBHOOK_ROUTE, receive))
 
   // The gateway's own pages.
+  const page = (path: string, check: Checked, answer: (c: Context<Env>) => Answer) =>
+    app.get(
+      path,
+      observed(
+        path,
+        check((c) => reply(c, answer(c))),
+      ),
+    )
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
-  app.get('/own/', (c) => reply(c, welcome))
-  app.get('/own/openapi.json', (c) => reply(c, description(c.req.header('accept-encoding'))))
-  app.get('/own/healthz', (c) => reply(c, alive))
-  app.get('/own/readyz', (c) => reply(c, readiness(ready())))
+  page('/own/', ownPages, () => welcome)
+  page('/own/openapi.json', ownPages, (c) => description(c.req.header('accept-encoding')))
+  page('/own/healthz', ownOrigins, () => alive)
+  page('/own/readyz', ownOrigins, () => readiness(ready()))
 
   // Unknown and refused paths.
-  app.all('/unreadable', (c) => replyError(c, gatewayError('path-unreadable', {})))
   const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
   ).join(', ')
-  app.notFound((c) => replyError(c, gatewayError('path-unknown', { paths })))
-
-  app.onError((error, c) => replyError(c, error))
+  const unknownPath = () => gatewayError('path-unknown', { paths })
+  app.all(
+    '/unreadable',
+    observed(
+      '/unreadable',
+      ownPages((c) => replyError(c, gatewayError('path-unreadable', {}))),
+    ),
+  )
+  app.notFound(
+    observed(
+      '/*',
+      ownPages((c) => replyError(c, unknownPath())),
+    ) as NotFoundHandler<Env>,
+  )
   return app
 
   /** Answers with an error: on legacy paths, and on unknown ones, in the shape that version-1 callers read. */
-  function replyError(c: Context<Env>, thrown: Error): Response {
-    const call = c.get('call')
+  function replyError(c: Context<Env>, thrown: unknown): Response {
+    const { call } = c.env
     const error = toGatewayError(thrown)
     recordError(call, error)
-    const endpoint = legacyRoutes.get(c.req.path)
+    const endpoint = legacyRoutes.get(call.route)
     if (endpoint) {
       const answer = legacyError(error, endpoint.family, call.own)
       const hidesStatus = (call.errorStatus ?? config.ERROR_STATUS) === 'ok'
@@ -148,14 +163,22 @@ export function createApp(deps: AppDeps): Hono<Env> {
  * caller's mistake.
  */
 function isOwn(c: Context<Env>, { code }: GatewayError): boolean {
-  if (c.req.path === WEBHOOK_ROUTE) return code !== 'path-unknown'
+  if (c.env.call.route === WEBHOOK_ROUTE) return code !== 'path-unknown'
   return DRY_RUN.test(c.env.incoming.url ?? '')
 }
 
 const DRY_RUN = /^\/dry-run(\/|$)/
 
-function methodNotAllowed(allowed: string): Handler<Env> {
-  return () => {
-    throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
+/** Refuses other methods than those of a route. A `HEAD` is answered like a `GET`. */
+function allow(methods: readonly string[], handler: Handler<Env>): Handler<Env> {
+  const allowed = methods.join(', ')
+  const known = methods.includes('GET') ? [...methods, 'HEAD'] : methods
+  return (c, next) => {
+    if (!known.includes(c.env.incoming.method ?? '')) {
+      throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
+    }
+    return handler(c, next)
   }
 }
+
+const unchecked: Checked = (handler) => handler

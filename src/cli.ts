@@ -74,6 +74,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     takesArguments: true,
     load: async () => (await import('./commands/auth.ts')).auth,
   },
+  certify: {
+    about: 'Checks against the service itself what the gateway assumes about it: certify compare',
+    takesArguments: true,
+    load: async () => (await import('./commands/certify.ts')).certify,
+  },
   healthcheck: {
     about: 'Checks that the running gateway answers, for containers.',
     examples: ['transload healthcheck', 'ADMIN_PORT=9902 transload healthcheck'],

@@ -8,8 +8,8 @@ const BUILD = [
   'bin',
   'package.json',
   'tsconfig.json',
-  'tsconfig.build.json',
   'tsconfig.types.json',
+  'scripts/build.ts',
   'src',
   'mappings',
 ]

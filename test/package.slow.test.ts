@@ -49,26 +49,33 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** The environment of the project: this Node, and nothing that configures the gateway. */
 const env = (more: NodeJS.ProcessEnv = {}) => cleanEnv({ PATH: pathWithThisNode(), ...more })
 
-test('the package contains exactly the compiled files that it needs', () => {
+test('the package contains the program, its types, its documents, and the licenses of what it includes', () => {
   const strays = packed.filter(
     (path) =>
-      !/^package\/(bin\/transload\.js|dist\/(src|mappings)\/.+|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(
+      !/^package\/(bin\/transload\.js|dist\/src\/[\w-]+\.js|dist\/.+\.d\.ts|dist\/licenses\/[\w-]+\.txt|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(
         path,
       ),
   )
   expect(strays).toEqual([])
-  expect(packed.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'))).toEqual([])
-  expect(packed).toContain('package/LICENSE')
-  for (const top of ['src', 'mappings']) {
-    const files = readdirSync(join(ROOT, top), { recursive: true, withFileTypes: true }).filter(
-      (file) => file.isFile() && !file.name.endsWith('.d.ts'),
-    )
-    expect(files).not.toEqual([])
-    for (const { parentPath, name } of files) {
-      const path = join('dist', join(parentPath, name).slice(ROOT.length + 1))
-      expect(packed).toContain(`package/${path.replace(/\.ts$/, '.js')}`)
-    }
+  const programs = ['main', 'writer-worker', 'checkpoint-worker'].map((name) => `dist/src/${name}.js`)
+  const licenses = ['zod', 'hono', 'hono-node-server'].map((name) => `dist/licenses/${name}.txt`)
+  for (const path of [...programs, ...licenses, 'dist/mappings/toolbox.d.ts', 'LICENSE']) {
+    expect(packed).toContain(`package/${path}`)
   }
+})
+
+test('every package that the program imports is one of its dependencies', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const programs = packed.filter((path) => path.startsWith('package/dist/src/') && path.endsWith('.js'))
+  const imported = programs.flatMap((path) => {
+    const text = readFileSync(join(installed, path.slice('package/'.length)), 'utf8')
+    const places = text.matchAll(/^(?:import|export) .*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm)
+    return [...places].map(([, one, other, late]) => one ?? other ?? late ?? '')
+  })
+  const packages = imported.filter((id) => !id.startsWith('.') && !id.startsWith('node:'))
+  const names = packages.map((id) => (id.startsWith('@') ? id.split('/', 2).join('/') : (id.split('/', 1)[0] ?? '')))
+  expect(names).not.toEqual([])
+  expect(names.filter((name) => !Object.hasOwn(dependencies, name))).toEqual([])
 })
 
 test('installed elsewhere, it checks its configuration', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHaproxy } from './haproxy.ts'
-import { startNginx, startNginxStub } from './nginx.ts'
+import { startNginx, startNginxRedis, startNginxStub } from './nginx.ts'
 import { cores, freePort, HOST, type Running, startServer } from './processes.ts'
 import type { Programs } from './programs.ts'
 
@@ -71,16 +71,49 @@ export const forgetful: Contender = {
   start: (place) => startGateway(place, { storeUrl: 'memory:' }),
 }
 
-function nodeContender(id: string, name: string): Contender {
+function nodeContender(id: string, name: string, postgres = ''): Contender {
   return {
     id,
     name,
-    start: async ({ servicePort }) => {
+    start: async ({ folder, servicePort }) => {
       const port = await freePort()
       const program = join(import.meta.dirname, 'contenders', `${id}.js`)
-      const words = [process.execPath, program, String(port), `http://${HOST}:${servicePort}`]
+      const words = [process.execPath, program, String(port), `http://${HOST}:${servicePort}`, folder, postgres]
       return startServer(port, words, { core: cores.contender, env: { NODE_ENV: 'production' } })
     },
+  }
+}
+
+/** Starts a PostgreSQL server on the core of the contenders. */
+export async function startPostgres(): Promise<Running> {
+  const port = await freePort()
+  const program = join(import.meta.dirname, 'contenders/postgres.js')
+  return startServer(port, [process.execPath, program, String(port)], { core: cores.contender })
+}
+
+const postgresUrl = ({ port }: Running) => `postgres://postgres:password@${HOST}:${port}/postgres`
+
+/** The gateway over PostgreSQL. */
+export const overPostgres = (server: Running): Contender => ({
+  id: 'gateway-postgres',
+  name: 'Transload, PostgreSQL',
+  start: (place) => startGateway(place, { storeUrl: postgresUrl(server) }),
+})
+
+/** Returns the contenders that answer a quote only once it is on the disk, as far as they are installed. */
+export function durable({ nginxLua, redis }: Programs, server: Running): readonly Contender[] {
+  return [
+    ...(nginxLua && redis ? [nginxRedis(nginxLua)] : []),
+    nodeContender('fastify-sqlite', 'fastify + @fastify/reply-from + `node:sqlite`'),
+    nodeContender('express-postgres', 'express + axios + `pg`', postgresUrl(server)),
+  ]
+}
+
+function nginxRedis(modules: readonly string[]): Contender {
+  return {
+    id: 'nginx-redis',
+    name: 'nginx + Lua + Redis',
+    start: async (place) => startNginxRedis({ ...place, port: await freePort(), core: cores.contender }, modules),
   }
 }
 

@@ -47,6 +47,37 @@ export const autocannon: Loader = async ({ port, call, connections, seconds }) =
   return figures(await output([process.execPath, program, ...options, ...words(call)], { core: cores.load }))
 }
 
+/** Latencies in milliseconds at a constant rate. */
+export interface OpenLoad {
+  readonly calls: number
+  readonly failed: number
+  readonly p50: number
+  readonly p99: number
+  readonly p999: number
+}
+
+/** Sends calls at a constant rate: a slow answer delays no other call, and a call that has to wait counts from when it was due. */
+export async function openLoop({ port, call, seconds }: Omit<Stretch, 'connections'>, rate: number): Promise<OpenLoad> {
+  const [method = '', path = '', authorization = '', body = '', prefix = '', digits = '', first = ''] = words(call)
+  const program = join(import.meta.dirname, 'open-loop.js')
+  const options = [
+    String(port),
+    String(rate),
+    String(seconds),
+    method,
+    path,
+    authorization,
+    body,
+    prefix,
+    digits,
+    first,
+  ]
+  const said = await output([process.execPath, program, ...options], { core: cores.load })
+  const { calls, failed, p50, p99, p999 } = JSON.parse(said)
+  const [ms50, ms99, ms999] = [p50, p99, p999].map((micros: number) => micros / MICROS_PER_MS)
+  return { calls, failed, p50: ms50 ?? Number.NaN, p99: ms99 ?? Number.NaN, p999: ms999 ?? Number.NaN }
+}
+
 /** Reads the last line of output, which is JSON from both generators. */
 function figures(said: string): Load {
   const { calls, micros, failed, p50, p99 } = JSON.parse(said.trim().split('\n').at(-1) ?? '')

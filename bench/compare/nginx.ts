@@ -46,12 +46,49 @@ http {
   )
 }
 
+interface NginxPlace {
+  readonly folder: string
+  readonly port: number
+  readonly servicePort: number
+  readonly core: string
+}
+
 /** Starts nginx in front of the service: it passes `/v2/` through, and Lua translates quotes if it is installed. */
-export function startNginx(
-  place: { readonly folder: string; readonly port: number; readonly servicePort: number; readonly core: string },
+export function startNginx(place: NginxPlace, modules: readonly string[] | undefined): Promise<Running> {
+  const { folder, port, core } = place
+  writeFileSync(join(folder, 'nginx.conf'), contender(place, modules, 'nginx.lua'))
+  return startServer(port, nginxCommand(folder), { core })
+}
+
+/** Starts nginx with Lua and Redis, which has each quote on the disk before it is answered; both on one core. */
+export function startNginxRedis(place: NginxPlace, modules: readonly string[]): Promise<Running> {
+  const { folder, port, core } = place
+  const socket = join(folder, 'redis.sock')
+  writeFileSync(
+    join(folder, 'redis.conf'),
+    `port 0\nunixsocket ${socket}\ndir ${folder}\nsave ""\nappendonly yes\nappendfsync always\n`,
+  )
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    contender(place, modules, 'nginx-redis.lua', `set $redis_socket ${socket};`),
+  )
+  const both = `trap 'kill $redis $nginx' TERM
+    redis-server ${join(folder, 'redis.conf')} >/dev/null & redis=$!
+    while [ ! -S ${socket} ]; do sleep 0.05; done
+    ${nginxCommand(folder).join(' ')} & nginx=$!
+    wait $nginx; wait $nginx $redis; exit 0`
+  return startServer(port, ['sh', '-c', both], { core })
+}
+
+const nginxCommand = (folder: string) => ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']
+
+/** Returns the configuration of nginx as a contender, with a program for quotes. */
+function contender(
+  { folder, port, servicePort }: NginxPlace,
   modules: readonly string[] | undefined,
-): Promise<Running> {
-  const { folder, port, servicePort, core } = place
+  program: string,
+  settings = '',
+): string {
   const programs = join(import.meta.dirname, 'contenders')
   copyFileSync(join(programs, 'translate.lua'), join(folder, 'translate.lua'))
   writeFileSync(join(folder, 'vehicle-types.json'), JSON.stringify(vehicleTypes))
@@ -59,12 +96,9 @@ export function startNginx(
   lua_package_path "${folder}/?.lua;;";
   init_by_lua_block { require("translate").load("${folder}/vehicle-types.json") }`
   const quotes = `
-    location = /getShippingQuote.php { content_by_lua_file ${join(programs, 'nginx.lua')}; }
+    location = /getShippingQuote.php { ${settings} content_by_lua_file ${join(programs, program)}; }
     location /service/ { internal; proxy_pass http://service/; }`
-  return run(
-    folder,
-    'nginx',
-    `${general(folder, 'nginx', modules ?? [])}
+  return `${general(folder, 'nginx', modules ?? [])}
 http {
   access_log off; ${FOREVER} ${modules ? lua : ''}
   upstream service { server ${HOST}:${servicePort}; keepalive ${KEPT_CONNECTIONS}; ${FOREVER} }
@@ -74,8 +108,5 @@ http {
     proxy_http_version 1.1; proxy_set_header Connection ""; proxy_request_buffering off; proxy_max_temp_file_size 0;
     location /v2/ { proxy_pass http://service; }${modules ? quotes : ''}
   }
-}`,
-    port,
-    core,
-  )
+}`
 }

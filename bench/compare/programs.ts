@@ -8,6 +8,8 @@ export interface Programs {
   readonly nginx: boolean
   /** Lines of configuration that load nginx's Lua modules. */
   readonly nginxLua: readonly string[] | undefined
+  /** True if nginx's Lua can use a Redis of this machine. */
+  readonly redis: boolean
   readonly haproxy: boolean
   /** The path at which HAProxy's Lua finds its JSON library. */
   readonly haproxyLua: string | undefined
@@ -27,6 +29,7 @@ export function findPrograms(): Programs {
   const nginx = said('nginx', '-V')
   const haproxy = said('haproxy', '-vv')
   const nginxLua = nginx === undefined ? undefined : luaModules(nginx)
+  const redis = said('redis-server', '--version') !== undefined && existsSync('/usr/share/lua/5.1/nginx/redis.lua')
   const haproxyLua = haproxy === undefined ? undefined : jsonOfLua(haproxy)
   const missing = [
     ...(wrk ? [] : ['wrk is not installed: autocannon makes the load, and it is slower than some contenders']),
@@ -34,10 +37,11 @@ export function findPrograms(): Programs {
     ...(nginx !== undefined && !nginxLua
       ? ['nginx has no Lua (libnginx-mod-http-lua, lua-cjson): it only passes through']
       : []),
+    ...(redis ? [] : ['nginx has no Redis (redis-server, lua-nginx-redis): nobody stores quotes there']),
     ...(haproxy === undefined ? ['haproxy is not installed: it is left out'] : []),
     ...(haproxy !== undefined && !haproxyLua ? ['HAProxy has no Lua with lua-cjson: it only passes through'] : []),
   ]
-  return { wrk, nginx: nginx !== undefined, nginxLua, haproxy: haproxy !== undefined, haproxyLua, missing }
+  return { wrk, nginx: nginx !== undefined, nginxLua, redis, haproxy: haproxy !== undefined, haproxyLua, missing }
 }
 
 function luaModules(versions: string): readonly string[] | undefined {
@@ -76,6 +80,7 @@ export function versions(programs: Programs): Readonly<Record<string, string>> {
   const own = {
     Node: process.versions.node,
     nginx: found('nginx', /nginx\/(\S+)/, '-v'),
+    Redis: found('redis-server', /v=(\S+)/, '--version'),
     HAProxy: found('haproxy', /version (\d[\d.]*)/, '-v'),
     wrk: found('wrk', /wrk (?:debian\/)?(\d[\d.]*)/, '-v'),
   }

@@ -46,7 +46,7 @@ function page(results: Results, hasChart: boolean): string {
     '## Again',
     'A full run takes a little more than an hour. A run of some sections keeps the results of the others:',
     '```sh\nnpm run bench\nnpm run bench -- --only quotes,pass-through --seconds 5 --rounds 3\n```',
-    'nginx, HAProxy and wrk take part if they are installed (Debian: `nginx libnginx-mod-http-lua lua-cjson haproxy wrk`).',
+    'nginx, Redis, HAProxy and wrk take part if they are installed (Debian: `nginx libnginx-mod-http-lua lua-cjson lua-nginx-redis redis-server haproxy wrk`).',
   ]
     .filter((part) => part !== '')
     .join('\n\n')}\n`

@@ -1,7 +1,9 @@
 import type { Section } from './section.ts'
 import { calls } from './sections/calls.ts'
 import { passThrough, quotes } from './sections/comparisons.ts'
+import { durableQuotes } from './sections/durable.ts'
 import { memory } from './sections/memory.ts'
+import { openLoopQuotes } from './sections/open-loop.ts'
 import { startup } from './sections/startup.ts'
 import { store } from './sections/store.ts'
 import { stream } from './sections/stream.ts'
@@ -11,6 +13,8 @@ import { xrefs } from './sections/xrefs.ts'
 /** All sections, in the order of the page. */
 export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['quotes', quotes],
+  ['durable', durableQuotes],
+  ['open-loop', openLoopQuotes],
   ['pass-through', passThrough],
   ['calls', calls],
   ['store', store],

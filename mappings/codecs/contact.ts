@@ -15,9 +15,19 @@ export type ContactParts = {
   readonly contact_email?: string | undefined
 }
 
-const looksLikeEmail = (part: string): boolean => /^[^\s@]+@[^\s@]+$/.test(part)
+const looksLikeEmail = (part: string): boolean => part.includes('@') && /^[^\s@]+@[^\s@]+$/.test(part)
 
-const countDigits = (part: string): number => part.replace(/\D+/g, '').length
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+
+function countDigits(part: string): number {
+  let digits = 0
+  for (let i = 0; i < part.length; i += 1) {
+    const code = part.charCodeAt(i)
+    if (code >= DIGIT_0 && code <= DIGIT_9) digits += 1
+  }
+  return digits
+}
 
 /** Tells whether most of a part, which is not an e-mail address, is digits. */
 const looksLikePhone = (part: string): boolean => {
@@ -35,9 +45,10 @@ interface Roles {
 
 function readParts(text: string): Roles {
   const roles: Roles = { name: undefined, phone: undefined, email: undefined, rest: [] }
-  for (const [place, untrimmed] of text.split(SEPARATOR).entries()) {
-    const part = untrimmed.trim()
-    if (part === '') continue
+  const parts = text.split(SEPARATOR)
+  for (let place = 0; place < parts.length; place += 1) {
+    const part = parts[place]?.trim()
+    if (!part) continue
     const email = looksLikeEmail(part)
     const phone = !email && looksLikePhone(part)
     if (place === 0 && !email && !(phone && countDigits(part) >= SHORTEST_PHONE_DIGITS)) roles.name = part

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
-import { type Account, type AccountOptions, openAccount } from '../service/account.ts'
+import { type Account, type AccountOptions, openAccount, type Taken } from '../service/account.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { EventRecipient } from './events.ts'
 import { type Limits, unlimited } from './limits.ts'
@@ -35,15 +35,16 @@ export interface Profile {
 export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   /** Undefined where the call has no credential. */
   readonly acceptance?: Account['acceptance']
-  /** Undefined: a connection for this call alone. */
-  readonly pool: string | undefined
+  /** Returns the name of the connections; undefined: a connection for this call alone. */
+  readonly pool: Account['pool']
   /** Undefined where the call names no client. */
   readonly tenant?: string | undefined
   /** Undefined sends none. */
-  readonly authorization: ((deadline: number) => Promise<string>) | undefined
+  readonly authorization: ((deadline: number) => string | Promise<string>) | undefined
   /** Undefined where the call's own credential is all there is. */
   readonly authorized?: Account['authorized']
-  readonly learn?: Account['learn']
+  /** Learns from the reply to a call with that authorization. */
+  readonly learn?: (authorization: string, answer: Taken, request: Pick<IncomingMessage, 'method' | 'url'>) => void
   readonly limits: Limits
 }
 
@@ -60,7 +61,7 @@ export interface Credentials {
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
-  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => Promise<PassThrough>
+  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => PassThrough | Promise<PassThrough>
   /** Returns a tenant whose credential the operator gave to the gateway; undefined for any other. */
   readonly ownCaller: (tenant: string) => OwnCaller | undefined
   /** Returns the tenants that receive the service's events. */
@@ -118,12 +119,20 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
 }
 
 /** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
-export function passThroughOf({ tenant, account, profile }: Caller): PassThrough {
-  return { tenant, ...account, pool: account.pool(), limits: profile.limits }
+export function passThroughOf(caller: Caller): PassThrough {
+  const known = passThroughs.get(caller)
+  if (known) return known
+  const made = { tenant: caller.tenant, ...caller.account, limits: caller.profile.limits }
+  passThroughs.set(caller, made)
+  return made
 }
+
+/** All calls of a caller share it. */
+const passThroughs = new WeakMap<Caller, PassThrough>()
 
 /** Returns whether a target is the token endpoint; the router has decoded the path already. */
 export function asksForToken(url: string): boolean {
+  if (url.startsWith('/v2/')) return false
   return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
 }
 

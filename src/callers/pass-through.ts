@@ -11,8 +11,9 @@ import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
 /** The connections and the credential for calls with one `Authorization` header. */
 interface PassedCredential {
-  readonly tenant: string | undefined
   readonly account: Account
+  /** The pass-through of calls once the service has accepted the credential; the same for all of them. */
+  readonly accepted: PassThrough
 }
 
 /** Passes calls through with the credential that they carry, of any scheme. */
@@ -25,20 +26,25 @@ export function createPassThrough(deps: CredentialsDeps): Credentials['passThrou
     if (isAccepted) unproven.decide(header, undefined)
   }
   const open = (header: string) => {
-    const make = (acceptance: Acceptance): PassedCredential => ({
-      tenant: basicPair(header)?.id,
-      account: accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme: 'basic', acceptance }),
-    })
+    const make = (acceptance: Acceptance): PassedCredential => {
+      const options = { basic: header, pool: header, scheme: 'basic', acceptance } as const
+      const account = accountAt(deps, config.V2_BASE_URL, options)
+      return { account, accepted: passThroughWith(header, account, unlimited) }
+    }
     return passed.open(header, make, decided).value
   }
 
-  return async (incoming, streams) => {
+  return (incoming, streams) => {
     const header = incoming.headers.authorization
     if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
     const known = passed.find(header)
-    if (known?.acceptance.isProven()) return passThroughWith(incoming, header, known.value, unlimited)
-    const { shared, leave } = await unproven.enter(incoming, header, () => known?.value ?? open(header))
-    if (!streams) return passThroughWith(incoming, header, shared, enteredLimits(leave), leave)
+    return known?.acceptance.isProven() ? known.value.accepted : unprovenCall(incoming, header, streams)
+  }
+
+  async function unprovenCall(incoming: IncomingMessage, header: string, streams: boolean): Promise<PassThrough> {
+    const make = () => passed.find(header)?.value ?? open(header)
+    const { shared, leave } = await unproven.enter(incoming, header, make)
+    if (!streams) return passThroughWith(header, shared.account, enteredLimits(leave), leave)
     // The sender of an incomplete body could hold the turn for as long as it wants.
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     try {
@@ -46,29 +52,27 @@ export function createPassThrough(deps: CredentialsDeps): Credentials['passThrou
     } finally {
       leave()
     }
-    return passThroughWith(incoming, header, shared, unlimited)
+    return shared.accepted
   }
 }
 
 /** Calls without a credential share their connections. */
-const NO_CREDENTIAL = { pool: '', authorization: undefined, limits: unlimited } as const
+const NO_CREDENTIAL = { pool: () => '', authorization: undefined, limits: unlimited } as const
 
 function passThroughWith(
-  { method = '', url = '' }: IncomingMessage,
   header: string,
-  { tenant, account }: PassedCredential,
+  { origin, prefix, acceptance, pool }: Account,
   limits: Limits,
   answered: () => void = () => undefined,
 ): PassThrough {
-  const { origin, prefix, acceptance } = account
   return {
     origin,
     prefix,
     acceptance,
-    pool: account.pool(),
-    tenant,
-    authorization: async () => header,
-    learn: (_authorization, { status }) => {
+    pool,
+    tenant: basicPair(header)?.id,
+    authorization: () => header,
+    learn: (_authorization, { status }, { method = '', url = '' }) => {
       // Passing the reply on takes as long as its reader does.
       answered()
       if (showsAcceptance(method, url, status)) acceptance.accepted()
@@ -83,6 +87,7 @@ const UNAUTHORIZED = 401
 const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
 
 function showsAcceptance(method: string, url: string, status: number): boolean {
-  const [path = ''] = url.split('?', 1)
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
   return (NEEDS_CREDENTIAL.test(path) || asksForToken(path)) && method !== 'OPTIONS' && accepts(method, path, status)
 }

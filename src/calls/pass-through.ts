@@ -37,7 +37,9 @@ export async function passThrough(
   deps: PassThroughDeps,
 ): Promise<void> {
   const deadline = performance.now() + deps.config.UPSTREAM_TIMEOUT_MS
-  const body = await bodyOf(incoming, call.share)
+  const body = isSmall(incoming)
+    ? await readBytes(incoming, SMALL_BYTES, call.share)
+    : streamedBodyOf(incoming, call.share)
   try {
     call.share.enter()
     await passOn(body, deadline, incoming, outgoing, call, deps)
@@ -56,31 +58,37 @@ async function passOn(
   deps: PassThroughDeps,
 ): Promise<void> {
   const { config, credentials, upstream, readerTimeoutMs } = deps
-  const account = await credentials.passThrough(incoming, body instanceof Readable)
+  const found = credentials.passThrough(incoming, body instanceof Readable)
+  const account = found instanceof Promise ? await found : found
   call.tenant = account.tenant
   call.acceptance = account.acceptance
   const leave = account.limits.enter()
   const changed = deps.statusCache && changedBy(incoming)
   let mayHaveChanged = changed !== undefined
   try {
-    const headers = requestLines(incoming.rawHeaders, call.id)
+    const patience = { deadline, readerTimeoutMs }
+    const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       const request: StreamedRequest = {
         // Every method passes; undici's type lists the common ones only.
         method: (incoming.method ?? 'GET') as 'GET',
         path: account.prefix + incoming.url,
-        headers: authorization === undefined ? headers : [...headers, 'authorization', authorization],
+        headers: requestLines(incoming.rawHeaders, call.id, authorization),
         body,
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
-      const patience = { deadline, readerTimeoutMs }
-      const sendOver = (usesOwn: boolean) =>
-        stream(upstream.line(account.origin, account.pool, usesOwn), request, outgoing, patience)
-      const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
-      return isSafe ? sendTwice(sendOver) : sendOver(false)
+      const first = stream(upstream.line(account.origin, account.pool()), request, outgoing, patience)
+      if (!isSafe) return first
+      // A safe request is sent again, over a new connection, if a kept one closes before the reply.
+      return first.catch((error: unknown) => {
+        if (!isClosed(error)) throw error
+        return stream(upstream.line(account.origin, account.pool(), true), request, outgoing, patience)
+      })
     }
-    const reply = await answerOf(account, body, deadline, attempt)
+    const reply = await (account.authorized && isRepeatable(body)
+      ? answerOf(account.authorized, deadline, attempt)
+      : singleAnswer(account, incoming, deadline, attempt))
     mayHaveChanged &&= !isRefusal(reply.status)
     // Before the reply, like what follows: the caller may read again at once.
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
@@ -106,15 +114,8 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** The codes of a connection that closed before the reply. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
-/** Sends a safe request again, over a new connection, if a kept one closes before the reply. */
-async function sendTwice(send: (usesOwn: boolean) => Promise<StreamedReply>): Promise<StreamedReply> {
-  try {
-    return await send(false)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (!CLOSED.has(code)) throw error
-    return send(true)
-  }
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && CLOSED.has(String(error.code))
 }
 
 /** Null for a request without a body. */
@@ -123,31 +124,41 @@ type Body = Buffer | Readable | null
 /** A body up to this size is buffered: that costs less than a stream, and it can be sent again with a new token. */
 const SMALL_BYTES = 64 * 1024
 
-/** Makes one attempt with a body that can be read only once, otherwise as many as the credential needs. */
+const isRepeatable = (body: Body) => body === null || Buffer.isBuffer(body)
+
+/** Makes as many attempts as the credential needs. */
 async function answerOf(
-  { authorized, authorization, learn }: PassThrough,
-  body: Body,
+  authorized: NonNullable<PassThrough['authorized']>,
+  deadline: number,
+  attempt: (authorization: string) => Promise<StreamedReply>,
+): Promise<StreamedReply> {
+  let last: StreamedReply | undefined
+  try {
+    await authorized(deadline, async (right) => {
+      // Only the last reply goes to the caller.
+      last?.drop()
+      last = await attempt(right)
+      return { status: last.status, headers: challengesIn(last) }
+    })
+  } catch (error) {
+    last?.drop()
+    throw error
+  }
+  if (!last) throw new Error('A credential that is repeatable is sent at least once.')
+  return last
+}
+
+/** Makes the one attempt with a body that can be read only once, or with the caller's own credential. */
+async function singleAnswer(
+  { authorization, learn }: PassThrough,
+  incoming: IncomingMessage,
   deadline: number,
   attempt: (authorization: string | undefined) => Promise<StreamedReply>,
 ): Promise<StreamedReply> {
-  if (authorized && (body === null || Buffer.isBuffer(body))) {
-    let last: StreamedReply | undefined
-    try {
-      await authorized(deadline, async (right) => {
-        // Only the last reply goes to the caller.
-        last?.drop()
-        last = await attempt(right)
-        return { status: last.status, headers: challengesIn(last.lines) }
-      })
-    } catch (error) {
-      last?.drop()
-      throw error
-    }
-    if (last) return last
-  }
-  const sent = await authorization?.(deadline)
+  const given = authorization?.(deadline)
+  const sent = given instanceof Promise ? await given : given
   const reply = await attempt(sent)
-  if (sent !== undefined) learn?.(sent, { status: reply.status, headers: challengesIn(reply.lines) })
+  if (sent !== undefined) learn?.(sent, { status: reply.status, headers: challengesIn(reply) }, incoming)
   return reply
 }
 
@@ -161,9 +172,8 @@ function isSmall({ headers }: IncomingMessage): boolean {
   )
 }
 
-/** Returns a small body whole, and a larger one as a stream. */
-async function bodyOf(incoming: IncomingMessage, share: Share): Promise<Body> {
-  if (isSmall(incoming)) return readBytes(incoming, SMALL_BYTES, share)
+/** Returns a body that is not small as a stream; null if there is none. */
+function streamedBodyOf(incoming: IncomingMessage, share: Share): Readable | null {
   const { 'transfer-encoding': coding, 'content-length': length } = incoming.headers
   if (coding === undefined && Number(length ?? 0) === 0) return null
   share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))

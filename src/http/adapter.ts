@@ -1,6 +1,7 @@
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Hono } from 'hono'
+import { beginCall } from '../observe/call.ts'
 import type { Env, Unavailable } from './env.ts'
 import type { RequestHandler } from './listener.ts'
 import { malformedResponse } from './refusals.ts'
@@ -12,7 +13,7 @@ export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>): RequestHand
     (request, bindings) => {
       // The listener speaks HTTP/1, so the bindings are those of `node:http`.
       const { incoming, outgoing } = bindings as Pick<Env['Bindings'], 'incoming' | 'outgoing'>
-      const answered = app.fetch(request, { incoming, outgoing, unavailable })
+      const answered = app.fetch(request, { incoming, outgoing, unavailable, call: beginCall(incoming) })
       // If even the error reply failed, the connection closes.
       if (answered instanceof Promise) answered.catch(() => outgoing.destroy())
       // The app writes to `outgoing`. Nothing waits for it here: each promise in a row costs every call.

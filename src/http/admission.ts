@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http'
-import type { Context, Handler } from 'hono'
+import type { Handler } from 'hono'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Env, Unavailable } from './env.ts'
 
-/** Puts admission before a handler: while the gateway shuts down or is overloaded, or the source makes too many calls, it throws. */
-export type Admitted = (handler: Handler<Env>) => Handler<Env>
+/** Puts a check before a handler. A middleware would cost every call two promises and a closure more. */
+export type Checked = (handler: Handler<Env>) => Handler<Env>
 
-/** Makes the admission of a listener. A middleware would cost every call a promise and a closure more. */
-export function admission(limitSource: (incoming: IncomingMessage) => void): Admitted {
-  return (handler) => (c: Context<Env>, next) => {
-    const { incoming, unavailable } = c.env
+/** Makes the admission of a listener: while the gateway shuts down or is overloaded, or the source makes too many calls, it throws. */
+export function admission(limitSource: (incoming: IncomingMessage) => void): Checked {
+  return (handler) => (c, next) => {
+    const { incoming, unavailable, call } = c.env
     if (unavailable) throw unavailableError(unavailable)
-    c.get('call').share.admit()
+    call.share.admit()
     limitSource(incoming)
     return handler(c, next)
   }

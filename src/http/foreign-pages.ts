@@ -1,20 +1,19 @@
-import type { MiddlewareHandler } from 'hono'
 import type { BrowserChecks } from '../callers/browsers.ts'
-import type { Env } from './env.ts'
-import { WEBHOOK_ROUTE } from './routing.ts'
+import type { Checked } from './admission.ts'
 
-/**
- * Refuses requests of other sites' pages. Health checks are answered under any host name, and so are deliveries of the
- * service, whose path has a secret that no page knows.
- */
-export function refuseForeignPages(
-  { demandOwnOrigin, demandOwnHost }: BrowserChecks,
-  healthPaths: readonly string[],
-): MiddlewareHandler<Env> {
-  return (c, next) => {
-    if (c.req.path === WEBHOOK_ROUTE) return next()
+/** Refuses requests of other sites' pages, and those under an unknown host name. */
+export function refuseForeignPages({ demandOwnOrigin, demandOwnHost }: BrowserChecks): Checked {
+  return (handler) => (c, next) => {
     demandOwnOrigin(c.env.incoming)
-    if (!healthPaths.includes(c.req.path)) demandOwnHost(c.env.incoming)
-    return next()
+    demandOwnHost(c.env.incoming)
+    return handler(c, next)
+  }
+}
+
+/** Refuses requests of other sites' pages. Health checks are answered under any host name. */
+export function refuseForeignOrigins({ demandOwnOrigin }: Pick<BrowserChecks, 'demandOwnOrigin'>): Checked {
+  return (handler) => (c, next) => {
+    demandOwnOrigin(c.env.incoming)
+    return handler(c, next)
   }
 }

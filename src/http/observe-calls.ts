@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { MiddlewareHandler } from 'hono'
-import { routePath } from 'hono/route'
-import { beginCall, type Share } from '../observe/call.ts'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Context, Handler } from 'hono'
+import type { Share } from '../observe/call.ts'
 import { runCall } from '../observe/current-call.ts'
 import type { LogCall } from '../observe/log.ts'
 import type { Meters } from '../observe/meters.ts'
@@ -19,17 +19,25 @@ export interface Observers {
   readonly tracing: Tracing | undefined
 }
 
-/** Gives every call a request id, a start time and its share of the limits. Logs and counts it when it is answered. */
-export function observeCalls({ openShare, logCall, countCall, countUse, tracing }: Observers): MiddlewareHandler<Env> {
-  return async (c, next) => {
-    const { incoming, outgoing } = c.env
-    const { path } = c.req
-    // The gateway's own pages are known by their pattern, because such a path may contain anything.
-    const route = path.startsWith('/own') ? routePath(c, -1) : path
-    const call = beginCall(incoming, route, openShare(incoming, outgoing))
-    c.set('call', call)
+/** Puts the observation of calls around the handler of a route. */
+export type Observed = (route: string, handler: Handler<Env>) => Handler<Env>
+
+/**
+ * Gives every call its route and its share of the limits. Answers what its handler throws, and logs and counts the call
+ * when it is answered. Hono gets its response at once: each promise in a row costs every call.
+ */
+export function observeCalls(
+  { openShare, logCall, countCall, countUse, tracing }: Observers,
+  answerError: (c: Context<Env>, error: unknown) => void,
+): Observed {
+  async function run(c: Context<Env>, handler: Handler<Env>): Promise<void> {
+    const { incoming, outgoing, call } = c.env
     try {
-      await (tracing ? tracing.run(call, incoming, () => runCall(call, next)) : runCall(call, next))
+      await (tracing
+        ? tracing.run(call, incoming, () => runCall(call, handler, c, next))
+        : runCall(call, handler, c, next))
+    } catch (error) {
+      answer(c, error)
     } finally {
       call.share.leave()
     }
@@ -37,5 +45,26 @@ export function observeCalls({ openShare, logCall, countCall, countUse, tracing 
     countCall(call, outgoing.statusCode)
     countUse(call, incoming, outgoing.statusCode)
     tracing?.end(call, outgoing.statusCode)
+    call.afterwards?.()
+  }
+
+  function answer(c: Context<Env>, error: unknown): void {
+    try {
+      answerError(c, error)
+    } catch {
+      // If even the error reply fails, the connection closes.
+      c.env.outgoing.destroy()
+    }
+  }
+
+  return (route, handler) => (c) => {
+    const { incoming, outgoing, call } = c.env
+    call.route = route
+    call.share = openShare(incoming, outgoing)
+    void run(c, handler)
+    return RESPONSE_ALREADY_SENT
   }
 }
+
+/** A handler that answers is the last one. */
+const next = async () => {}

@@ -12,7 +12,7 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
     .writeHead(status, {
       'Content-Type': JSON_TYPE,
       'Content-Length': Buffer.byteLength(body),
-      'X-Request-Id': c.get('call').id,
+      'X-Request-Id': c.env.call.id,
       ...more,
       ...headers,
     })
@@ -23,6 +23,6 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
 /** Writes indented JSON. It may be long, and its reader slow. */
 export function replyReadably(c: Context<Env>, value: object): Response {
   const body = `${JSON.stringify(value, null, 2)}\n`
-  c.get('call').share.holdAnswer(Buffer.byteLength(body))
+  c.env.call.share.holdAnswer(Buffer.byteLength(body))
   return reply(c, { status: 200, headers: {}, body })
 }

@@ -130,10 +130,25 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
   return { ...rest, schema, decode: decodeQuickly, ...(encodeQuickly && { encode: encodeQuickly }) }
 }
 
-/** Returns the check of a schema that asks for scalar types only; undefined for any other schema, which zod has to check. */
+/** Returns the check of a schema that asks for types only; undefined for any other schema, which zod has to check. */
 function typeCheck<T>(schema: z.ZodType<T>): ((value: unknown) => value is T) | undefined {
   const types = scalarTypes(schema)
-  return types && ((value): value is T => types.includes(typeof value) && isFiniteIfNumber(value))
+  if (types) return (value): value is T => types.includes(typeof value) && isFiniteIfNumber(value)
+  return asksForTexts(schema) ? (value): value is T => isRecordOfTexts(value) : undefined
+}
+
+/** Returns true for a schema of any record of text. */
+function asksForTexts(schema: z.core.$ZodType): boolean {
+  return (
+    schema instanceof z.ZodRecord &&
+    [schema.keyType, schema.valueType].every((part) => scalarTypes(part)?.join() === 'string')
+  )
+}
+
+function isRecordOfTexts(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  for (const part of Object.values(value)) if (typeof part !== 'string') return false
+  return true
 }
 
 const isFiniteIfNumber = (value: unknown) => typeof value !== 'number' || Number.isFinite(value)

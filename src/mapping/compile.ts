@@ -4,7 +4,7 @@ import { type FieldIndex, type Fields, indexFields, type Problem } from './field
 import type { Note } from './notes.ts'
 import { compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
-import { compileReply } from './reply.ts'
+import { blankReply, compileReply } from './reply.ts'
 import { compileRequest } from './request.ts'
 import type { Explanation, KnownFacts, Tables } from './request-run.ts'
 import { compileRequirement } from './requirement.ts'
@@ -81,6 +81,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   )
   const rememberSteps = compileRequest(rememberRows, fields, tables)
   const replySteps = compileReply(action.reply)
+  const blank = blankReply(action.reply)
 
   return {
     action,
@@ -107,7 +108,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
         body,
         own,
         settings,
-        reply: {} as Record<string, string>,
+        reply: { ...blank },
         missing: [] as string[],
         unreadable: [] as string[],
         explanations,

@@ -7,6 +7,7 @@ import type { Sentence } from './reply-row.ts'
 import type { Explanation, Origin, Rule } from './request-run.ts'
 import type { Row } from './row.ts'
 import { keepsTextOf } from './row-keeps.ts'
+import { fieldsOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
@@ -26,6 +27,21 @@ export interface ReplyRun {
 }
 
 export type ReplyStep = (run: ReplyRun) => void
+
+/**
+ * Returns a reply with every field that is always set, in the order of the rows: an object that grows field by field is
+ * copied again and again. A message may be absent, and ends the list.
+ */
+export function blankReply(rows: readonly Row[]): Readonly<Record<string, string>> {
+  const blank: Record<string, string> = {}
+  for (const row of rows) {
+    if (row.kind === 'message') break
+    if (row.kind === 'v1Only' || row.kind === 'v2Only') continue
+    for (const field of fieldsOf(row)) blank[field] = ''
+  }
+  // V8 copies an object that was parsed as one block of memory.
+  return JSON.parse(JSON.stringify(blank))
+}
 
 /** Compiles a reply's rows into steps once. A row of a request runs backwards here. */
 export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
@@ -53,22 +69,17 @@ function compileRow(row: Row): ReplyStep | undefined {
     case 'split': {
       const parts = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, place: placeOf(v2) }))
       return (run) => {
-        const found = parts.flatMap(({ part, v2, place }) => {
+        const before: Record<string, string> = {}
+        const from: string[] = []
+        for (const { part, v2, place } of parts) {
           const value = valueAt(run.body, place)
-          return absent(value) ? [] : [{ part, v2, value: asText(value) }]
-        })
-        const before = Object.fromEntries(found.map(({ part, value }) => [part, value]))
-        const after = found.length === 0 ? '' : shown(row.v1, encode(row.codec, before, false) ?? '')
+          if (absent(value)) continue
+          before[part] = asText(value)
+          from.push(v2)
+        }
+        const after = from.length === 0 ? '' : shown(row.v1, encode(row.codec, before, false) ?? '')
         run.reply[row.v1] = after
-        explain(
-          run,
-          row.v1,
-          found.map(({ v2 }) => v2),
-          before,
-          after,
-          rule,
-          'service',
-        )
+        explain(run, row.v1, from, before, after, rule, 'service')
       }
     }
     case 'join': {
@@ -90,15 +101,9 @@ function compileRow(row: Row): ReplyStep | undefined {
         const own = run.settings.shipment_number === 'caller' ? run.own : undefined
         const after = own ?? shown(row.v1, asText(theirs))
         run.reply[row.v1] = after
-        explain(
-          run,
-          row.v1,
-          own === undefined ? [row.v2] : [],
-          theirs,
-          after,
-          rule,
-          own === undefined ? 'service' : 'caller',
-        )
+        if (!run.explanations) return
+        if (own === undefined) explain(run, row.v1, [row.v2], theirs, after, rule, 'service')
+        else explain(run, row.v1, [], theirs, after, rule, 'caller')
       }
     }
     case 'fixed':

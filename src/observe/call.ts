@@ -40,8 +40,8 @@ export interface Call {
   /** In milliseconds of `performance.now()`. */
   readonly startedAt: number
   /** The route as the gateway names it, never the path as it was sent. */
-  readonly route: string
-  readonly share: Share
+  route: string
+  share: Share
   /** The caller's own trace headers. */
   readonly traceHeaders: TraceHeaders | undefined
   /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
@@ -81,19 +81,21 @@ export interface Call {
   unauthorized: boolean
   /** The thrown value, if the gateway itself failed. */
   cause: unknown
+  /** Work that begins once the call is answered. */
+  afterwards: (() => void) | undefined
 }
 
 const NO_NOTES: readonly Note[] = []
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** Begins a call. It keeps the caller's request id if that is safe. */
-export function beginCall(incoming: IncomingMessage, route: string, share = unlimitedShare): Call {
+/** Begins a call, without limits and a route. It keeps the caller's request id if that is safe. */
+export function beginCall(incoming: IncomingMessage): Call {
   const sent = incoming.headers['x-request-id']
   return {
     id: typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID(),
     startedAt: performance.now(),
-    route,
-    share,
+    route: '',
+    share: unlimitedShare,
     traceHeaders: traceHeadersOf(incoming.headers),
     trace: undefined,
     own: '',
@@ -114,6 +116,7 @@ export function beginCall(incoming: IncomingMessage, route: string, share = unli
     error: undefined,
     unauthorized: false,
     cause: undefined,
+    afterwards: undefined,
   }
 }
 

@@ -10,17 +10,17 @@ export interface CountedMetric {
   readonly get: () => Promise<object>
 }
 
-/** Counts by labels. A known series costs one look-up and no allocation. */
+/** Counts by labels. A known series costs one look-up for each label and no allocation. */
 export interface Counter {
-  /** Adds to the series with these values of its labels, which are joined by line breaks in the order of their names. */
-  readonly add: (series: string, by?: number) => void
+  /** Adds to the series with these values of its labels, in the order of their names. */
+  readonly add: (by: number, ...labels: readonly string[]) => void
   readonly metric: CountedMetric
 }
 
 /** Counts durations by labels. */
 export interface Histogram {
   /** Adds a duration to the series with these values of its labels, as in `Counter`. */
-  readonly observe: (series: string, seconds: number) => void
+  readonly observe: (seconds: number, ...labels: readonly string[]) => void
   readonly metric: CountedMetric
 }
 
@@ -41,8 +41,8 @@ export function createCounter(name: string, help: string, labels: readonly strin
   const counts = createSeries(labels, () => ({ value: 0 }))
   const about = { name, help, type: 'counter', aggregator: 'sum' } as const
   return {
-    add: (series, by = 1) => {
-      counts.of(series).value += by
+    add: (by, ...labels) => {
+      counts.of(labels).value += by
     },
     metric: {
       ...about,
@@ -79,8 +79,8 @@ export function createHistogram(
     ]
   }
   return {
-    observe: (series, seconds) => {
-      const { buckets } = add(durations.of(series), seconds)
+    observe: (seconds, ...labels) => {
+      const { buckets } = add(durations.of(labels), seconds)
       let bucket = 0
       while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
       buckets[bucket] = (buckets[bucket] ?? 0) + 1
@@ -94,25 +94,45 @@ function add(durations: Durations, seconds: number): Durations {
   return durations
 }
 
-/** Keeps what is counted for each series. */
+/** The series below the values of some labels, by the value of the next one. */
+type Level<T> = Map<string, { readonly series?: T; readonly next: Level<T> }>
+
+/** Keeps what is counted for each series. One key of all values would be made, and hashed, for every call. */
 function createSeries<T>(names: readonly string[], make: () => T) {
-  const known = new Map<string, T>()
-  const labelsOf = (series: string): Labels => {
-    const values = series.split('\n')
-    return Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']))
+  const root: Level<T> = new Map()
+  const known: (readonly [Labels, T])[] = []
+  const others = names.map(() => OTHER)
+
+  function find(values: readonly string[]): T | undefined {
+    let level = root
+    let found: T | undefined
+    for (let i = 0; i < names.length; i += 1) {
+      const entry = level.get(values[i] ?? '')
+      if (!entry) return undefined
+      found = entry.series
+      level = entry.next
+    }
+    return found
   }
-  const added = (series: string): T => {
-    const kept = known.size < MAX_SERIES ? series : names.map(() => OTHER).join('\n')
-    const found = known.get(kept)
-    if (found) return found
-    const made = make()
-    known.set(kept, made)
-    return made
+
+  function added(values: readonly string[]): T {
+    const kept = known.length < MAX_SERIES ? values : others
+    const found = find(kept)
+    if (found !== undefined) return found
+    const series = make()
+    known.push([Object.fromEntries(names.map((name, i) => [name, kept[i] ?? ''])), series])
+    let level = root
+    for (let i = 0; i < names.length; i += 1) {
+      const value = kept[i] ?? ''
+      const entry = level.get(value) ?? { next: new Map() }
+      level.set(value, i === names.length - 1 ? { ...entry, series } : entry)
+      level = entry.next
+    }
+    return series
   }
+
+  if (names.length > 0) return { of: (values: readonly string[]): T => find(values) ?? added(values), all: () => known }
   // The only series of a metric without labels is there from the start.
-  if (names.length === 0) added('')
-  return {
-    of: (series: string): T => known.get(series) ?? added(series),
-    all: () => [...known].map(([series, counted]) => [labelsOf(series), counted] as const),
-  }
+  const only = make()
+  return { of: () => only, all: () => [[{}, only] as const] }
 }

@@ -9,7 +9,8 @@ import type { Call } from './call.ts'
 const calls = new AsyncLocalStorage<Call>()
 
 /** Runs the work of a call. */
-export const runCall = <T>(call: Call, work: () => T): T => calls.run(call, work)
+export const runCall = <Args extends readonly unknown[], T>(call: Call, work: (...args: Args) => T, ...args: Args): T =>
+  calls.run(call, work, ...args)
 
 /** Returns the call that the running code works for; undefined for work of the gateway itself. */
 export const currentCall = (): Call | undefined => calls.getStore()

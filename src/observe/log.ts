@@ -3,13 +3,14 @@ import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { escapeControls } from '../text/plain-text.ts'
 import { type Call, gatewayMs } from './call.ts'
+import { CALL_LINE_END, callLine } from './call-line.ts'
 import { createLogOutput } from './log-output.ts'
 
 export type { Logger }
 
 /** Makes a logger of JSON lines. It writes in the background: call `flush` before the process ends. */
 export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
-  const base = { name: 'transload' }
+  const base = { name: NAME }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
   if (destination) return pino(options, destination)
   const onDropped = (lines: number) =>
@@ -18,8 +19,8 @@ export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationS
   return log
 }
 
-/** The tail of a line of `createLogCall`, which contains no control characters. */
-const CALL_LINE_END = '"msg":"call"}\n'
+/** The name of the program in every line. */
+const NAME = 'transload'
 
 /** Logs the one line of a call, without anything that may contain a secret: no body, credential or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
@@ -37,7 +38,11 @@ const UNAUTHORIZED = 401
 /** Makes the function that logs calls. Only the line of a refused credential has the client id. */
 export function createLogCall(log: Logger, options: CallLogOptions): LogCall {
   const { LOG_ADDRESSES: addresses, LOG_USER_AGENTS: userAgents, sourceOf, clientOf } = options
+  // A logger of pino keeps its destination under a symbol.
+  const destination = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
+  const isEnabled = log.isLevelEnabled('info')
   return (call, incoming, status) => {
+    if (!isEnabled && call.cause === undefined) return
     const ms = performance.now() - call.startedAt
     const { tries, error, cause } = call
     const isRefused = call.unauthorized || status === UNAUTHORIZED
@@ -53,7 +58,7 @@ export function createLogCall(log: Logger, options: CallLogOptions): LogCall {
       service_ms: tries > 0 ? rounded(call.serviceMs) : undefined,
       service_status: call.serviceStatus,
       tries: tries || undefined,
-      replayed: call.replayed || undefined,
+      replayed: call.replayed ? (true as const) : undefined,
       tenant: shown(call.tenant),
       unknown_fields: call.unknownFields || undefined,
       notes: notesOf(call),
@@ -62,8 +67,9 @@ export function createLogCall(log: Logger, options: CallLogOptions): LogCall {
       client: isRefused ? shown(clientOf(incoming)) : undefined,
       user_agent: userAgents ? shown(incoming.headers['user-agent']) : undefined,
     }
-    if (isRefused || cause === undefined) log.info(line, 'call')
-    else log.error({ ...line, err: cause }, 'call failed')
+    if (isRefused || cause === undefined) {
+      if (isEnabled) destination.write(callLine(line, Date.now(), NAME))
+    } else log.error({ ...line, err: cause }, 'call failed')
   }
 }
 

@@ -58,19 +58,18 @@ export function createMeters(knowsTenants: boolean): Meters {
   return {
     countCall: (call, status) => {
       const { route, action = '', error = '', startedAt, tenant, unknownFields: unknown } = call
-      calls.add(`${route}\n${action}\n${status}\n${error}\n${(knowsTenants && tenant) || ''}`)
+      calls.add(1, route, action, String(status), error, (knowsTenants && tenant) || '')
       const ms = performance.now() - startedAt
-      seconds.observe(action, ms / MS_PER_SECOND)
-      own.observe(action, gatewayMs(call, ms) / MS_PER_SECOND)
-      if (unknown > 0) unknownFields.add(action, unknown)
+      seconds.observe(ms / MS_PER_SECOND, action)
+      own.observe(gatewayMs(call, ms) / MS_PER_SECOND, action)
+      if (unknown > 0) unknownFields.add(unknown, action)
     },
-    countRequest: (operation, status, ms) =>
-      service.observe(`${operation}\n${statusClass(status)}`, ms / MS_PER_SECOND),
-    countRetry: () => retries.add(''),
-    countToken: (outcome) => tokens.add(outcome),
-    countStore: (operation, ms) => store.observe(operation, ms / MS_PER_SECOND),
-    countBooking: (outcome) => bookings.add(outcome),
-    countLoopDelay: (ms) => loopDelay.observe('', ms / MS_PER_SECOND),
+    countRequest: (operation, status, ms) => service.observe(ms / MS_PER_SECOND, operation, statusClass(status)),
+    countRetry: () => retries.add(1),
+    countToken: (outcome) => tokens.add(1, outcome),
+    countStore: (operation, ms) => store.observe(ms / MS_PER_SECOND, operation),
+    countBooking: (outcome) => bookings.add(1, outcome),
+    countLoopDelay: (ms) => loopDelay.observe(ms / MS_PER_SECOND),
     all: [calls, unknownFields, seconds, own, service, retries, tokens, store, bookings, loopDelay].map(
       ({ metric }) => metric,
     ),
@@ -78,7 +77,8 @@ export function createMeters(knowsTenants: boolean): Meters {
 }
 
 const STATUSES_PER_CLASS = 100
+const CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx', '6xx', '7xx', '8xx', '9xx']
 
 function statusClass(status: number | undefined): string {
-  return status === undefined ? 'none' : `${Math.floor(status / STATUSES_PER_CLASS)}xx`
+  return status === undefined ? 'none' : (CLASSES[Math.floor(status / STATUSES_PER_CLASS)] ?? 'none')
 }

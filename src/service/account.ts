@@ -9,7 +9,8 @@ import type { Upstream } from './upstream.ts'
 export type Scheme = 'basic' | 'oauth2' | 'auto'
 
 /** The verdict on a credential that a reply shows. */
-interface Taken {
+/** The part of a reply that shows if a credential was accepted. */
+export interface Taken {
   readonly status: number
   readonly headers: IncomingHttpHeaders
 }

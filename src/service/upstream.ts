@@ -56,6 +56,7 @@ export interface UpstreamTls {
 /** The connections of one credential, which are replaced together when they are too old. */
 interface AgeingPool {
   readonly pool: Pool
+  readonly line: Line
   /** In milliseconds of `performance.now()`. */
   readonly usedUntil: number
 }
@@ -88,11 +89,20 @@ export function createUpstream({
     // HTTP/2 may resend a request by itself; HTTP/1.1 sends it once.
     allowH2: false,
   }
-  const pools = new LRUCache<string, AgeingPool>({
-    max: POOLS_KEPT,
-    // Calls under way finish.
-    dispose: ({ pool }) => void pool.close().catch(() => undefined),
-  })
+  /** The pools of each origin by the name of their credential: one key of both would be made anew for every call. */
+  const pools = new Map<string, LRUCache<string, AgeingPool>>()
+  const poolsOf = (origin: string): LRUCache<string, AgeingPool> => {
+    const known = pools.get(origin)
+    if (known) return known
+    const made = new LRUCache<string, AgeingPool>({
+      max: POOLS_KEPT,
+      // Calls under way finish.
+      dispose: ({ pool }) => void pool.close().catch(() => undefined),
+    })
+    pools.set(origin, made)
+    return made
+  }
+  const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
 
   const newConnector = () => createConnector({ timeout: timeoutMs, ...tls, lookup: names.lookup, allowH2: false })
   const connectors = new LRUCache<string, Connector>({ max: POOLS_KEPT })
@@ -108,15 +118,17 @@ export function createUpstream({
   }
 
   const deadlines = createDeadlines()
-  const pool = (origin: string, name: string): Pool => {
-    const id = `${origin} ${name}`
-    const known = pools.get(id)
+  const pooledLine = (origin: string, name: string): Line => {
+    const ofOrigin = poolsOf(origin)
+    const known = ofOrigin.get(name)
     const now = performance.now()
-    if (known && now < known.usedUntil) return known.pool
+    if (known && now < known.usedUntil) return known.line
     // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
-    const made = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
-    pools.set(id, { pool: made, usedUntil: now + connectionAgeMs })
-    return made
+    const pool = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
+    const isBusy = () => pool.stats.connected >= connections || names.isPending(new URL(origin).hostname)
+    const line = { origin, dispatcher: pool, deadlines, isBusy, countRequest }
+    ofOrigin.set(name, { pool, line, usedUntil: now + connectionAgeMs })
+    return line
   }
   const ownLine = (origin: string, name: string | undefined): Line => {
     const dispatch: Line['dispatcher']['dispatch'] = (request, handler) => {
@@ -135,20 +147,16 @@ export function createUpstream({
     }
   }
 
-  const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
-    if (usesOwn || name === undefined) return ownLine(origin, name)
-    const dispatcher = pool(origin, name)
-    const isBusy = () => dispatcher.stats.connected >= connections || names.isPending(new URL(origin).hostname)
-    return { origin, dispatcher, deadlines, isBusy, countRequest }
-  }
+  const line = (origin: string, name: string | undefined, usesOwn = false): Line =>
+    usesOwn || name === undefined ? ownLine(origin, name) : pooledLine(origin, name)
 
   return {
     line,
     countToken,
     stats: () => {
       const total = { connections: 0, running: 0, queued: 0 }
-      for (const { pool: made } of pools.values()) {
-        const { connected, running, queued } = made.stats
+      for (const { pool } of allPools()) {
+        const { connected, running, queued } = pool.stats
         total.connections += connected
         total.running += running
         total.queued += queued
@@ -158,7 +166,7 @@ export function createUpstream({
     call: (request) => exchange(line(request.origin, request.pool, request.usesOwn), request),
     close: async () => {
       // The callers of pending calls have hung up, and bookings have connections of their own.
-      await Promise.all([...pools.values()].map(({ pool: made }) => made.destroy()))
+      await Promise.all(allPools().map(({ pool }) => pool.destroy()))
     },
   }
 }

@@ -245,34 +245,48 @@ describe('a claim that was never sent', () => {
   })
 })
 
-describe('catching up', () => {
-  test('ends at a store that is down, and passes over a change that fails for another reason', async () => {
+describe('a cancellation', () => {
+  test('frees the key, and one that the store cannot record does so later', async () => {
     const opened = await open()
+    const { store, record, claim, lines } = opened
+    await store.change(claim, { state: 'booked', instance: 'gateway-1', why: 'made', shipment: 'S-1' })
+    await record.canceledLater('acme', 'S-2')
+    expect(await opened.now()).toMatchObject({ state: 'booked' })
+    opened.current.claimsOfShipment = down
+    await expect(record.canceled('acme', 'S-1')).rejects.toThrow('The disk is full.')
+    await record.canceledLater('acme', 'S-1')
+    expect(lines).toMatchObject([
+      {
+        level: 'warn',
+        msg: 'a change of bookings could not be recorded yet',
+        booking: 'canceled S-1',
+        err: { message: 'The disk is full.' },
+      },
+    ])
+    opened.heal()
+    await record.catchUp()
+    expect(await opened.now()).toMatchObject({ state: 'freed' })
+  })
+
+  test('that is late passes over one that fails for another reason, and ends at a store that is down', async () => {
+    const opened = await open({ claimsOfShipment: down })
     const { record, lines } = opened
-    const done: string[] = []
-    const work = (name: string, error?: Error) => async () => {
-      done.push(name)
-      if (error) throw error
+    for (const shipment of ['S-1', 'S-2', 'S-3']) await record.canceledLater('acme', shipment)
+    const asked: string[] = []
+    opened.current.claimsOfShipment = async (_, shipment) => {
+      asked.push(shipment)
+      if (shipment === 'S-1') throw new Error('odd')
+      if (shipment === 'S-2' && asked.length === 2) throw new StoreDown('down')
+      return []
     }
-    record.retry('one', new Error('first'), work('one', new Error('odd')))
-    record.retry('two', new Error('second'), work('two', new StoreDown('down')))
-    record.retry('three', new Error('third'), work('three'))
-    expect(lines.map(({ msg, booking, err }) => [msg, booking, (err as Error).message])).toEqual(
-      [
-        ['one', 'first'],
-        ['two', 'second'],
-        ['three', 'third'],
-      ].map(([booking, message]) => ['a change of bookings could not be recorded yet', booking, message]),
-    )
+    lines.length = 0
     await record.catchUp()
-    expect(done).toEqual(['one', 'two'])
-    done.length = 0
-    record.retry('two', new Error('again'), work('two'))
+    expect(asked).toEqual(['S-1', 'S-2'])
+    expect(lines.map(({ err }) => (err as Error).message)).toEqual(['odd', 'down'])
     await record.catchUp()
-    expect(done).toEqual(['one', 'two', 'three'])
-    done.length = 0
+    expect(asked).toEqual(['S-1', 'S-2', 'S-1', 'S-2', 'S-3'])
     await record.catchUp()
-    expect(done).toEqual(['one'])
+    expect(asked.slice(5)).toEqual(['S-1'])
   })
 })
 

@@ -156,11 +156,13 @@ describe('a command prints nothing that a terminal obeys', () => {
 
 test('the log of a gateway has nothing that a terminal obeys', async () => {
   const script = `import { createLog, createLogCall } from ${JSON.stringify(join(ROOT, 'src/observe/log.ts'))}
+    import { beginCall } from ${JSON.stringify(join(ROOT, 'src/observe/call.ts'))}
     const log = createLog('info')
     log.warn({ err: new Error(${JSON.stringify(NASTY)}) }, 'warned')
     const nasty = ${JSON.stringify(NASTY)}
     const options = { LOG_ADDRESSES: 'all', LOG_USER_AGENTS: true, sourceOf: () => '192.0.2.1', clientOf: () => undefined }
-    createLogCall(log, options)({ tenant: nasty, notes: [] }, { headers: { 'user-agent': nasty } }, 200)`
+    const incoming = { method: 'GET', headers: { 'user-agent': nasty } }
+    createLogCall(log, options)({ ...beginCall(incoming), tenant: nasty }, incoming, 200)`
   const ended = await run(process.execPath, ['--input-type=module', '--eval', script])
   expect({ code: ended.code, obeyed: obeyed(ended) }).toEqual({ code: 0, obeyed: null })
   const [warned, called] = ended.out.split('\n', 2).map((line) => JSON.parse(line))

@@ -112,6 +112,7 @@ export function openDirect(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     now: store.now,
     statusCache: undefined,
+    noteShadowed: undefined,
   }
   const socket = new Socket()
 
@@ -123,7 +124,7 @@ export function openDirect(
     incoming.url = endpoint.method === 'GET' ? `${path}?${new URLSearchParams(fields)}` : path
     if (endpoint.method === 'POST') incoming.push(JSON.stringify(fields))
     incoming.push(null)
-    const call = beginCall(incoming, path)
+    const call = beginCall(incoming)
     try {
       return read(await legacyCall(incoming, endpoint, call, deps))
     } catch (error) {

@@ -24,12 +24,12 @@ describe('a counter', () => {
   test('adds up, each series for itself', async () => {
     const { add, metric } = createCounter('calls', 'Calls.', ['route', 'status'])
     expect(await valuesOf(metric)).toEqual({})
-    add('/a\n200')
-    add('/a\n200')
-    add('/b\n200', 5)
-    add('/a\n200', 2)
-    add('/b\n200')
-    add('/c')
+    add(1, '/a', '200')
+    add(1, '/a', '200')
+    add(5, '/b', '200')
+    add(2, '/a', '200')
+    add(1, '/b', '200')
+    add(1, '/c', '')
     expect(await valuesOf(metric)).toEqual({ 'calls["/a","200"]': 4, 'calls["/b","200"]': 6, 'calls["/c",""]': 1 })
     expect(await metric.get()).toMatchObject({ name: 'calls', help: 'Calls.', type: 'counter', aggregator: 'sum' })
   })
@@ -37,15 +37,15 @@ describe('a counter', () => {
   test('without labels is 0 from the start', async () => {
     const { add, metric } = createCounter('retries', 'Retries.', [])
     expect(await valuesOf(metric)).toEqual({ 'retries[]': 0 })
-    add('')
-    add('', 2)
+    add(1)
+    add(2)
     expect(await valuesOf(metric)).toEqual({ 'retries[]': 3 })
   })
 
   test('puts the series beyond its limit into one, and the known ones stay', async () => {
     const { add, metric } = createCounter('many', 'Many.', ['a', 'b'])
-    for (let i = 0; i < MAX_SERIES + 3; i += 1) add(`${i}\nx`)
-    add('0\nx')
+    for (let i = 0; i < MAX_SERIES + 3; i += 1) add(1, `${i}`, 'x')
+    add(1, '0', 'x')
     const values = await valuesOf(metric)
     expect(Object.keys(values)).toHaveLength(MAX_SERIES + 1)
     expect(values['many["0","x"]']).toBe(2)
@@ -57,8 +57,8 @@ describe('a counter', () => {
 describe('a histogram', () => {
   test('counts each duration in every bucket that it fits into, and adds up', async () => {
     const { observe, metric } = createHistogram('seconds', 'Seconds.', ['action'], [0.1, 1])
-    for (const seconds of [0.05, 0.1, 0.11, 1, 1.01, 7]) observe('quote', seconds)
-    observe('book', 0.5)
+    for (const seconds of [0.05, 0.1, 0.11, 1, 1.01, 7]) observe(seconds, 'quote')
+    observe(0.5, 'book')
     expect(await valuesOf(metric)).toEqual({
       'seconds_bucket["0.1","quote"]': 2,
       'seconds_bucket["1","quote"]': 4,

@@ -184,7 +184,7 @@ describe('the number of series is bounded', () => {
       seed: 7,
     })
     for (const [tenant, id, method] of sent) {
-      const call = { ...beginCall(INCOMING, '/legacy/getShipment.php'), tenant, own: id, action: 'shipment.get' }
+      const call = { ...beginCall(INCOMING), route: '/legacy/getShipment.php', tenant, own: id, action: 'shipment.get' }
       meters.countCall(call, 200)
       for (const path of [`/v2/shipments/${id}`, `/v2/quote/${id}`, `/v2/quote/${id}/approve`, id]) {
         meters.countRequest(operationOf(method, path), 200, 1)
@@ -197,7 +197,7 @@ describe('the number of series is bounded', () => {
 
   test('whatever the gateway itself counts', async () => {
     const counter = createCounter('things_total', 'Things.', ['one', 'other'])
-    for (let i = 0; i < INPUTS; i += 1) counter.add(`${i}\n${i % 3}`)
+    for (let i = 0; i < INPUTS; i += 1) counter.add(1, `${i}`, `${i % 3}`)
     const read: object = await counter.metric.get()
     const values = 'values' in read && Array.isArray(read.values) ? read.values : []
     expect(values).toHaveLength(MAX_SERIES + 1)

@@ -54,11 +54,11 @@ function translate.to_version_2(body)
   }), fields.ShipmentNumber
 end
 
--- Returns the version-1 reply to a quote.
+-- Returns the version-1 reply to a quote, and the id of the service.
 function translate.to_version_1(body, own)
   local reply = cjson.decode(body)
   if own == nil or own == "" then own = reply.shipment_id end
-  return cjson.encode({ Cost = ("%.2f"):format(reply.price), ShipmentNumber = own })
+  return cjson.encode({ Cost = ("%.2f"):format(reply.price), ShipmentNumber = own }), reply.shipment_id
 end
 
 return translate

@@ -12,12 +12,15 @@ const AT_KEY = 'tenant = $1 AND key = $2'
 const NEW_VALUES = `$1, $2, $3, 'sending', $4, $5, $6, '', $7, $8, '', '',
   CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${NOW} + $9::bigint END, ${NOW}, ${NOW}`
 
-/** Inserts the row of the winner, and its audit entry, in one statement. */
+/**
+ * Inserts the row of the winner, and its audit entry, in one statement. Prepared statements name their columns: a newer gateway may
+ * add one to the table, and a plan must not change its result.
+ */
 const CLAIM_NEW = `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${NEW_VALUES})
     ON CONFLICT DO NOTHING RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT handle, changed_at, 'none', state, instance, $10 FROM won)
-  SELECT * FROM won`
+  SELECT ${COLUMNS} FROM won`
 
 const CLAIM_AGAIN = `WITH ${CLOCK}, won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${NEW_VALUES})
     WHERE ${AT_KEY} RETURNING *),
@@ -33,7 +36,7 @@ const CHANGE = `WITH ${CLOCK}, before AS (SELECT tenant, key, state FROM translo
     RETURNING claim.*, before.state AS was),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT handle, changed_at, was, state, instance, $8 FROM changed)
-  SELECT * FROM changed`
+  SELECT ${COLUMNS} FROM changed`
 
 /** The time of a lease's renewal; the column is older than `now_ms`. */
 const RENEWED_AT = `to_timestamp(${NOW} / 1000.0)`
@@ -69,7 +72,8 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
 
   return {
     async claim(wanted) {
-      const { rows } = await pool.query(CLAIM_NEW, [...valuesOf(wanted, undefined), CLAIMED])
+      const values = [...valuesOf(wanted, undefined), CLAIMED]
+      const { rows } = await pool.query({ name: 'claim', text: CLAIM_NEW, values })
       if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
       // The key exists, most often with a claim that still holds it.
       const found = await pool.query(
@@ -81,7 +85,8 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       return inTransaction((client) => claimAgain(client, wanted))
     },
     async change({ tenant, key, version }, { state, instance, shipment, reply, why }) {
-      const { rows } = await pool.query(CHANGE, [tenant, key, version, state, instance, shipment, reply, why])
+      const values = [tenant, key, version, state, instance, shipment, reply, why]
+      const { rows } = await pool.query({ name: 'change', text: CHANGE, values })
       return rows[0] && claimOf(rows[0])
     },
     async findClaim(tenant, key) {

@@ -9,6 +9,7 @@ import { withTextChecks } from '../storable-text.ts'
 import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { createClaims, type InTransaction } from './claims.ts'
+import { createComparisons } from './comparisons.ts'
 import { asStoreError } from './errors.ts'
 import { createEvents } from './events.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
@@ -107,6 +108,7 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
   const claims = createClaims(pool, inTransaction)
   const lockRows = createLockRows(pool)
   const counts = createScoreboard(pool, inTransaction)
+  const comparisons = createComparisons(pool, inTransaction)
   const locks = createLocks(
     {
       takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
@@ -181,6 +183,10 @@ export async function openPostgresStore({ url, cacheBytes, onState }: PostgresOp
     callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
     nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
     watchedDays: () => ask(() => counts.watchedDays()),
+    addComparisons: (batch) => ask(() => comparisons.addComparisons(batch)),
+    dropComparisons: (beforeDay) => ask(() => comparisons.dropComparisons(beforeDay)),
+    comparedFields: (fromDay) => ask(() => comparisons.comparedFields(fromDay)),
+    differences: () => ask(() => comparisons.differences()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
   })

@@ -47,7 +47,7 @@ const LOAD_REPLACED = `WITH ${CLOCK} UPDATE transload.links AS stored SET id = r
   FROM ${LINK_ROWS}
   WHERE (stored.tenant, stored.name, stored.kind, stored.vin) = (row.tenant, row.name, row.kind, row.vin)`
 
-/** Creates a `put` that batches writes: one statement, transaction and round trip for many. */
+/** Creates a `put` that batches writes: one prepared statement, transaction and round trip for many. */
 export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
   return createBatcher<Put>({
     concurrency: CONCURRENT_BATCHES,
@@ -56,7 +56,8 @@ export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
     async run(puts) {
       const links = lastLinks(puts.flatMap((put) => put.links))
       const things = lastThings(puts.flatMap((put) => put.thing ?? []))
-      await pool.query(PUT, [...linkColumns(links), ...thingColumns(things), notificationsOf(things)])
+      const values = [...linkColumns(links), ...thingColumns(things), notificationsOf(things)]
+      await pool.query({ name: 'put', text: PUT, values })
     },
   })
 }

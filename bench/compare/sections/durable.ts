@@ -1,0 +1,34 @@
+import { quote } from '../calls.ts'
+import { check } from '../check.ts'
+import { durable, gateway, overPostgres, startPostgres, startStub } from '../contenders.ts'
+import { type Line, summarize, tablesByConnections } from '../figures.ts'
+import { type Case, measure, tell } from '../rounds.ts'
+import type { Section } from '../section.ts'
+
+const CONNECTIONS = [1, 32]
+
+/** Quotes beside contenders that keep the same promise: what is answered is on the disk. */
+export const durableQuotes: Section<readonly Line[]> = {
+  title: 'Quotes, with the same promise',
+  about:
+    'Every contender answers a quote only once it is on the disk. nginx stores it in Redis (`appendfsync always`, two `SET`s in a ' +
+    'pipeline over a Unix socket), fastify in `node:sqlite` (`synchronous=FULL`, a transaction for each quote), express in PostgreSQL ' +
+    '(a transaction for each quote over a pool of 16). Transload has its default settings. Redis and PostgreSQL share the core ' +
+    'of the contender.',
+  inRounds: true,
+  measure: (bench) =>
+    bench.using(async (keep) => {
+      const server = await keep(startPostgres())
+      const peers = durable(bench.programs, server)
+      tell('checking that all of them do the same')
+      await check('quotes', gateway, peers, bench.newFolder)
+      const stub = await keep(startStub(bench.newFolder(), bench.programs))
+      const cases: Case[] = []
+      for (const { id, name, start } of [gateway, overPostgres(server), ...peers]) {
+        const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
+        for (const connections of CONNECTIONS) cases.push({ id, name, connections, running, call: quote })
+      }
+      return summarize(await measure(cases, bench.plan), gateway.id)
+    }),
+  markdown: (lines) => tablesByConnections(lines, gateway.id, 'quotes/s'),
+}
