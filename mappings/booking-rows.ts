@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { codec } from '../src/mapping/codec.ts'
 import { move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
+import { lossy } from '../src/mapping/keeps.ts'
 import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { phone, state, text, vin, year, zipcode } from './codecs.ts'
 
@@ -34,6 +35,7 @@ export const namingRows = (why: string): readonly Row[] => [
 const locationName = codec<Parts>(z.record(z.string(), z.string()), {
   name: 'locationName',
   summary: 'The name of the place and of the person; back, the person comes first.',
+  keeps: lossy('the name of the place, where the person has another'),
   decode: (name) => ({ location_name: name, contact_name: name }),
   encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
 })
@@ -65,6 +67,11 @@ export const bookingRows: readonly Row[] = [
   move('Make', 'vehicles[0].make', text),
   move('Model', 'vehicles[0].model', text),
 ]
+
+/** The same where the shipment exists: what a quote remembers may be older than what the service has. */
+export const bookedRows: readonly Row[] = bookingRows.map((row) =>
+  row.kind === 'move' ? { ...row, fallbacks: [] } : row,
+)
 
 /** A booking as legacy callers send it. */
 export const bookingExample = {

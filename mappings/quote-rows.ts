@@ -2,6 +2,7 @@ import {
   type Joiner,
   join,
   lookup,
+  lossy,
   move,
   phraseIn,
   quoteFact,
@@ -63,6 +64,7 @@ const streetLines: Joiner = {
   summary: 'Joins two lines of a street with a comma.',
   join: joinStreet,
   split: splitStreet,
+  keeps: lossy('the end of the first line, if it has a comma itself'),
 }
 
 /** Facts for a later booking: the customer's address and contact, which a version-1 booking has no fields for. */

@@ -1,5 +1,5 @@
 import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/mapping/declare.ts'
-import { bookingRows } from './booking-rows.ts'
+import { bookedRows } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 
 /** The status that each event implies. The other events do not say what becomes of the shipment. */
@@ -27,7 +27,7 @@ export const shipmentEvent = callback({
       ifAbsent('status', 'The service reports {event} for shipment {reference|number}.'),
       ifPresent('changes.price', 'Its price is {changes.price}.'),
     ]),
-    ...changed(bookingRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
+    ...changed(bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
     ...changed([move('Cost', 'price', money)]),
   ],
   example: {

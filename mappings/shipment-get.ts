@@ -1,5 +1,5 @@
 import { action, callerNumber, choose, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
-import { bookingRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows } from './shipment-rows.ts'
 
@@ -14,7 +14,7 @@ export const shipmentGet = action({
   request: namingRows('a read needs only the number'),
   reply: [
     callerNumber('ShipmentNumber', 'number'),
-    ...bookingRows,
+    ...bookedRows,
     move('Cost', 'price', money),
     move('Status', 'status', text),
     choose('TransportationBooked', 'status', { canceled: 'No' }, 'Yes'),

@@ -1,5 +1,5 @@
 import { action, fixed, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
-import { bookingRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import {
   partIdRows,
   quoteOnlyPlaces,
@@ -25,7 +25,7 @@ export const shipmentUpdate = action({
     disambiguateBy: 'VinNo',
   },
   request: [
-    ...bookingRows,
+    ...bookedRows,
     ...nameRows,
     ...v1Only(['ActionName'], 'the path decides the action'),
     ...quoteOnlyPlaces,

@@ -2,7 +2,9 @@ import { tables } from '../mappings/index.ts'
 import { eventStatuses } from '../mappings/shipment-event.ts'
 import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
 import type { Action, Callback, Requirement, Row } from '../src/mapping/declare.ts'
-import { replyRow, requestRow } from './mapping-rows.ts'
+import { type Keeps, keepsText } from '../src/mapping/keeps.ts'
+import { keepsOf } from '../src/mapping/row-keeps.ts'
+import { CLASS_NAMES, replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
 
 /** Generates the reference of every action's translation from the declarations. */
@@ -18,16 +20,23 @@ In a request's table, *Fallback* fills a place when its field is absent: \`quote
 
 ${declared.map(({ name, summary }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
 ${callbacks.map(({ callback: { name, summary } }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
+- [Round trips](#round-trips)
 - [Rules](#rules)
 - [Lookup tables](#lookup-tables)
 
 ${declared.map(describeAction).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback)).join('\n')}
+## Round trips
+
+The *Keeps* of a row says what is left of a value that goes from version 1 to version 2 and comes back, or the other way
+around. Laws check it over generated values (\`test/mapping/keeps.laws.test.ts\`). All rows, also those that are left out:
+
+${table(['Keeps', 'Meaning', 'Rows'], classesOf(declared, callbacks))}
 ## Rules
 
 A rule is a named codec: it decodes version 1 to version 2 and encodes version 2 to version 1.
 
-${table(['Rule', 'What it does'], rulesOf(declared))}
+${table(['Rule', 'What it does', 'Its round trip keeps'], rulesOf(declared))}
 ## Lookup tables
 
 \`LOOKUPS_FILE\` extends these tables (see [Configuration](configuration.md)). A whole value is looked up without regard to case,
@@ -77,7 +86,7 @@ ${table(['', ''], facts)}
 ${requestTables(request)}${remember ? `\nRemembered for a later booking:\n\n${requestTables(remember, 'Fact')}` : ''}
 ### Reply of ${name}
 
-${table(['Version 1', 'From version 2', 'Rule'], reply.flatMap(replyRow))}
+${table(['Version 1', 'From version 2', 'Rule', 'Keeps'], reply.flatMap(replyRow))}
 ${onlyTable('Not shown to version 1', reply)}`
 }
 
@@ -89,7 +98,7 @@ ${summary} It is for ${events === 'any' ? 'every event that no other callback na
 gateway knows them, \`number\` is else the id of the service. A field of \`changes\` is sent only where the event says that it has
 changed; \`status\` is the changed status, else that of the event.
 
-${table(['Version 1', 'From the event', 'Rule'], fields.flatMap(replyRow))}
+${table(['Version 1', 'From the event', 'Rule', 'Keeps'], fields.flatMap(replyRow))}
 ${table(['Event', 'Status'], statuses)}`
 }
 
@@ -115,7 +124,7 @@ function describeRequirement({ anyOf }: Requirement): string {
 function requestTables(rows: readonly Row[], target = 'Version 2'): string {
   const sent = rows.flatMap(requestRow)
   const left = onlyTable('Left out', rows)
-  return [sent.length > 0 ? table(['Version 1', target, 'Rule', 'Fallback'], sent) : '', left]
+  return [sent.length > 0 ? table(['Version 1', target, 'Rule', 'Fallback', 'Keeps'], sent) : '', left]
     .filter(Boolean)
     .join('\n')
 }
@@ -136,14 +145,36 @@ function onlyTable(title: string, rows: readonly Row[]): string {
 }
 
 function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
-  const rules = new Map<string, string>()
+  const rules = new Map<string, readonly [summary: string, keeps: string]>()
   for (const row of actions.flatMap(({ request, remember = [], reply }) => [...request, ...remember, ...reply])) {
-    if (row.kind === 'move' || row.kind === 'split') rules.set(row.codec.name, row.codec.summary)
-    if (row.kind === 'join') rules.set(row.joiner.name, row.joiner.summary)
+    if (row.kind === 'move' || row.kind === 'split')
+      rules.set(row.codec.name, [row.codec.summary, toldBy(row.codec.keeps)])
+    if (row.kind === 'join') rules.set(row.joiner.name, [row.joiner.summary, toldBy(row.joiner.keeps)])
   }
   return [...rules]
     .sort(([one], [other]) => actionKey(one).localeCompare(actionKey(other), 'en'))
-    .map(([name, summary]) => [code(name), summary])
+    .map(([name, told]) => [code(name), ...told])
+}
+
+const toldBy = (keeps: Keeps | undefined) => (keeps ? keepsText(keeps) : '')
+
+const MEANINGS = {
+  exact: 'the same text comes back',
+  canonical: 'the same value comes back, in one form',
+  lossy: 'a part does not come back',
+  oneWay: 'the row works in one direction only',
+} as const
+
+/** Counts the rows of each class. */
+function classesOf(actions: readonly Action[], callbacks: Catalog['callbacks']): readonly (readonly string[])[] {
+  const rows = [
+    ...actions.flatMap(({ request, remember = [], reply }) => [...request, ...remember, ...reply]),
+    ...callbacks.flatMap(({ callback }) => callback.fields),
+  ]
+  return (['exact', 'canonical', 'lossy', 'oneWay'] as const).map((name) => {
+    const count = rows.filter((row) => keepsOf(row)?.class === name).length
+    return [CLASS_NAMES[name], MEANINGS[name], String(count)]
+  })
 }
 
 function lookupTable([name, phrases]: readonly [string, Readonly<Record<string, string>>]): string {

@@ -1,4 +1,5 @@
 import { type Codec, codec } from '../../src/mapping/codec.ts'
+import { canonical } from '../../src/mapping/keeps.ts'
 import { type Scalar, scalar } from './text.ts'
 
 const folded = (text: string): string => text.replace(/[\s_-]+/g, ' ').toUpperCase()
@@ -24,6 +25,7 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
     name,
     summary: `${accepted}, in any case.`,
     problem: `must be ${accepted}`,
+    keeps: canonical(accepted, (text) => String(toV2.get(folded(text)) ?? text)),
     decode: (text, fail) => toV2.get(folded(text)) ?? fail(),
     encode: (value) => toV1.get(value) ?? String(value),
   })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { codec, type Remark } from '../../src/mapping/codec.ts'
-import { readPhone, remarkOnPhone } from './phone.ts'
+import { lettersAndDigits, lossy } from '../../src/mapping/keeps.ts'
+import { phoneSense, readPhone, remarkOnPhone } from './phone.ts'
 
 const SEPARATOR = '~'
 
@@ -60,6 +61,12 @@ function readParts(text: string): Roles {
 
 const asPart = (value: string | undefined): string => (value ?? '').replaceAll(SEPARATOR, ' ').trim()
 
+/** The parts in any order, each once. */
+const contactSense = (text: string): string => {
+  const parts = text.split(SEPARATOR).map((part) => (looksLikePhone(part) ? phoneSense(part) : lettersAndDigits(part)))
+  return [...new Set(parts)].sort().join('')
+}
+
 const string = z.string().optional()
 
 /** Name, phone and e-mail in one string, such as `Pat Example~2145550000~~~pat@example.com`. */
@@ -68,6 +75,7 @@ export const contactParts = codec<ContactParts>(
   {
     name: 'contactParts',
     summary: 'Parts joined by ~: the name first, then the parts that look like a phone number and an e-mail address.',
+    keeps: lossy('parts that have no role', contactSense),
     decode: (text) => {
       const { name, phone, email } = readParts(text)
       const digits = phone === undefined ? '' : readPhone(phone).digits

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { codec } from '../../src/mapping/codec.ts'
+import { lossy } from '../../src/mapping/keeps.ts'
 
 const CENT_DIGITS = 2
 
@@ -57,6 +58,9 @@ export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'money',
   summary: 'An amount: a number in version 2; in version 1, text with exactly two decimals, rounded half up.',
   problem: 'must be an amount such as 1234.50',
+  keeps: lossy('fractions of a cent, and digits beyond those of a double', (text) =>
+    String(Number(text.replace(/[$,\s]/g, ''))),
+  ),
   decode: (text, fail) => readAmount(text)?.near ?? fail(),
   encode: (value, fail) => twoDecimals(value) ?? fail(),
   passThroughUnknown: false,

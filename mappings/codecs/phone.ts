@@ -1,4 +1,5 @@
 import { codec, type Remark } from '../../src/mapping/codec.ts'
+import { lossy } from '../../src/mapping/keeps.ts'
 import { type Scalar, scalar } from './text.ts'
 
 /** Digits of a US number without its country code. */
@@ -46,11 +47,15 @@ export function remarkOnPhone(text: string): Remark | undefined {
   }
 }
 
+/** Returns the digits of a text; the 1 of the United States is none of the number. */
+export const phoneSense = (text: string): string => digitsOf(text).replace(/^1+/, '')
+
 /** A phone number as digits. */
 export const phone = codec<Scalar>(scalar, {
   name: 'phone',
   summary:
     'A phone number as digits: the 1 of the United States is dropped, an extension is lost. Text without digits counts as absent.',
+  keeps: lossy('an extension, and all that is no digit', phoneSense),
   // Forms send TBD or N/A for an unknown number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: String,

@@ -1,4 +1,5 @@
 import { codec } from '../../src/mapping/codec.ts'
+import { canonical, lettersAndDigits } from '../../src/mapping/keeps.ts'
 import { knownStates, stateCodes } from '../us-states.ts'
 import { type Scalar, scalar } from './text.ts'
 
@@ -11,11 +12,17 @@ function readState(text: string): string | undefined {
   return upper.length === 2 ? upper : stateCodes.get(upper)
 }
 
+const stateSense = (text: string): string => {
+  const letters = lettersAndDigits(text)
+  return stateCodes.get(letters) ?? letters
+}
+
 /** A US state as its two letters. */
 export const state = codec<Scalar>(scalar, {
   name: 'state',
   summary: 'A US state: two upper-case letters, or its full name.',
   problem: 'must be a US state such as TX or Texas',
+  keeps: canonical('two upper-case letters', stateSense),
   decode: (text, fail) => readState(text) ?? fail(),
   encode: String,
   remark: (text) => {

@@ -1,4 +1,5 @@
 import { codec } from '../../src/mapping/codec.ts'
+import { canonical } from '../../src/mapping/keeps.ts'
 import { type Scalar, scalar } from './text.ts'
 
 /** The year of the first car. */
@@ -22,6 +23,7 @@ export const year = codec<Scalar>(scalar, {
   name: 'year',
   summary: 'A model year of four digits, from 1886 to the year after next.',
   problem: 'must be a year of four digits, from 1886 to the year after next',
+  keeps: canonical('four digits', (text) => text.replace(/\.0+$/, '')),
   decode: (text, fail) => {
     const value = Number(YEAR.exec(text)?.[1])
     return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
@@ -34,6 +36,7 @@ export const vin = codec<Scalar>(scalar, {
   name: 'vin',
   summary:
     'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same.',
+  keeps: canonical('upper case without blanks'),
   decode: withoutBlanks,
   encode: String,
   // No problem: vehicles from before 1981 have other numbers.

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { codec, type Remark } from '../../src/mapping/codec.ts'
+import { canonical, lossy } from '../../src/mapping/keeps.ts'
 
 const ZIP_DIGITS = 5
 
@@ -23,6 +24,7 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
   name: 'zipcode',
   summary: 'A US ZIP: an integer in version 2, five digits in version 1; the extension of a ZIP+4 is lost.',
   problem: 'must be a US ZIP code such as 75201 or 75201-1234',
+  keeps: lossy('the extension of a ZIP+4'),
   decode: (text, fail) => {
     const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : ZIP.exec(text)?.[1]
     const zip = Number(digits ?? 0)
@@ -40,6 +42,7 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
 export const quoteZip = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'quoteZip',
   summary: 'A postal code, passed on as it is; a US ZIP of three or four digits gets its leading zeros back.',
+  keeps: canonical('a US ZIP has all its zeros, and a plain dash before its extension'),
   decode: (text) => (WITHOUT_LEADING_ZEROS.test(text) ? padded(text) : text.replace(ZIP_WITH_SPREAD_DASH, '$1-$2')),
   encode: (value) => (typeof value === 'number' ? padded(value) : value),
   remark: remarkOnZeros,

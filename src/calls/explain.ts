@@ -72,6 +72,7 @@ export function explainVersion2({ action, parse, toService }: Version2Plan, to: 
       before: value,
       after: value,
       rule: 'unchanged',
+      keeps: 'exact',
       origin: 'caller',
     })),
     unused: [],

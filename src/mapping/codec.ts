@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Keeps } from './keeps.ts'
 
 /** A remark on a conversion, shown by the dry run; never an error. */
 export interface Remark {
@@ -38,6 +39,11 @@ export interface Codec<T = unknown> {
    * @default true
    */
   readonly passThroughUnknown?: boolean
+  /**
+   * The part of a value that its round trip keeps.
+   * @default not declared, and not shown
+   */
+  readonly keeps?: Keeps
 }
 
 /** Ends a conversion with a problem; the caller reads `<field> <problem>`, by default the codec's own. */
@@ -54,6 +60,7 @@ export interface Conversion<T> {
   readonly encode: (value: T, fail: Fail) => string
   readonly remark?: (before: string) => Remark | undefined
   readonly passThroughUnknown?: boolean
+  readonly keeps?: Keeps
 }
 
 /** The reason why a value cannot be converted. */

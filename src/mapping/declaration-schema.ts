@@ -23,6 +23,19 @@ const part = <T extends z.core.$ZodLooseShape>(shape: T, expected = 'must be an 
     error: (issue) => (issue.code === 'unrecognized_keys' ? unknownKeys(issue.keys) : expected),
   })
 
+const sense = fn.optional()
+const keeps = z
+  .discriminatedUnion(
+    'class',
+    [
+      part({ class: z.literal('exact') }),
+      part({ class: z.literal('canonical'), form: text, sense }),
+      part({ class: z.literal('lossy'), lost: text, sense }),
+    ],
+    'must be exact, canonical(…) or lossy(…)',
+  )
+  .optional()
+
 const codec = z.object(
   {
     name: text,
@@ -31,11 +44,15 @@ const codec = z.object(
     schema: z.custom((value) => typeof value === 'object' && value !== null && '_zod' in value, 'must be a zod codec'),
     remark: fn.optional(),
     passThroughUnknown: flag.optional(),
+    keeps,
     passesOn: z.undefined(unknownKeys(['passesOn'])).optional(),
   },
   'must be a codec',
 )
-const joiner = part({ name: text, summary: z.string('must be a string'), join: fn, split: fn }, 'must be a joiner')
+const joiner = part(
+  { name: text, summary: z.string('must be a string'), join: fn, split: fn, keeps },
+  'must be a joiner',
+)
 
 const quoteFact: z.ZodType<QuoteFact> = part({ kind: z.literal('quoteFact'), facts: texts })
 const fallback: z.ZodType<Fallback> = z.union(

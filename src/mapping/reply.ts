@@ -4,8 +4,9 @@ import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import { type Codec, Failed } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Sentence } from './reply-row.ts'
-import type { Explanation, Origin } from './request-run.ts'
+import type { Explanation, Origin, Rule } from './request-run.ts'
 import type { Row } from './row.ts'
+import { keepsTextOf } from './row-keeps.ts'
 import { fieldsOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 
@@ -48,6 +49,7 @@ export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
 }
 
 function compileRow(row: Row): ReplyStep | undefined {
+  const rule = { name: ruleName(row), keeps: keepsTextOf(row) }
   switch (row.kind) {
     case 'move': {
       const place = placeOf(row.v2)
@@ -60,7 +62,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         if (text === undefined && !isAbsent) run.unreadable.push(row.v2)
         run.reply[row.v1] = after
         if (run.explanations) {
-          explain(run, row.v1, text === undefined ? [] : [row.v2], before, after, row.codec.name, 'service')
+          explain(run, row.v1, text === undefined ? [] : [row.v2], before, after, rule, 'service')
         }
       }
     }
@@ -77,7 +79,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         }
         const after = from.length === 0 ? '' : shown(row.v1, encode(row.codec, before, false) ?? '')
         run.reply[row.v1] = after
-        explain(run, row.v1, from, before, after, row.codec.name, 'service')
+        explain(run, row.v1, from, before, after, rule, 'service')
       }
     }
     case 'join': {
@@ -88,7 +90,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         for (const [i, v1] of row.v1.entries()) {
           const after = shown(v1, parts[i] ?? '')
           run.reply[v1] = after
-          explain(run, v1, after === '' ? [] : [row.v2], before, after, row.joiner.name, 'service')
+          explain(run, v1, after === '' ? [] : [row.v2], before, after, rule, 'service')
         }
       }
     }
@@ -100,14 +102,14 @@ function compileRow(row: Row): ReplyStep | undefined {
         const after = own ?? shown(row.v1, asText(theirs))
         run.reply[row.v1] = after
         if (!run.explanations) return
-        if (own === undefined) explain(run, row.v1, [row.v2], theirs, after, 'number', 'service')
-        else explain(run, row.v1, [], theirs, after, 'number', 'caller')
+        if (own === undefined) explain(run, row.v1, [row.v2], theirs, after, rule, 'service')
+        else explain(run, row.v1, [], theirs, after, rule, 'caller')
       }
     }
     case 'fixed':
       return (run) => {
         run.reply[row.v1] = row.value
-        explain(run, row.v1, [], undefined, row.value, 'fixed', 'fixed')
+        explain(run, row.v1, [], undefined, row.value, rule, 'fixed')
       }
     case 'choose': {
       const place = placeOf(row.v2)
@@ -116,7 +118,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         const before = valueAt(run.body, place)
         const after = cases.get(asText(before)) ?? row.default
         run.reply[row.v1] = after
-        explain(run, row.v1, [row.v2], before, after, 'choose', 'service')
+        explain(run, row.v1, [row.v2], before, after, rule, 'service')
       }
     }
     case 'message': {
@@ -126,7 +128,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         if (texts.length === 0) return
         const after = shown(row.v1, texts.join(' '))
         run.reply[row.v1] = after
-        explain(run, row.v1, [], undefined, after, 'message', 'fixed')
+        explain(run, row.v1, [], undefined, after, rule, 'fixed')
       }
     }
     case 'v2Only':
@@ -139,6 +141,12 @@ function compileRow(row: Row): ReplyStep | undefined {
     default:
       return row satisfies never
   }
+}
+
+function ruleName(row: Row): string {
+  if (row.kind === 'move' || row.kind === 'split') return row.codec.name
+  if (row.kind === 'join') return row.joiner.name
+  return row.kind === 'callerNumber' ? 'number' : row.kind
 }
 
 function absent(value: unknown): value is undefined | null {
@@ -202,8 +210,16 @@ function explain(
   from: readonly string[],
   before: unknown,
   after: string,
-  rule: string,
+  { name, keeps }: Rule,
   origin: Origin,
 ): void {
-  run.explanations?.push({ to, from, ...(from.length > 0 && { before }), after, rule, origin })
+  run.explanations?.push({
+    to,
+    from,
+    ...(from.length > 0 && { before }),
+    after,
+    rule: name,
+    ...(keeps && { keeps }),
+    origin,
+  })
 }

@@ -5,6 +5,7 @@ import type { LookupTable } from './lookup.ts'
 import type { Note } from './notes.ts'
 import { type Draft, type Place, putAt } from './paths.ts'
 import type { Fallback } from './row.ts'
+import { FALLBACK_KEEPS } from './row-keeps.ts'
 import type { Settings } from './settings.ts'
 
 /** Lookup tables by name. */
@@ -23,6 +24,8 @@ export interface Explanation extends Remark {
   readonly before?: unknown
   readonly after: unknown
   readonly rule?: string
+  /** The part of the value that the row's round trip keeps. */
+  readonly keeps?: string | undefined
   readonly origin: Origin
 }
 
@@ -92,7 +95,14 @@ export function fallBack(
     putAt(run.body, to, after)
     const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
     if (origin === 'default') run.notes.push({ name: v2, code: 'assumed' })
-    run.explanations?.push({ to: v2, from: [], after, origin, ...(origin === 'default' && { assumed: reason }) })
+    run.explanations?.push({
+      to: v2,
+      from: [],
+      after,
+      keeps: FALLBACK_KEEPS,
+      origin,
+      ...(origin === 'default' && { assumed: reason }),
+    })
     return true
   }
   return false
@@ -109,6 +119,13 @@ function fallbackValue(run: RequestRun, fallback: Fallback): string | number | u
   }
 }
 
+/** The rule of a row, as a dry run shows it. */
+export interface Rule {
+  readonly name: string
+  readonly keeps?: string | undefined
+  readonly remark?: ((before: string) => Remark | undefined) | undefined
+}
+
 /** Explains a place that a field of the caller fills. */
 export function explain(
   run: RequestRun,
@@ -116,9 +133,10 @@ export function explain(
   from: readonly string[],
   before: unknown,
   after: unknown,
-  rule: { readonly name: string; readonly remark?: (before: string) => Remark | undefined },
+  rule: Rule,
 ): void {
   if (!run.explanations) return
   const remark = typeof before === 'string' ? rule.remark?.(before) : undefined
-  run.explanations.push({ to, from, before, after, rule: rule.name, origin: 'caller', ...remark })
+  const { name, keeps } = rule
+  run.explanations.push({ to, from, before, after, rule: name, ...(keeps && { keeps }), origin: 'caller', ...remark })
 }

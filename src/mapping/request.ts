@@ -3,6 +3,7 @@ import { compileNotes } from './notes.ts'
 import { placeOf, putAt } from './paths.ts'
 import { ABSENT, decode, explain, fallBack, type RequestStep, type Tables, UNDECODED } from './request-run.ts'
 import type { Row } from './row.ts'
+import { keepsTextOf } from './row-keeps.ts'
 
 /** Compiles a request's rows into steps once; a call then parses no paths. */
 export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
@@ -11,12 +12,14 @@ export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: 
 
 function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | undefined {
   const slot = (v1: string) => index.slotOf(v1) ?? -1
+  const keeps = keepsTextOf(row)
   switch (row.kind) {
     case 'move': {
       const from = slot(row.v1)
       const to = placeOf(row.v2)
       const reason = `no ${row.v1} was sent`
       const note = compileNotes(row.v1, row.codec)
+      const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
       return (run) => {
         const before = run.values[from]
         const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
@@ -29,13 +32,14 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         }
         putAt(run.body, to, after)
         note?.(before, run.notes)
-        explain(run, row.v2, [row.v1], before, after, row.codec)
+        explain(run, row.v2, [row.v1], before, after, rule)
       }
     }
     case 'split': {
       const from = slot(row.v1)
       const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
       const note = compileNotes(row.v1, row.codec)
+      const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
       return (run) => {
         const before = run.values[from]
         const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
@@ -45,12 +49,13 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           const after = parts[part]
           if (after === undefined) continue
           putAt(run.body, to, after)
-          explain(run, v2, [row.v1], before, after, row.codec)
+          explain(run, v2, [row.v1], before, after, rule)
         }
       }
     }
     case 'join': {
       const sources = row.v1.map((v1) => ({ v1, from: slot(v1) }))
+      const rule = { name: row.joiner.name, keeps }
       const to = placeOf(row.v2)
       return (run) => {
         const sent = sources.filter(({ from }) => typeof run.values[from] === 'string')
@@ -64,7 +69,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           sent.map(({ v1 }) => v1),
           before,
           after,
-          row.joiner,
+          rule,
         )
       }
     }
@@ -73,6 +78,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       if (!table) throw new Error(`there is no table ${row.table}`)
       const sources = row.sources.map((source) => ({ ...source, from: slot(source.v1) }))
       const to = placeOf(row.v2)
+      const rule = { name: row.table, keeps }
       const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
       return (run) => {
         for (const { v1, by, from } of sources) {
@@ -81,7 +87,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           const after = table[by](before)
           if (after === undefined) continue
           putAt(run.body, to, after)
-          explain(run, row.v2, [v1], before, after, { name: row.table })
+          explain(run, row.v2, [v1], before, after, rule)
           return
         }
         fallBack(run, row.fallbacks, row.v2, to, reason)

@@ -1,4 +1,5 @@
 import type { Codec } from './codec.ts'
+import type { Keeps } from './keeps.ts'
 import type { ReplyRow } from './reply-row.ts'
 import type { DefaultSetting, SwitchSetting } from './settings.ts'
 
@@ -72,6 +73,8 @@ export interface Joiner {
   readonly summary: string
   readonly join: (parts: readonly string[]) => string
   readonly split: (text: string) => readonly string[]
+  /** The part of the fields that their round trip keeps. @default not declared, and not shown */
+  readonly keeps?: Keeps
 }
 
 /** Several fields to one place. */

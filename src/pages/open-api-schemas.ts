@@ -73,6 +73,7 @@ const EXPLANATION = z.object({
   before: z.unknown().optional(),
   after: z.unknown(),
   rule: z.string().optional(),
+  keeps: z.string().optional(),
   origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
   loss: z.string().optional(),
   assumed: z.string().optional(),

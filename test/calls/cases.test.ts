@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { translationSettings } from '../../src/config/translation-settings.ts'
-import { explainRequestTranslation } from '../../src/mapping/explain.ts'
-import type { Explanation } from '../../src/mapping/request-run.ts'
-import { parseJson } from '../../src/text/json.ts'
-import { actionOf, type Case, caseFiles, configOf, legacyCall, readCase, translate } from '../cases/read.ts'
+import { bodyOf, checkCase, isTranslated } from '../cases/check.ts'
+import { actionOf, type Case, caseFiles, legacyCall, readCase, translate } from '../cases/read.ts'
 import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const files = caseFiles()
@@ -27,68 +24,12 @@ test('there are cases for every action', () => {
   ])
 })
 
-/** Cases with a status are refused before or after the translation. */
-const isTranslated = ({ request, status, replies, missing }: Case) =>
-  (request !== undefined && status === undefined) || replies !== undefined || missing !== undefined
-
 describe('translated by the catalog alone', () => {
   const cases = files.map(({ name, action, text }) => [name, action, readCase(text)] as const)
   test.each(cases.filter(([_name, _action, one]) => isTranslated(one)))('%s', (_name, action, one) => {
-    if (one.request !== undefined && one.status === undefined) checkRequest(one, action, one.request)
-    checkReply(one, action)
+    checkCase(one, action)
   })
 })
-
-function checkRequest(one: Case, action: string, request: NonNullable<Case['request']>): void {
-  const compiled = actionOf(action)
-  const { endpoint } = legacyCall(compiled, request, one.path)
-  const name = typeof request === 'string' ? undefined : request['ActionName']
-  expect(endpoint.choose(typeof name === 'string' ? name : undefined)).toMatchObject({ action: { name: action } })
-
-  const { outgoing, explanations, problems, fields, facts } = translate(one, compiled, request)
-  const account = explainRequestTranslation(compiled, fields, translationSettings(configOf(one)), facts)
-  if (one.problems) {
-    expect(problems).toHaveLength(one.problems.length)
-    expect(problems).toMatchObject(one.problems)
-  } else {
-    expect(problems).toEqual([])
-  }
-  if (one.sends) {
-    expect({ method: outgoing.method, path: outgoing.path, ...bodyOf(outgoing.body) }).toStrictEqual(one.sends)
-  }
-  if (one.notes) expect(explanations.filter(remarked).map(({ to }) => to)).toEqual(one.notes.map(({ to }) => to))
-  for (const { to, ...remarks } of one.notes ?? []) {
-    const said = Object.entries(remarks).map(([kind, text]) => [kind, text === true ? expect.any(String) : text])
-    const { loss, assumed, warning } = explanations.find((row) => row.to === to) ?? {}
-    const spoken = { ...(loss && { loss }), ...(assumed && { assumed }), ...(warning && { warning }) }
-    expect({ to, ...spoken }).toEqual({ to, ...Object.fromEntries(said) })
-  }
-  if (one.remembered) {
-    expect(explanations.filter(({ origin }) => origin === 'quote').map(({ to }) => to)).toEqual(one.remembered)
-  }
-  if (one.unused) expect(account.unused.map(({ field }) => field).sort()).toEqual([...one.unused].sort())
-  if (one.unknown) expect(account.unknown).toEqual(one.unknown)
-}
-
-const remarked = ({ loss, assumed, warning }: Explanation) =>
-  [loss, assumed, warning].some((said) => said !== undefined)
-
-/** A body as the service reads it; a request without one has no such key. */
-function bodyOf(text: string | undefined): { readonly body?: unknown } {
-  return text === undefined ? {} : { body: parseJson(text) }
-}
-
-function checkReply(one: Case, action: string): void {
-  if (!one.replies && !one.missing) return
-  const compiled = actionOf(action)
-  const own = one.request === undefined ? undefined : translate(one, compiled, one.request).own
-  const { reply, missing } = compiled.reply(one.service ?? undefined, {
-    settings: translationSettings(configOf(one)),
-    own,
-  })
-  expect(missing).toEqual(one.missing ?? [])
-  if (one.replies) expect(reply).toStrictEqual(one.replies)
-}
 
 describe('played over HTTP', () => {
   test.each(files.map(({ name, action, text }) => [name, action, text] as const))('%s', async (_name, action, text) => {

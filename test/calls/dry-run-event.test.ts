@@ -28,6 +28,7 @@ test('GET explains the declared example, by the rows of a delivery', async () =>
     before: 2134,
     after: '02134',
     rule: 'zipcode',
+    keeps: 'lossy: the extension of a ZIP+4',
     origin: 'service',
   })
 })

@@ -54,15 +54,17 @@ describe('the explanation', () => {
           before: 'REF-1',
           after: 'REF-1',
           rule: 'text',
+          keeps: 'exact',
           origin: 'caller',
         },
         {
           ...{ to: 'customer.customer_name', from: ['BillToName'], before: 'Pat Example', after: 'Pat Example' },
-          ...{ rule: 'text', origin: 'caller' },
+          ...{ rule: 'text', keeps: 'exact', origin: 'caller' },
         },
         {
           ...{ to: 'pickup.zipcode', from: ['PickupZip'], before: '02134-1234', after: 2134 },
-          ...{ rule: 'zipcode', origin: 'caller', loss: 'the ZIP+4 extension 1234' },
+          ...{ rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4', origin: 'caller' },
+          loss: 'the ZIP+4 extension 1234',
         },
         {
           to: 'delivery.zipcode',
@@ -70,10 +72,17 @@ describe('the explanation', () => {
           before: '33166',
           after: 33166,
           rule: 'zipcode',
+          keeps: 'lossy: the extension of a ZIP+4',
           origin: 'caller',
         },
-        { to: 'vehicles[0].vin', from: ['VinNo'], before: VIN, after: VIN, rule: 'vin', origin: 'caller' },
-        { to: 'transport_type', from: [], after: 'open', origin: 'default', assumed: expect.any(String) },
+        {
+          ...{ to: 'vehicles[0].vin', from: ['VinNo'], before: VIN, after: VIN, rule: 'vin', origin: 'caller' },
+          keeps: 'canonical: upper case without blanks',
+        },
+        {
+          ...{ to: 'transport_type', from: [], after: 'open', origin: 'default', assumed: expect.any(String) },
+          keeps: 'one way: the caller did not send it',
+        },
       ],
       unused: [
         { field: 'PickupName', why: expect.stringContaining('blank') },
@@ -282,7 +291,10 @@ describe('numbers that only the cross-reference knows', () => {
       transport_type: 'enclosed',
       customer: { contact_email: 'quoted@example.com' },
     })
-    expect(json.fields).toContainEqual({ to: 'transport_type', from: [], after: 'enclosed', origin: 'quote' })
+    expect(json.fields).toContainEqual({
+      ...{ to: 'transport_type', from: [], after: 'enclosed', origin: 'quote' },
+      keeps: 'one way: the caller did not send it',
+    })
     expect(gateway.sandbox.requests).toEqual([])
   })
 
@@ -399,8 +411,21 @@ describe('a reply of version 2', () => {
       ok: true,
       reply: { v2, v1: { Cost: '1.01', ShipmentNumber: UUID } },
       fields: [
-        { to: 'Cost', from: ['price'], before: 1.005, after: '1.01', rule: 'money', origin: 'service' },
-        { to: 'ShipmentNumber', from: ['shipment_id'], before: UUID, after: UUID, rule: 'number', origin: 'service' },
+        {
+          ...{ to: 'Cost', from: ['price'], before: 1.005, after: '1.01', rule: 'money', origin: 'service' },
+          keeps: 'lossy: fractions of a cent, and digits beyond those of a double',
+        },
+        {
+          ...{
+            to: 'ShipmentNumber',
+            from: ['shipment_id'],
+            before: UUID,
+            after: UUID,
+            rule: 'number',
+            origin: 'service',
+          },
+          keeps: "one way: the caller's own number is not the service's",
+        },
       ],
       unused: [],
       unknown: ['currency'],
@@ -503,7 +528,15 @@ describe('a body that is version 2 already', () => {
         ['id', UUID],
         ['pickup.zipcode', 2134],
         ['vehicles[0].vin', VIN],
-      ].map(([to, value]) => ({ to, from: [to], before: value, after: value, rule: 'unchanged', origin: 'caller' })),
+      ].map(([to, value]) => ({
+        to,
+        from: [to],
+        before: value,
+        after: value,
+        rule: 'unchanged',
+        keeps: 'exact',
+        origin: 'caller',
+      })),
     )
     expect(gateway.sandbox.requests).toEqual([])
   })

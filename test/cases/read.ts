@@ -6,7 +6,7 @@ import { serviceRequest } from '../../src/calls/service-request.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
-import type { Endpoint } from '../../src/mapping/catalog.ts'
+import type { Catalog, Endpoint } from '../../src/mapping/catalog.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, valueAt } from '../../src/mapping/paths.ts'
@@ -111,17 +111,22 @@ export interface LegacyCall {
   readonly body: string | undefined
 }
 
-const catalog = await loadMappings()
+const builtIn = await loadMappings()
 
-/** An action by its name; a case of no action is a mistake. */
-export function actionOf(name: string): CompiledAction {
+/** An action by its name; a case of no action is a mistake. @default catalog: the built-in one */
+export function actionOf(name: string, catalog: Catalog = builtIn): CompiledAction {
   const compiled = catalog.actions.get(name)
   if (!compiled) throw new Error(`there is no action ${name}`)
   return compiled
 }
 
 /** The method and path of a request. */
-export function legacyCall(compiled: CompiledAction, sent: NonNullable<Case['request']>, path?: string): LegacyCall {
+export function legacyCall(
+  compiled: CompiledAction,
+  sent: NonNullable<Case['request']>,
+  path?: string,
+  catalog: Catalog = builtIn,
+): LegacyCall {
   const to = path ?? String(compiled.action.legacy.paths[0])
   const endpoint = catalog.endpoints.get(to.toLowerCase())
   if (!endpoint) throw new Error(`${to} is no legacy path`)
@@ -148,19 +153,29 @@ interface Remembered {
   readonly facts: KnownFacts
 }
 
+const configs = new Map<string, ReturnType<typeof readConfig>>()
+
 /** The operator's settings of a case. */
 export function configOf(one: Case) {
-  return readConfig({ V2_BASE_URL: 'https://service.example.com', ...one.settings })
+  const key = JSON.stringify(one.settings ?? {})
+  const known = configs.get(key) ?? readConfig({ V2_BASE_URL: 'https://service.example.com', ...one.settings })
+  configs.set(key, known)
+  return known
 }
 
 /** Translates by the compiled catalog alone, with a cross-reference that is a plain map. */
-export function translate(one: Case, compiled: CompiledAction, sent: NonNullable<Case['request']>): Translated {
+export function translate(
+  one: Case,
+  compiled: CompiledAction,
+  sent: NonNullable<Case['request']>,
+  catalog: Catalog = builtIn,
+): Translated {
   const config = configOf(one)
   const settings = translationSettings(config)
   const names = new Map<string, Remembered>()
   for (const call of one.earlier ?? []) {
-    const known = actionOf(call.action)
-    const intake = intakeOf(known, call.request)
+    const known = actionOf(call.action, catalog)
+    const intake = intakeOf(known, call.request, catalog)
     const before = meant(known, intake.sent, names)
     const { body } = known.request(intake.fields, { settings, facts: before?.facts })
     const { facts } = known.remember(intake.fields, body, settings)
@@ -173,7 +188,7 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
     }
   }
 
-  const intake = intakeOf(compiled, sent)
+  const intake = intakeOf(compiled, sent, catalog)
   const found = meant(compiled, intake.sent, names)
   const { target } = compiled.action
   const facts = found && { ...found.facts, quote_id: found.id }
@@ -196,8 +211,8 @@ export function translate(one: Case, compiled: CompiledAction, sent: NonNullable
   }
 }
 
-function intakeOf(compiled: CompiledAction, sent: NonNullable<Case['request']>) {
-  const { endpoint, path, body } = legacyCall(compiled, sent)
+function intakeOf(compiled: CompiledAction, sent: NonNullable<Case['request']>, catalog: Catalog) {
+  const { endpoint, path, body } = legacyCall(compiled, sent, undefined, catalog)
   const read =
     endpoint.method === 'GET' ? readQuery(path.split('?')[1] ?? '') : readBody(Buffer.from(body ?? ''), undefined)
   return version1(compiled, read)

@@ -419,6 +419,16 @@ describe('the outline of a module that no compiler has seen', () => {
       { request: [move('A', 'a', { ...text, passesOn: false } as typeof text)] },
       'rate.get: request[0].codec.passesOn: passesOn is now passThroughUnknown',
     ],
+    [
+      'with a codec of no known class',
+      { request: [move('A', 'a', { ...text, keeps: { class: 'most' } } as unknown as typeof text)] },
+      'rate.get: request[0].codec.keeps.class: must be exact, canonical(…) or lossy(…)',
+    ],
+    [
+      'with a class that does not say what is lost',
+      { request: [move('A', 'a', { ...text, keeps: { class: 'lossy' } } as unknown as typeof text)] },
+      'rate.get: request[0].codec.keeps.lost: must be a string',
+    ],
     ['without an example', { example: undefined }, 'rate.get: example: must have a request and a reply'],
   ])('%s', (_what, spoiled, mistake) => {
     expect(shapeMistakes({ ...valid, ...spoiled })).toContain(mistake)

@@ -39,6 +39,32 @@ describe('the metrics', () => {
     expect(lines).toContain('transload_call_seconds_count{action="quote.get"} 1')
   })
 
+  test('add up over calls, and over scrapes', async () => {
+    const gateway = await startGateway({ env: OWN })
+    const round = async () => {
+      for (let i = 0; i < 3; i += 1)
+        await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1', Bar: '2' })
+      for (let i = 0; i < 2; i += 1) await post(gateway, '/createShipment.php', { PickupZip: 'nowhere' })
+      gateway.sandbox.fail({ kind: 'status', status: 503, times: 1 })
+      await post(gateway, '/getShippingQuote.php', quoteExample)
+      return (await scrape(gateway.adminUrl)).lines
+    }
+    for (const times of [1, 2]) {
+      const lines = await round()
+      const quotes = `route="/legacy/getShippingQuote.php",action="quote.get",status="200",error="",tenant=""`
+      const refused = `route="/legacy/createShipment.php",action="shipment.create",status="422",error="untranslatable",tenant=""`
+      expect(lines).toContain(`transload_calls_total{${quotes}} ${4 * times}`)
+      expect(lines).toContain(`transload_calls_total{${refused}} ${2 * times}`)
+      expect(lines).toContain(`transload_unknown_fields_total{action="quote.get"} ${6 * times}`)
+      expect(lines).toContain(`transload_call_seconds_count{action="quote.get"} ${4 * times}`)
+      expect(lines).toContain(`transload_gateway_seconds_count{action="shipment.create"} ${2 * times}`)
+      expect(lines).toContain(`transload_service_seconds_count{operation="POST /v2/quote",status="2xx"} ${4 * times}`)
+      expect(lines).toContain(`transload_service_seconds_count{operation="POST /v2/quote",status="5xx"} ${times}`)
+      expect(lines).toContain(`transload_service_retries_total ${times}`)
+      expect(lines).toContain(`transload_store_seconds_count{operation="put"} ${4 * times}`)
+    }
+  })
+
   test('count the fields that no mapping knows, and do not name them', async () => {
     const gateway = await startGateway()
     await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1', Bar: '2' })

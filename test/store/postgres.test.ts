@@ -76,6 +76,48 @@ test('a gateway that lost its ear reads past the cache, and trusts it again afte
   await Promise.all([one.close(), other.close()])
 })
 
+test('connections that die with writes under way and others queued reject each write, and the next ones go on', async () => {
+  const url = await server.createDatabase()
+  const store = await openPostgresStore({ url })
+  await store.put({ links: [link()], thing: thing({ own: 'before' }) })
+  const blocker = new pg.Client({ connectionString: url, application_name: 'blocker' })
+  await blocker.connect()
+  await blocker.query('BEGIN; LOCK TABLE transload.claims, transload.things IN ACCESS EXCLUSIVE MODE')
+  // More than there are connections: some wait in PostgreSQL, the others for a connection.
+  const WRITES = 60
+  const writes = Array.from({ length: WRITES }, (_, i) =>
+    i % 2 === 0
+      ? store.claim(newClaim({ key: `K-${i}` }))
+      : store.put({ links: [link({ name: `N-${i}` })], thing: thing({ id: `I-${i}` }) }),
+  )
+  const outcomes = Promise.allSettled(writes)
+  const waiting = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+  await vi.waitFor(async () => expect((await query(url, waiting))[0]?.['n']).toBeGreaterThan(0))
+  let done = false
+  void outcomes.then(() => {
+    done = true
+  })
+  // A connection of the pool that is made anew takes the next queued write: it dies as well.
+  while (!done) {
+    await query(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name <> 'blocker'",
+    )
+  }
+  for (const outcome of await outcomes) {
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'StoreDown' } })
+  }
+  await blocker.query('ROLLBACK')
+  await blocker.end()
+  await vi.waitFor(async () => expect((await store.claim(newClaim({ key: 'after' }))).won).toBe(true), {
+    timeout: 20_000,
+  })
+  await store.put({ links: [], thing: thing({ own: 'after' }) })
+  expect((await store.thing('acme', 'id-1'))?.own).toBe('after')
+  expect(await store.listClaims({})).toHaveLength(1)
+  await store.close()
+})
+
 test('many gateways that start at once make one schema', async () => {
   const url = await server.createDatabase()
   const stores = await Promise.all(Array.from({ length: 12 }, () => openPostgresStore({ url })))

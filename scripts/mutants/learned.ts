@@ -1,0 +1,84 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { hitModule, recording } from './hits.ts'
+import { runTests } from './run-tests.ts'
+import { functionsIn, parse } from './syntax.ts'
+import { copyTree, folderOf, ROOT, sourceFiles, testFiles } from './tree.ts'
+
+/** The functions that each test file calls, and its time. */
+export interface Learned {
+  readonly [test: string]: {
+    readonly ms: number
+    readonly calls: readonly string[]
+    /** How many functions each called file had: with another number, they are counted otherwise now. */
+    readonly functions?: Readonly<Record<string, number>>
+  }
+}
+
+const FILE = join(ROOT, 'node_modules/.cache/mutants/learned.json')
+const LONGEST_MS = 300_000
+
+/** Reads the record of earlier runs. */
+export const readLearned = (): Learned => (existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {})
+
+/** Runs each test file alone in a tree that records calls, and keeps the record. */
+export async function learn(which: (test: string) => boolean, say: (line: string) => void): Promise<Learned> {
+  const tree = copyTree()
+  const hits = join(tree.scratch, '../hits.txt')
+  const module = join(tree.root, 'hit.mjs')
+  const learned: Record<string, Learned[string]> = { ...readLearned() }
+  try {
+    writeFileSync(module, hitModule(hits))
+    const counts = new Map<string, number>()
+    for (const path of sourceFiles(tree.root)) {
+      const file = join(tree.root, path)
+      const source = readFileSync(file, 'utf8')
+      counts.set(path, functionsIn(parse(source)))
+      writeFileSync(file, recording(source, path, module))
+    }
+    const tests = testFiles(tree.root)
+    for (const test of Object.keys(learned).filter((known) => !tests.includes(known))) delete learned[test]
+    for (const test of tests.filter(which)) {
+      rmSync(hits, { force: true })
+      const start = performance.now()
+      const outcome = await runTests(tree, [test], LONGEST_MS, [])
+      const ms = Math.round(performance.now() - start)
+      const calls = existsSync(hits) ? [...new Set(readFileSync(hits, 'utf8').split('\n'))].filter(Boolean).sort() : []
+      const files = new Set(calls.map((call) => call.split('#')[0] ?? ''))
+      learned[test] = {
+        ms,
+        calls,
+        functions: Object.fromEntries([...files].map((path) => [path, counts.get(path) ?? 0])),
+      }
+      say(`${test}: ${calls.length} functions, ${ms} ms, ${outcome}`)
+      mkdirSync(dirname(FILE), { recursive: true })
+      writeFileSync(FILE, JSON.stringify(learned))
+    }
+  } finally {
+    tree.remove()
+  }
+  return learned
+}
+
+/** Tells whether a test is in the folder that mirrors a file's. */
+export const isNear = (test: string, path: string): boolean =>
+  test.startsWith(`test/${folderOf(path).replace(/^src\/?/, '')}/`)
+
+/**
+ * Returns the test files that call a function, the likeliest to notice a mutant first: those of the same folder, then
+ * the quickest. A test that was learned with another number of functions in the file counts for all of them.
+ */
+export function testsOf(learned: Learned, path: string, fn: number, functions: number): readonly string[] {
+  const id = `${path}#${fn}`
+  return Object.entries(learned)
+    .filter(([, test]) =>
+      test.functions?.[path] === functions
+        ? test.calls.includes(id)
+        : test.calls.some((call) => call.startsWith(`${path}#`)),
+    )
+    .sort(
+      ([one, { ms }], [other, { ms: otherMs }]) =>
+        Number(isNear(other, path)) - Number(isNear(one, path)) || ms - otherMs,
+    )
+    .map(([test]) => test)
+}

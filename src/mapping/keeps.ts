@@ -1,0 +1,57 @@
+/** Returns the part of a version-1 text that a conversion must keep, such as its digits. */
+export type Sense = (text: string) => string
+
+/**
+ * The part of a value that a round trip keeps: from version 1 to version 2 and back, and from version 2 to version 1 and
+ * back. Laws check it over generated values (`test/mapping/keeps.laws.test.ts`).
+ */
+export type Keeps =
+  /** The same text comes back. */
+  | { readonly class: 'exact' }
+  /** The same value comes back, in one form of all that mean it. */
+  | { readonly class: 'canonical'; readonly form: string; readonly sense?: Sense }
+  /** A part does not come back. */
+  | { readonly class: 'lossy'; readonly lost: string; readonly sense?: Sense }
+  /** The row works in one direction only. */
+  | { readonly class: 'oneWay'; readonly why: string }
+
+/** Keeps every text as it is. */
+export const exact: Keeps = { class: 'exact' }
+
+/**
+ * Keeps the meaning, and gives it one form. `sense` returns what two texts of one meaning share.
+ * @default sense: `lettersAndDigits`
+ */
+export const canonical = (form: string, sense?: Sense): Keeps => ({ class: 'canonical', form, ...(sense && { sense }) })
+
+/**
+ * Loses a part; `sense` leaves out the differences that lose nothing.
+ * @default sense: `lettersAndDigits`
+ */
+export const lossy = (lost: string, sense?: Sense): Keeps => ({ class: 'lossy', lost, ...(sense && { sense }) })
+
+/** Has no way back. */
+export const oneWay = (why: string): Keeps => ({ class: 'oneWay', why })
+
+/** Returns the letters and digits of a text in upper case, without zeros in front: its default sense. */
+export const lettersAndDigits: Sense = (text) =>
+  text
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '')
+    .replace(/^0+/, '')
+
+/** Returns a class with its detail in one line, such as `canonical: five digits`. */
+export function keepsText(keeps: Keeps): string {
+  switch (keeps.class) {
+    case 'exact':
+      return 'exact'
+    case 'canonical':
+      return `canonical: ${keeps.form}`
+    case 'lossy':
+      return `lossy: ${keeps.lost}`
+    case 'oneWay':
+      return `one way: ${keeps.why}`
+    default:
+      return keeps satisfies never
+  }
+}

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { healedBy, isPlainId, isReopened, reopen, type SettlementDeps, settle } from '../../src/bookings/settlement.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import type { Claim, ClaimState, Store } from '../../src/store/store.ts'
+import { SETTINGS } from '../delivery/office.ts'
+import { newClaim } from '../store/samples.ts'
+import { STATES } from './desk.ts'
+
+const catalog = await loadMappings()
+const UUID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+const BOOKED = { shipment: UUID, number: 'TL-1' }
+
+/** A store with a claim in a state. */
+async function open(state: ClaimState = 'unknown', store: Store = createMemoryStore()) {
+  const claimed = async (key: string, to: ClaimState): Promise<Claim> => {
+    const { claim } = await store.claim(newClaim({ key, reference: key, vin: bookingExample.VinNo }))
+    if (to === 'sending') return claim
+    const change = {
+      state: to,
+      instance: 'gateway-1',
+      why: 'late',
+      ...(to === 'booked' && { shipment: `S of ${key}` }),
+    }
+    return (await store.change(claim, change)) ?? expect.fail('not changed')
+  }
+  const deps: SettlementDeps = { store, catalog, settings: SETTINGS, instance: 'operator' }
+  const claim = await claimed('REF-1', state)
+  const now = () => store.claimByHandle(claim.handle)
+  const trail = async () => (await store.audit(claim.handle)).map(({ to, why }) => `${to}: ${why}`)
+  return { store, claim, deps, claimed, now, trail }
+}
+
+describe('a booking', () => {
+  test.each(STATES)('that is %s is settled only if its outcome is unknown', async (state) => {
+    for (const settlement of ['not-booked', BOOKED] as const) {
+      const { claim, deps, now } = await open(state)
+      const result = await settle(claim, settlement, deps)
+      const to = settlement === 'not-booked' ? 'freed' : 'booked'
+      if (state === 'unknown') expect(result).toMatchObject({ outcome: 'changed', claim: { state: to, version: 3 } })
+      else expect(result).toEqual({ outcome: 'wrong-state', state })
+      expect(await now()).toMatchObject({ state: state === 'unknown' ? to : state })
+    }
+  })
+
+  test.each([
+    ['an operator', {}, 'settled: booked', undefined],
+    ['a webhook', { healedBy: 'webhook' }, 'healed: webhook', 'webhook'],
+    ['a sweep', { healedBy: 'sweep' }, 'healed: sweep', 'sweep'],
+  ] as const)(
+    'that %s settles has the shipment, its reply and its name, and can be reopened',
+    async (_, how, why, by) => {
+      const { store, claim, deps, now, trail } = await open()
+      expect(await settle(claim, BOOKED, { ...deps, ...how })).toMatchObject({ outcome: 'changed' })
+      const settled = (await now()) ?? expect.fail('no claim')
+      expect(settled).toMatchObject({ state: 'booked', shipment: UUID, instance: 'operator' })
+      expect(JSON.parse(settled.reply)).toMatchObject({ status: 200, body: expect.stringContaining('TL-1') })
+      expect((await store.links('acme', 'REF-1')).map(({ id }) => id)).toEqual([UUID])
+      expect((await trail()).at(-1)).toBe(`booked: ${why}`)
+      expect(healedBy(await store.audit(claim.handle))).toBe(by)
+      expect(isReopened(await store.audit(claim.handle))).toBe(false)
+
+      expect(await reopen(settled, deps)).toMatchObject({ outcome: 'changed' })
+      const reopened = (await now()) ?? expect.fail('no claim')
+      expect(reopened).toMatchObject({ state: 'unknown', shipment: '', reply: '' })
+      expect(await store.links('acme', 'REF-1')).toEqual([])
+      expect((await trail()).at(-1)).toBe('unknown: reopened')
+      expect(isReopened(await store.audit(claim.handle))).toBe(true)
+      expect(await reopen(reopened, deps)).toEqual({ outcome: 'wrong-state', state: 'unknown' })
+      expect(await settle(reopened, 'not-booked', deps)).toMatchObject({ outcome: 'changed' })
+      expect((await trail()).at(-1)).toBe('freed: settled: not booked')
+      expect(await reopen((await now()) ?? claim, deps)).toMatchObject({
+        outcome: 'changed',
+        claim: { state: 'unknown' },
+      })
+    },
+  )
+
+  test.each(STATES)('that is %s and was never settled is not reopened', async (state) => {
+    const { claim, deps, now } = await open(state)
+    expect(await reopen(claim, deps)).toEqual({ outcome: 'wrong-state', state })
+    expect(await now()).toEqual(claim)
+  })
+
+  test('does not get a shipment that another one has, and gets it once that is canceled', async () => {
+    const { store, claim, deps, claimed, now } = await open()
+    const other = await claimed('REF-2', 'unknown')
+    await settle(other, BOOKED, deps)
+    expect(await settle(claim, BOOKED, deps)).toEqual({ outcome: 'taken', by: other.handle })
+    expect(await now()).toEqual(claim)
+    expect(await store.links('acme', 'REF-1')).toEqual([])
+    const holder = (await store.claimByHandle(other.handle)) ?? expect.fail('no claim')
+    await store.change(holder, { state: 'freed', instance: 'gateway-1', why: 'canceled' })
+    expect(await settle(claim, BOOKED, deps)).toMatchObject({ outcome: 'changed' })
+  })
+
+  test('that was changed since it was read stays as it is', async () => {
+    const { store, claim, deps, now } = await open()
+    await store.change(claim, { state: 'refused', instance: 'gateway-1', why: 'answered 422' })
+    expect(await settle(claim, BOOKED, deps)).toEqual({ outcome: 'wrong-state', state: 'refused' })
+    expect(await reopen(claim, deps)).toEqual({ outcome: 'wrong-state', state: 'refused' })
+    expect(await now()).toMatchObject({ state: 'refused', version: 3 })
+    expect(await store.links('acme', 'REF-1')).toEqual([])
+  })
+})
+
+describe('settlements at once', () => {
+  test('of one booking are one after the other: the first one counts', async () => {
+    const { claim, deps, trail } = await open()
+    const results = await Promise.all([settle(claim, 'not-booked', deps), settle(claim, BOOKED, deps)])
+    expect(results.map(({ outcome }) => outcome)).toEqual(['changed', 'wrong-state'])
+    expect(await trail()).toEqual(['sending: claimed', 'unknown: late', 'freed: settled: not booked'])
+  })
+
+  test('of different bookings do not wait for each other', async () => {
+    const held = Promise.withResolvers<void>()
+    const inner = createMemoryStore()
+    const reached = Promise.withResolvers<void>()
+    let slow = ''
+    const store: Store = {
+      ...inner,
+      change: async (claim, change) => {
+        if (claim.key === slow) {
+          reached.resolve()
+          await held.promise
+        }
+        return inner.change(claim, change)
+      },
+    }
+    const { claim, deps, claimed } = await open('unknown', store)
+    const other = await claimed('REF-2', 'unknown')
+    slow = claim.key
+    const first = settle(claim, 'not-booked', deps)
+    await reached.promise
+    expect(await settle(other, 'not-booked', deps)).toMatchObject({ outcome: 'changed' })
+    held.resolve()
+    expect(await first).toMatchObject({ outcome: 'changed' })
+  })
+})
+
+test.each([
+  ['TL-100001', true],
+  [UUID, true],
+  ['a.b_c-1', true],
+  ['x'.repeat(64), true],
+  ['x'.repeat(65), false],
+  ['', false],
+  ['.', false],
+  ['..', false],
+  ['..a', true],
+  ['a b', false],
+  ['a/b', false],
+  ['ü', false],
+])('%s is a plain id: %s', (text, plain) => expect(isPlainId(text)).toBe(plain))

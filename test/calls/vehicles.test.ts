@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
+
+const REFERENCE = bookingExample.ReferenceNumber
+const VIN = bookingExample.VinNo
+const OTHER_VIN = '1HGCM82633A004352'
+
+const { VinNo: _, ...WITHOUT_VIN } = bookingExample
+
+async function book(gateway: TestGateway, fields: object) {
+  const { status, headers } = await post(gateway, '/createShipment.php', { ...fields })
+  expect(status).toBe(200)
+  return headers.get('transload-shipment-id') ?? ''
+}
+
+/** The id of the shipment that a read finds, or the status and the message. */
+async function found(gateway: TestGateway, query: Record<string, string>) {
+  const { status, json } = await get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
+  if (status !== 200) return { status, message: json.Message }
+  return gateway.sandbox.requests.at(-1)?.path.split('/').at(-1)
+}
+
+const change = (gateway: TestGateway, fields: object) => post(gateway, '/updateShipment.php', { ...fields, Model: 'T' })
+
+describe('a booking without a VIN', () => {
+  test('is found by its reference with the VIN that it has at the service since', async () => {
+    const gateway = await startGateway()
+    const id = await book(gateway, WITHOUT_VIN)
+    expect(await found(gateway, { ReferenceNumber: REFERENCE })).toBe(id)
+    const shipment = gateway.sandbox.shipments.get(id)
+    const [vehicle] = shipment?.vehicles ?? []
+    if (shipment && vehicle) gateway.sandbox.shipments.set(id, { ...shipment, vehicles: [{ ...vehicle, vin: VIN }] })
+    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
+    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    expect(gateway.sandbox.shipments.get(id)?.vehicles[0]).toMatchObject({ vin: VIN, model: 'T' })
+  })
+
+  test('gets the VIN that an update sends, and is found by it from then on', async () => {
+    const gateway = await startGateway()
+    const id = await book(gateway, WITHOUT_VIN)
+    const spelled = ` ${VIN.slice(0, 9).toLowerCase()} ${VIN.slice(9)}`
+    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: spelled })).status).toBe(200)
+    expect(gateway.sandbox.shipments.get(id)?.vehicles[0]).toMatchObject({ vin: VIN })
+    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
+    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN.toLowerCase() })).toBe(id)
+  })
+
+  test('is another one than a booking of the same reference with a VIN', async () => {
+    const gateway = await startGateway()
+    const plain = await book(gateway, WITHOUT_VIN)
+    const known = await book(gateway, bookingExample)
+    expect(known).not.toBe(plain)
+    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(known)
+    // Reading takes the newest, changing does not guess.
+    expect(await found(gateway, { ReferenceNumber: REFERENCE })).toBe(known)
+    const { status, json } = await change(gateway, { ReferenceNumber: REFERENCE })
+    expect(status).toBe(409)
+    expect(json.Message).toContain(`${VIN}, (none)`)
+    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    expect(gateway.sandbox.shipments.get(known)?.vehicles[0]).toMatchObject({ model: 'T' })
+    expect(gateway.sandbox.shipments.get(plain)?.vehicles[0]).toMatchObject({ model: bookingExample.Model })
+  })
+
+  test('sent again with a VIN is a booking of its own, and sent again without one is replayed', async () => {
+    const gateway = await startGateway()
+    const id = await book(gateway, WITHOUT_VIN)
+    const again = await post(gateway, '/createShipment.php', WITHOUT_VIN)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(await book(gateway, { ...WITHOUT_VIN, VinNo: OTHER_VIN })).not.toBe(id)
+    expect(gateway.sandbox.shipments.size).toBe(2)
+  })
+})
+
+test('a VIN that no booking of the reference has is no reason to take one that has another', async () => {
+  const gateway = await startGateway()
+  await book(gateway, bookingExample)
+  const { status, json } = await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+  expect(status).toBe(409)
+  expect(json.Message).toContain(VIN)
+  expect([...gateway.sandbox.shipments.values()].map(({ status: now }) => now)).not.toContain('canceled')
+})

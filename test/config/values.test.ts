@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/config/config.ts'
+import { ConfigErrors } from '../../src/config/errors.ts'
+import { openStore } from '../../src/store/open.ts'
+
+const URL_ALONE = { V2_BASE_URL: 'https://service.example.com' }
+const read = (name: string, value: string) => ({ ...readConfig({ ...URL_ALONE, [name]: value }) })[name as 'HOST']
+
+function errorOf(name: string, value: string): string {
+  try {
+    read(name, value)
+    return 'no error'
+  } catch (error) {
+    return error instanceof ConfigErrors ? error.errors.join() : String(error)
+  }
+}
+
+describe('every value of an enumerated setting is read as it is', () => {
+  test.each([
+    ['V2_QUOTE_METHOD', ['auto', 'POST', 'GET']],
+    ['V2_TOKEN', ['basic', 'oauth2', 'auto']],
+    ['TLS_MIN_VERSION', ['1.1', '1.2', '1.3']],
+    ['LOG_ADDRESSES', ['all', 'refused', 'none']],
+    ['LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent']],
+    ['ERROR_STATUS', ['as-is', 'ok']],
+    ['SHIPMENT_NUMBER', ['caller', 'service']],
+    ['APPROVAL_BOOKS', ['auto', 'no']],
+  ])('%s', (name, values) => {
+    for (const value of values) expect(read(name, value)).toBe(value)
+    // A setting is spelled as documented: a value in another case would pass for none.
+    for (const value of values.filter((text) => /[a-z]/i.test(text))) {
+      const other = value === value.toLowerCase() ? value.toUpperCase() : value.toLowerCase()
+      expect(errorOf(name, other)).toContain(name)
+      expect(errorOf(name, `${value}x`)).toContain(name)
+    }
+  })
+
+  test.each(['SEND_QUOTE_ID', 'LOG_USER_AGENTS'])('%s', (name) => {
+    expect(read(name, 'true')).toBe(true)
+    expect(read(name, 'false')).toBe(false)
+  })
+})
+
+describe('in upper case', () => {
+  test.each([
+    ['HTTPS://SERVICE.EXAMPLE.COM', 'https://service.example.com', ''],
+    ['HTTP://Service.Example.COM:8080/Prefix', 'http://service.example.com:8080', '/Prefix'],
+    ['https://SERVICE.example.com/v2', 'https://service.example.com', ''],
+    ['https://SERVICE.example.com/A//v2//', 'https://service.example.com', '/A'],
+  ])('the address of the service %s is the same', (V2_BASE_URL, origin, prefix) => {
+    expect(readConfig({ V2_BASE_URL }).V2_BASE_URL).toEqual({ origin, prefix })
+  })
+
+  test('hosts that are allowed are the same', () => {
+    expect(
+      readConfig({ ...URL_ALONE, ALLOWED_HOSTS: 'Gateway.Internal, HTTPS://Gateway.Example.COM' }).ALLOWED_HOSTS,
+    ).toEqual({
+      names: ['gateway.internal'],
+      origins: ['https://gateway.example.com'],
+    })
+  })
+
+  test.each([
+    'MEMORY:',
+    'Memory:',
+    'POSTGRES://u@db.example.com/x',
+    'PostgreSQL://u@db.example.com/x',
+    'SQLITE:./x.db',
+    'FILE:./x.db',
+  ])('the scheme of a store is one: %s', (STORE_URL) =>
+    expect(readConfig({ ...URL_ALONE, STORE_URL }).STORE_URL).toBe(STORE_URL),
+  )
+
+  test('a store in memory opens', async () => {
+    const store = await openStore('MEMORY:')
+    expect(store.engine).toBe('memory')
+    await store.close()
+  })
+})
+
+describe('bounds', () => {
+  test.each([
+    ['PORT', '65535', '65536'],
+    ['UPSTREAM_TIMEOUT_MS', '86400000', '86400001'],
+  ])('%s is at most %s', (name, most, more) => {
+    expect(read(name, most)).toBe(Number(most))
+    expect(errorOf(name, more)).toContain(name)
+  })
+
+  test.each([
+    ['DEDUPE_WINDOW', '250ms', 250],
+    ['DEDUPE_WINDOW', '3s', 3_000],
+    ['DEDUPE_WINDOW', '2m', 120_000],
+    ['DEDUPE_WINDOW', '24h', 86_400_000],
+    ['QUOTE_MEMORY', '90d', 7_776_000_000],
+  ])('%s=%s is %d ms', (name, text, ms) => {
+    expect(read(name, text)).toBe(ms)
+  })
+
+  test.each([
+    ['4xx,503', [400, 499, 503], [399, 500, 502, 504]],
+    ['422', [422], [421, 423, 400]],
+    ['5xx', [500, 599], [499]],
+  ])('BOOKING_REFUSED_STATUSES=%s', (text, inside, outside) => {
+    const { BOOKING_REFUSED_STATUSES: isRefused } = readConfig({ ...URL_ALONE, BOOKING_REFUSED_STATUSES: text })
+    expect(inside.map(isRefused)).toEqual(inside.map(() => true))
+    expect(outside.map(isRefused)).toEqual(outside.map(() => false))
+  })
+})

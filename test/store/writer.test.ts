@@ -1,0 +1,104 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Worker } from 'node:worker_threads'
+import { expect, onTestFinished, test } from 'vitest'
+import { startWriter } from '../../src/store/sqlite/writer.ts'
+import { StoreDown } from '../../src/store/store.ts'
+import { newClaim, SAMPLE_TIME, thing } from './samples.ts'
+import { listen } from './states.ts'
+
+/** The writing thread on a store of its own; `threads` has every thread so far. */
+async function openWriter() {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-writer-'))
+  const path = join(folder, 'store.db')
+  const threads: Worker[] = []
+  const note = (thread: Worker) => threads.push(thread)
+  process.on('worker', note)
+  const states = listen()
+  const commits: number[] = []
+  const writer = startWriter(
+    { path },
+    { onState: states.onState, onCommit: (_, calls) => commits.push(calls.length), onLost: () => undefined },
+  )
+  onTestFinished(async () => {
+    process.off('worker', note)
+    await writer.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await writer.started
+  return { path, threads, states, commits, writer }
+}
+
+const put = (id: string) => [{ links: [], thing: thing({ id }) }, SAMPLE_TIME] as const
+
+test('a thread that dies with writes under way and others queued rejects each, and the next one goes on', async () => {
+  const { path, threads, states, commits, writer } = await openWriter()
+  await writer.call('put', ...put('before'))
+  // Another process writes: the first of these waits for it at the worker, the second for the first.
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  const sent = writer.call('put', ...put('sent'))
+  await new Promise(setImmediate)
+  const queued = writer.call('put', ...put('queued'))
+  const late = writer.call('claim', newClaim(), SAMPLE_TIME)
+  expect(writer.isChangingCachedData()).toBe(true)
+  const outcomes = Promise.allSettled([sent, queued, late])
+  const down = states.next(false)
+  const up = states.next(true)
+  const [thread] = threads
+  await thread?.terminate()
+
+  const because = expect.objectContaining({
+    name: 'StoreDown',
+    message: 'The writing thread of the store has ended: it ended',
+  })
+  expect(await outcomes).toEqual(Array(3).fill({ status: 'rejected', reason: because }))
+  expect(await down).toMatchObject({ ready: false, error: { name: 'StoreDown' } })
+  expect(writer.isChangingCachedData()).toBe(false)
+  // Nothing waits for a thread that is not there.
+  await expect(writer.call('put', ...put('meanwhile'))).rejects.toThrow(/is restarting/)
+
+  other.exec('ROLLBACK')
+  other.close()
+  await up
+  expect(threads).toHaveLength(2)
+  commits.length = 0
+  await Promise.all([writer.call('put', ...put('one')), writer.call('put', ...put('two'))])
+  expect(commits).toEqual([2])
+  const db = new DatabaseSync(path, { readOnly: true })
+  const ids = db.prepare('SELECT id FROM things ORDER BY id').all()
+  db.close()
+  expect(ids.map(({ id }) => id)).toEqual(['before', 'one', 'two'])
+})
+
+test('a thread that dies of an error says of which, and dies as often as it must', async () => {
+  const { threads, states, writer } = await openWriter()
+  for (const [round, no] of [0, 1].entries()) {
+    const down = states.next(false)
+    const up = states.next(true)
+    threads[no]?.emit('error', new Error(`fault ${round}`))
+    await threads[no]?.terminate()
+    expect(await down).toMatchObject({
+      error: { message: `The writing thread of the store has ended: fault ${round}` },
+    })
+    await up
+    await writer.call('put', ...put(`round ${round}`))
+  }
+  expect(threads).toHaveLength(3)
+})
+
+test('a writer that closes lets the queued writes through, and starts no other thread', async () => {
+  const { threads, writer } = await openWriter()
+  const [thread] = threads
+  const ended = thread ? once(thread, 'exit') : undefined
+  const writes = [writer.call('put', ...put('one')), writer.call('put', ...put('two'))]
+  await writer.close()
+  await Promise.all(writes)
+  await ended
+  await expect(writer.call('put', ...put('three'))).rejects.toThrow(StoreDown)
+  await writer.close()
+  expect(threads).toHaveLength(1)
+})
