@@ -1,5 +1,5 @@
 import { readOperands } from './commands/arguments.ts'
-import { reportFailure, UsageError } from './commands/failures.ts'
+import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
 import { type Help, HelpAsked, helpOf } from './commands/help.ts'
 import { suggestion } from './commands/nearest.ts'
 import { endWhenOutputCloses, print } from './commands/output.ts'
@@ -74,6 +74,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     takesArguments: true,
     load: async () => (await import('./commands/auth.ts')).auth,
   },
+  certify: {
+    about: 'Checks against the service itself what the gateway assumes about it: certify compare',
+    takesArguments: true,
+    load: async () => (await import('./commands/certify.ts')).certify,
+  },
   healthcheck: {
     about: 'Checks that the running gateway answers, for containers.',
     examples: ['transload healthcheck', 'ADMIN_PORT=9902 transload healthcheck'],
@@ -103,11 +108,26 @@ const usage: readonly string[] = [
 /** Runs the command that the arguments name, or `serve` without arguments; returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   endWhenOutputCloses()
+  const [name] = args
+  // A module of the operator may throw later. The gateway itself ends with the stack, which its operator needs.
+  if (name !== undefined && name !== 'serve') process.on('uncaughtException', endAsFailed)
+  process.on('beforeExit', endAsStuck)
   try {
     return await dispatch(args)
   } catch (error) {
     return reportFailure(error)
+  } finally {
+    process.off('beforeExit', endAsStuck)
   }
+}
+
+function endAsFailed(error: unknown): void {
+  process.exit(reportFailure(error))
+}
+
+/** Ends a command that waits while nothing happens any more, which Node would end with a warning and 13. */
+function endAsStuck(): void {
+  endAsFailed(new CommandFailed('the command waits for something that never comes; see the modules of MAPPINGS_DIR'))
 }
 
 async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<number> {
@@ -117,7 +137,7 @@ async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<n
     print(...usage)
     return 0
   }
-  if (name === '--version' || name === '-v') {
+  if (name === '--version' || name === '-v' || name === 'version') {
     print(`transload ${programVersion()}`)
     return 0
   }

@@ -33,6 +33,7 @@ import { openUseCounts } from './observe/use-counts.ts'
 import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
+import { openShadow } from './shadow/open.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
@@ -110,6 +111,7 @@ export async function openGateway(
   const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
   const shares = openShares(config)
   const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
+  const shadow = openShadow(config, { ...parts, everyMs: countsEveryMs })
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
@@ -149,7 +151,13 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...webhooks.metrics, ...deliveries.metrics, ...(statusCache ? [statusCache.metric] : [])],
+    more: [
+      pending,
+      ...webhooks.metrics,
+      ...deliveries.metrics,
+      ...(statusCache ? [statusCache.metric] : []),
+      ...(shadow?.metrics ?? []),
+    ],
     now: store.now,
     log,
     share: shareMetrics,
@@ -168,6 +176,7 @@ export async function openGateway(
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan(service, merge, statusCache),
     statusCache,
+    noteShadowed: shadow?.note,
     receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
@@ -194,6 +203,7 @@ export async function openGateway(
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
+    await shadow?.close()
     await uses.close()
     await leases.end()
     credentials.close()
@@ -224,6 +234,7 @@ export async function openGateway(
       adminUrl,
       close: async () => {
         draining = true
+        shadow?.stop()
         await close()
         await closeRest()
       },

@@ -57,6 +57,7 @@ const LAYERS: readonly string[] = [
   'src/admin.ts',
   'src/pages/',
   'src/webhooks/',
+  'src/shadow/',
   'src/calls/',
   'src/bookings/',
   'src/http/',
@@ -70,6 +71,7 @@ const LAYERS: readonly string[] = [
   'src/deprecation/',
   'src/body/',
   'src/migration/',
+  'src/compare/',
   'src/store/',
   // The other files at the root of src: errors, exit codes, small data structures.
   'src/',

@@ -11,7 +11,7 @@ import { DASHBOARD, expressionsOf, MONITORING } from './monitoring.ts'
 
 const alerts = readFileSync(join(MONITORING, 'alerts.yml'), 'utf8')
 const alertTests = readFileSync(join(MONITORING, 'alerts.test.yml'), 'utf8')
-const operations = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const runbook = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8')
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? '')
 
 /** Returns the names of metrics of the gateway in expressions. */
@@ -60,10 +60,15 @@ test('the alerts ask for errors that exist', () => {
 })
 
 describe.each(alertNames)('the alert %s', (name) => {
-  test('has a paragraph and a test', () => {
-    expect(operations).toMatch(new RegExp(`^\\*\\*${name}\\.\\*\\* \\S`, 'm'))
+  test('has an entry in the runbook, and a test', () => {
+    const entry = runbook.split(`\n### ${name}\n`)[1]?.split('\n#')[0] ?? ''
+    expect(entry.match(/^- \*\*\w+\*\*: \S/gm)?.map((part) => part.split('**')[1])).toEqual(['Meaning', 'Look', 'Do'])
     expect(alertTests).toMatch(new RegExp(`alertname: ${name}\\n\\s+eval_time: \\w+\\n\\s+exp_alerts:`))
   })
+})
+
+test('the runbook has no entry without an alert', () => {
+  expect([...runbook.matchAll(/^### (\w+)$/gm)].map(([, name]) => name).sort()).toEqual([...alertNames].sort())
 })
 
 test('every panel of the dashboard has an id of its own and the provisioned data source', () => {

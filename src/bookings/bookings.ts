@@ -1,10 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
 import type { Meters } from '../observe/meters.ts'
+import { isFree } from '../store/claim.ts'
 import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
 import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
 import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
-import type { IsHeld } from './leases.ts'
+import type { IsHeld } from './lease.ts'
 import { createMakers } from './makers.ts'
+import { claimFor, newHandle } from './new-claim.ts'
+import { courseOf } from './protocol.ts'
 import type { BookingRecord } from './record.ts'
 
 /** Sends bookings once. */
@@ -37,17 +39,20 @@ export interface BookingsDeps {
   /** The time within which two bookings without a reference and with the same body are one. */
   readonly dedupeWindowMs: number
   readonly countBooking: Meters['countBooking']
+  /** @default random */
+  readonly handle?: () => string
+  /** @default setTimeout */
+  readonly wait?: (ms: number) => Promise<void>
 }
 
 /** The pause after which a call that waits for another gateway's booking looks at it again. */
 const LOOK_AGAIN_MS = 200
-const HANDLE_BYTES = 6
 /** More than the bookings of one tenant that are ever under way or in doubt. */
 const ALL = 1_000_000
 
 /** Makes the function that sends a booking once, with its claims. */
 export function createBookings(deps: BookingsDeps): Bookings {
-  const { claims, record, instance, holdLease, dedupeWindowMs, countBooking } = deps
+  const { claims, record, instance, holdLease, dedupeWindowMs, countBooking, handle = newHandle, wait = waited } = deps
   /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<Booked>>()
   /** The calls that send, by their keys. */
@@ -57,7 +62,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
 
   const once: Bookings['once'] = async (booking, send) => {
     const { credential, refusal } = booking
-    const wanted = newClaim(booking)
+    const wanted = claimFor(booking, { handle: handle(), instance, dedupeWindowMs })
     for (;;) {
       const isHeld = await holdLease()
       if (draining) throw shuttingDown()
@@ -68,14 +73,14 @@ export function createBookings(deps: BookingsDeps): Bookings {
         const sent = sendClaimed(claim, () => send(isHeld))
         return await announced(claim, sent)
       }
-      if (claim.body !== wanted.body && holds(claim)) throw otherBooking(claim)
-      switch (claim.state) {
-        case 'sending':
-          // The service made it, and the store could not record it yet.
-          if (record.isUnrecorded(claim.handle)) throw outcomeUnknown(claim.handle)
+      const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
+      switch (course) {
+        case 'another-booking':
+          throw otherBooking(claim)
+        case 'wait':
           await waitFor(claim, booking.deadline)
           break
-        case 'booked':
+        case 'replay':
           countBooking('replayed')
           return {
             answer: replay(claim),
@@ -84,39 +89,18 @@ export function createBookings(deps: BookingsDeps): Bookings {
           }
         case 'unknown':
           throw outcomeUnknown(claim.handle)
-        case 'refused':
-        case 'freed':
-          // Released since the attempt to claim it: try again.
+        case 'claim-again':
           break
         default:
-          return claim.state satisfies never
+          return course satisfies never
       }
-    }
-  }
-
-  function newClaim({ tenant, reference, vin, idempotencyKey, fields }: Booking): NewClaim {
-    const body = digest(fields)
-    const byBody = reference === '' && idempotencyKey === undefined
-    const key =
-      idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference, vin]
-    return {
-      tenant,
-      key: digest(key),
-      handle: `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`,
-      body,
-      instance,
-      reference,
-      vin,
-      expiresInMs: byBody ? dedupeWindowMs : undefined,
     }
   }
 
   /** Returns true if an earlier call has the key: then nothing is sent for this one. */
   async function isTaken({ tenant, key }: NewClaim): Promise<boolean> {
     const claim = await claims.findClaim(tenant, key)
-    if (!claim) return false
-    const isExpired = claim.expires > 0 && claim.expires <= claims.now()
-    return claim.state === 'unknown' || claim.state === 'sending' || (claim.state === 'booked' && !isExpired)
+    return claim !== undefined && !isFree(claim, claims.now())
   }
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
@@ -170,14 +154,8 @@ export function createBookings(deps: BookingsDeps): Bookings {
   async function waitFor(claim: Claim, deadline: number): Promise<void> {
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
-    const look = new Promise<void>((resolve) => setTimeout(resolve, Math.min(LOOK_AGAIN_MS, leftMs)))
+    const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
     await Promise.race([look, senders.get(idOf(claim)) ?? look])
-  }
-
-  async function free(tenant: string, shipment: string): Promise<void> {
-    for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
-      if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
-    }
   }
 
   return {
@@ -186,14 +164,8 @@ export function createBookings(deps: BookingsDeps): Bookings {
       calls.add(call)
       return call
     },
-    free,
-    freeLater: async (tenant, shipment) => {
-      try {
-        await free(tenant, shipment)
-      } catch (err) {
-        record.retry(`canceled ${shipment}`, err, () => free(tenant, shipment))
-      }
-    },
+    free: record.canceled,
+    freeLater: record.canceledLater,
     isBooked: async (tenant, shipment) =>
       (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked'),
     pending: async (tenant) => {
@@ -209,12 +181,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
 
 const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
-/** Returns true for a key that a booking holds, or is about to hold. */
-const holds = ({ state }: Claim) => state === 'sending' || state === 'booked'
-
-function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
-}
+const waited = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /** Returns a claim without the hash of the body. */
 export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {

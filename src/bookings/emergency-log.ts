@@ -1,6 +1,7 @@
-import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Answer } from '../answer.ts'
+import { makeFolder } from '../store/make-folder.ts'
 import type { XrefRecord } from '../xref/xref.ts'
 
 /** A booking that the service made and the store could not record. */
@@ -24,6 +25,21 @@ export interface EmergencyLog {
 /** The file names vehicles and orders, which other users of the machine must not read. */
 const OWNER_ONLY = 0o600
 
+/** Returns why a file at a path cannot be written; undefined if it can. It makes nothing. */
+export function unwritableReason(path: string): string | undefined {
+  try {
+    let place = path
+    while (!existsSync(place) && dirname(place) !== place) place = dirname(place)
+    if (place !== path && !statSync(place).isDirectory()) return `${place} is not a folder`
+    accessSync(place, constants.W_OK)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  // Node's own rights come on top; without `--permission` there are none.
+  const { permission }: { readonly permission?: typeof process.permission } = process
+  return permission?.has('fs.write', path) === false ? `Node needs --allow-fs-write=${path}` : undefined
+}
+
 /** Opens the emergency log at a path; there is no file until it is needed. */
 export function openEmergencyLog(path: string): EmergencyLog {
   let readBytes = 0
@@ -31,7 +47,7 @@ export function openEmergencyLog(path: string): EmergencyLog {
     // Synchronous, because the process may end at any moment.
     write: (entry) => {
       try {
-        mkdirSync(dirname(path), { recursive: true })
+        makeFolder(dirname(path))
         // A crash may have cut off the previous line.
         appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {

@@ -13,10 +13,14 @@ const BOOKINGS_KEPT = 10_000
 /** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
 export function createMakers(): Makers {
   const key = randomBytes(32)
-  const made = new LRUCache<string, string>({ max: BOOKINGS_KEPT })
+  /** Made late, because only client mode needs it, and it takes its memory at once. */
+  let made: LRUCache<string, string> | undefined
   const digest = (credential: string) => createHmac('sha256', key).update(credential).digest('base64url')
   return {
-    note: (booking, credential) => void made.set(booking, digest(credential)),
-    isMaker: (booking, credential) => made.get(booking) === digest(credential),
+    note: (booking, credential) => {
+      made ??= new LRUCache({ max: BOOKINGS_KEPT })
+      made.set(booking, digest(credential))
+    },
+    isMaker: (booking, credential) => made?.get(booking) === digest(credential),
   }
 }

@@ -1,21 +1,11 @@
 import type { StatusSet } from '../config/values.ts'
-import type { ErrorCode } from '../errors.ts'
-import { toGatewayError } from '../http/gateway-error.ts'
 import type { Logger } from '../observe/log.ts'
-import { NoReply, type Silence } from '../service/exchange.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
 import type { Xref } from '../xref/xref.ts'
-import { type Made, NotBooked } from './booking.ts'
+import { type Backlog, createBacklog, type LateWork } from './backlog.ts'
+import type { Made } from './booking.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
-
-/** Errors that prove that nothing was sent, or that the service refused the credential. */
-const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
-
-/** Why a request was provably never sent. */
-const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
-
-/** The known facts of a booking that failed. */
-export type Outcome = 'freed' | 'refused' | 'unknown'
+import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
 
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
@@ -27,8 +17,10 @@ export interface BookingRecord {
   readonly neverSent: (handle: string) => void
   /** Returns true for a booking that was made and is not recorded yet. */
   readonly isUnrecorded: (handle: string) => boolean
-  /** Retries failed work with every heartbeat, until it succeeds. */
-  readonly retry: (key: string, error: unknown, work: () => Promise<unknown>) => void
+  /** Frees the key of a shipment that is canceled. */
+  readonly canceled: (tenant: string, shipment: string) => Promise<void>
+  /** Does the same, and tries again with every heartbeat while the store fails. */
+  readonly canceledLater: (tenant: string, shipment: string) => Promise<void>
   /** Records what is left over from now and from before the last start; called periodically. */
   readonly catchUp: () => Promise<void>
 }
@@ -46,14 +38,16 @@ export interface BookingRecordDeps {
    * @default does nothing
    */
   readonly onUnknown?: (claim: Claim) => void
+  /**
+   * The work that is not recorded yet.
+   * @default none yet
+   */
+  readonly backlog?: Backlog
 }
 
 /** Makes the record of bookings. */
 export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
-  const { claims, instance, log } = deps
-  /** Changes that are not recorded yet, by handle. */
-  const late = new Map<string, () => Promise<unknown>>()
-  const unrecorded = new Set<string>()
+  const { claims, instance, log, backlog = createBacklog() } = deps
 
   async function made(claim: Claim, { answer, record }: Made): Promise<void> {
     const entry = { booking: claim.handle, tenant: claim.tenant, answer, record }
@@ -61,8 +55,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
       await recordMade(claim, entry)
     } catch (err) {
       deps.emergencyLog.write(entry)
-      late.set(claim.handle, () => recordLate(entry))
-      unrecorded.add(claim.handle)
+      backlog.add(claim.handle, { kind: 'made', entry })
       log.error({ booking: claim.handle, shipment: record.id, err }, 'a booking was made and could not be recorded')
       throw err
     }
@@ -76,20 +69,19 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     if (!(await changeClaim(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
-  /** Changes a claim. The facts override another gateway's assumption that this gateway has died. */
   async function changeClaim(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
     const changed = await claims.change(claim, change)
     if (changed || change.state === 'unknown') return changed
     const current = await claims.claimByHandle(claim.handle)
-    // An event of the service, or an operator, may have told the same before.
-    if (current?.state === 'booked' && current.shipment === change.shipment) return current
-    return current?.state === 'unknown' ? claims.change(current, change) : undefined
+    const course = afterAnother(current, change)
+    if (!current || course === 'lost') return undefined
+    return course === 'override' ? claims.change(current, change) : current
   }
 
   async function recordLate(entry: Unrecorded): Promise<void> {
     const { booking, tenant, record } = entry
     const claim = await claims.claimByHandle(booking)
-    if (claim?.state === 'sending' || claim?.state === 'unknown') await recordMade(claim, entry)
+    if (claim && isOpen(claim)) await recordMade(claim, entry)
     else await deps.xref.write(tenant, record)
     const line = { booking, shipment: record.id, was: claim?.state }
     if (claim && claim.state !== 'freed') log.info(line, 'a booking was recorded late')
@@ -97,16 +89,13 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   }
 
   async function failed(claim: Claim, error: unknown): Promise<Outcome> {
-    const { state, why } = proofOf(error)
-    const recorded = async () => {
-      const changed = await changeClaim(claim, { state, why, instance })
-      if (changed?.state === 'unknown') deps.onUnknown?.(changed)
-    }
+    const { state, why } = proofOf(error, deps.refusedStatuses)
+    const change = { state, why, instance }
     try {
-      await recorded()
+      await recordFailed(claim, change)
     } catch (err) {
       log.error({ booking: claim.handle, err }, 'the outcome of a booking could not be recorded yet')
-      late.set(claim.handle, recorded)
+      backlog.add(claim.handle, { kind: 'failed', claim, change })
     }
     if (state === 'unknown') {
       log.error({ booking: claim.handle, tenant: claim.tenant, why }, 'the outcome of a booking is not known')
@@ -114,50 +103,70 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     return state
   }
 
-  /** Returns the outcome that a failed attempt proves. */
-  function proofOf(error: unknown): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
-    if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
-    if (error instanceof NoReply) {
-      return NEVER_SENT.has(error.silence)
-        ? { state: 'freed', why: 'never sent' }
-        : { state: 'unknown', why: error.silence }
+  async function recordFailed(claim: Claim, change: ClaimChange): Promise<void> {
+    const changed = await changeClaim(claim, change)
+    if (changed?.state === 'unknown') deps.onUnknown?.(changed)
+  }
+
+  async function recordNeverSent(handle: string): Promise<void> {
+    const claim = await claims.claimByHandle(handle)
+    if (claim && isOpen(claim)) await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
+  }
+
+  async function canceled(tenant: string, shipment: string): Promise<void> {
+    for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
+      if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
     }
-    const { serviceStatus, code } = toGatewayError(error)
-    if (NOTHING_DONE.has(code)) return { state: 'freed', why: code }
-    if (serviceStatus === undefined) return { state: 'unknown', why: code }
-    return { state: deps.refusedStatuses(serviceStatus) ? 'refused' : 'unknown', why: `answered ${serviceStatus}` }
   }
 
-  function neverSent(handle: string): void {
-    late.set(handle, async () => {
-      const claim = await claims.claimByHandle(handle)
-      if (claim?.state !== 'sending' && claim?.state !== 'unknown') return
-      await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
-    })
+  async function canceledLater(tenant: string, shipment: string): Promise<void> {
+    try {
+      await canceled(tenant, shipment)
+    } catch (err) {
+      log.warn({ booking: `canceled ${shipment}`, err }, 'a change of bookings could not be recorded yet')
+      backlog.add(`canceled ${shipment}`, { kind: 'canceled', tenant, shipment })
+    }
   }
 
-  function retry(key: string, err: unknown, work: () => Promise<unknown>): void {
-    log.warn({ booking: key, err }, 'a change of bookings could not be recorded yet')
-    late.set(key, work)
+  function perform(work: LateWork): Promise<void> {
+    switch (work.kind) {
+      case 'made':
+        return recordLate(work.entry)
+      case 'failed':
+        return recordFailed(work.claim, work.change)
+      case 'never-sent':
+        return recordNeverSent(work.handle)
+      case 'canceled':
+        return canceled(work.tenant, work.shipment)
+      default:
+        return work satisfies never
+    }
   }
 
   async function catchUp(): Promise<void> {
     for (const entry of deps.emergencyLog.read()) {
-      if (!late.has(entry.booking)) late.set(entry.booking, () => recordLate(entry))
+      if (!backlog.find(entry.booking)) backlog.add(entry.booking, { kind: 'made', entry })
     }
-    for (const [booking, recordIt] of late) {
+    for (const [booking, work] of backlog.entries()) {
       try {
-        await recordIt()
-        late.delete(booking)
-        unrecorded.delete(booking)
+        await perform(work)
+        backlog.remove(booking, work)
       } catch (err) {
         log.warn({ booking, err }, 'a change of a booking could still not be recorded')
         // If the store is down, the others would fail too; any other error concerns this change alone.
         if (err instanceof StoreDown) return
       }
     }
-    if (late.size === 0) deps.emergencyLog.clear()
+    if (backlog.entries().length === 0) deps.emergencyLog.clear()
   }
 
-  return { made, failed, neverSent, retry, isUnrecorded: (handle) => unrecorded.has(handle), catchUp }
+  return {
+    made,
+    failed,
+    neverSent: (handle) => backlog.add(handle, { kind: 'never-sent', handle }),
+    isUnrecorded: (handle) => backlog.find(handle)?.kind === 'made',
+    canceled,
+    canceledLater,
+    catchUp,
+  }
 }

@@ -1,7 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Tenant } from '../config/tenants-file.ts'
+import { nativeSettings } from '../config/translation-settings.ts'
 import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
+import type { Settings } from '../mapping/settings.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
 import { basicOf, basicPair } from '../service/basic.ts'
 import {
@@ -136,7 +138,7 @@ function recipientsIn(tenants: readonly Tenant[]): readonly EventRecipient[] {
 }
 
 function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
-  const { name, v2, secret, defaults, limits } = tenant
+  const { name, v2, secret, limits } = tenant
   const common = commonProfile(deps)
   const basic = basicOf(v2.client_id, secret)
   const account = accountAt(deps, v2.base_url ?? deps.config.V2_BASE_URL, {
@@ -144,18 +146,27 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
     pool: `tenant ${name} ${basic}`,
     scheme: v2.token ?? deps.config.V2_TOKEN,
   })
-  const settings = {
-    ...common.settings,
-    transport_type: defaults.transport_type ?? common.settings.transport_type,
-    vehicle_type: defaults.vehicle_type ?? common.settings.vehicle_type,
-    shipment_number: tenant.shipment_number ?? common.settings.shipment_number,
-  }
   const profile = {
-    settings,
+    settings: tenantSettings(tenant, common.settings, deps.config.V2_NATIVE_PATH),
     errorStatus: tenant.error_status ?? common.errorStatus,
     synonyms: tenant.actions,
     deprecation: tenantDeprecation(tenant, deps.config),
     limits: createLimits({ perSecond: limits.per_second, concurrent: limits.concurrent }),
   }
   return { tenant: name, credential: undefined, account, profile }
+}
+
+/** Returns the settings of a tenant's translations: its own, else those of all. */
+export function tenantSettings(
+  { defaults, shipment_number, native_actions: native }: Tenant,
+  common: Settings,
+  nativePath: string,
+): Settings {
+  return {
+    ...common,
+    transport_type: defaults.transport_type ?? common.transport_type,
+    vehicle_type: defaults.vehicle_type ?? common.vehicle_type,
+    shipment_number: shipment_number ?? common.shipment_number,
+    native: native ? nativeSettings(native, nativePath) : common.native,
+  }
 }

@@ -4,6 +4,7 @@ import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
+import { nativeAnswer } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { idAt } from './verify.ts'
 
@@ -13,8 +14,11 @@ export interface TextAnswer extends Answer {
 }
 
 /** Translates the service's reply into the version-1 answer of a call; a message takes the place of the translated one. */
-export function answerOf({ request: { compiled }, settings, own }: Plan, body: unknown, message?: string): TextAnswer {
-  const { reply, missing } = compiled.reply(body, { settings, own })
+export function answerOf(plan: Plan, body: unknown, message?: string): TextAnswer {
+  const { settings, own } = plan
+  const { compiled } = plan.request
+  const native = plan.isNative ? nativeAnswer(plan, body) : undefined
+  const { reply, missing } = native ? { reply: native, missing: [] } : compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
   const headers =
     compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS

@@ -20,6 +20,7 @@ import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
+import type { NoteShadowed } from './shadowed-call.ts'
 import type { StatusCache } from './status-cache.ts'
 import { deniesCancellation, idAt } from './verify.ts'
 
@@ -37,6 +38,8 @@ export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   /** Returns the time by the store's clock, in milliseconds since 1970. */
   readonly now: () => number
   readonly statusCache: Pick<StatusCache, 'drop'> | undefined
+  /** Undefined while shadowing is off. */
+  readonly noteShadowed: NoteShadowed | undefined
 }
 
 /** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
@@ -111,9 +114,10 @@ async function answerVersion1(
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
   const { statusCache } = deps
-  if (!statusCache || plan.toService.method === 'GET') return actOn(plan, headers, caller, sending, deps, brownout)
+  const acting = { headers, call, caller, sending, brownout }
+  if (!statusCache || plan.toService.method === 'GET') return actOn(plan, acting, deps)
   try {
-    return await actOn(plan, headers, caller, sending, deps, brownout)
+    return await actOn(plan, acting, deps)
   } finally {
     // Even if it failed: the service may have carried it out.
     const { id, quote, approved } = found
@@ -121,14 +125,20 @@ async function answerVersion1(
   }
 }
 
+/** The circumstances of a planned call. */
+interface Acting {
+  readonly headers: IncomingHttpHeaders
+  readonly call: Call
+  readonly caller: Caller
+  readonly sending: Sending
+  readonly brownout: GatewayError | undefined
+}
+
 /** Sends a planned call, records it, and answers. */
 async function actOn(
   plan: Plan,
-  headers: IncomingHttpHeaders,
-  caller: Caller,
-  sending: Sending,
+  { headers, call, caller, sending, brownout }: Acting,
   deps: LegacyCallDeps,
-  brownout: GatewayError | undefined,
 ): Promise<Answer> {
   const { request, found } = plan
   const { tenant } = caller
@@ -143,6 +153,8 @@ async function actOn(
   // A number in the answer must resolve as soon as the caller has it.
   if (record) await deps.xref.write(tenant, record)
   if (doneWhenStatus) await free(tenant, [found.id, idAt(reply, 'id')], deps)
+  const { account } = caller
+  deps.noteShadowed?.(call, { plan, answer: answer.body, tenant, account, requestId: call.id })
   return answer
 }
 

@@ -4,6 +4,7 @@ import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
+import { sendNatively } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
 import type { StatusCache } from './status-cache.ts'
@@ -21,11 +22,12 @@ import {
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
 
 /** Makes the function through which all translated calls reach the service. */
-export function createSendPlan(service: Service, merge: Merge, statusCache?: StatusCache): SendPlan {
+export function createSendPlan(service: Pick<Service, 'send'>, merge: Merge, statusCache?: StatusCache): SendPlan {
   return async (plan, tenant, sending) => {
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
     const { mergeInto, doneWhenStatus } = action.service
+    if (plan.isNative) return sendNatively(plan, sending, service)
     const id = found.id ?? ''
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)

@@ -144,7 +144,7 @@ function shipmentIn(reply: UpstreamReply): Shipment {
 }
 
 /** Returns a body that is an object and does not deny its success; throws for any other. */
-function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
+export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
   if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', of)
   if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', of)

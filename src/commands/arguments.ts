@@ -65,7 +65,11 @@ function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], 
   if (words.includes('--help') || words.includes('-h')) throw new HelpAsked(help)
   const { usage } = help
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    const parsed = parseArgs({ args: [...args], options, allowPositionals: true })
+    // A script passes an empty text when its variable is not set.
+    const empty = Object.entries(parsed.values).find(([, value]) => value === '')
+    if (empty) throw new UsageError(`--${empty[0]} needs a value`, usage)
+    return parsed
   } catch (error) {
     if (!(error instanceof TypeError && 'code' in error)) throw error
     // Node names the option in quotes, with a placeholder for its value where it takes one.
@@ -86,8 +90,9 @@ function checkOperands(
   expected: readonly string[],
   usage: readonly string[],
 ): void {
-  const missing = expected.slice(operands.length).find((name) => !name.startsWith('['))
-  if (missing !== undefined) throw new UsageError(`${command} needs ${missing}`, usage)
+  const missing =
+    expected.find((_, i) => operands[i] === '') ?? expected.slice(operands.length).find((name) => !name.startsWith('['))
+  if (missing !== undefined) throw new UsageError(`${command} needs ${missing.replace(/[[\]]/g, '')}`, usage)
   if (expected.length === 0 && operands.length > 0) throw new UsageError(`${command} takes no arguments`, usage)
   const [unexpected] = operands.slice(expected.length)
   if (unexpected !== undefined) throw new UsageError(`unexpected argument ${unexpected}`, usage)

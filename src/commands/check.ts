@@ -1,3 +1,4 @@
+import { unwritableReason } from '../bookings/emergency-log.ts'
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
 import type { Config } from '../config/config.ts'
@@ -27,10 +28,14 @@ export async function check(args: readonly string[]): Promise<number> {
   const loaded = await loadConfig()
   const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)
-  const warnings = slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))
+  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
+  const warnings = [
+    ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
+    ...(unwritable === undefined ? [] : [`EMERGENCY_LOG_FILE cannot be written: ${unwritable}`]),
+  ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (values.json) {
-    printJson({ ...counts, variables, warnings }, 2)
+    printJson({ ...counts, brownouts: brownoutsToCome(loaded, Date.now()).map(brownoutView), variables, warnings }, 2)
   } else {
     print(
       `The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`,
@@ -47,22 +52,43 @@ export async function check(args: readonly string[]): Promise<number> {
 const EVENTS_ONLY =
   'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
 
-/** Returns the brownouts to come, in the time zone of the operator (`TZ`). */
-function brownoutLines({ config, tenants }: LoadedConfig, now: number): readonly string[] {
-  const all: readonly (readonly [string, readonly BrownoutWindow[], boolean])[] =
-    tenants === undefined
-      ? [deprecationOf('all callers', commonDeprecation(config))]
-      : tenants.map((tenant) => deprecationOf(tenant.name, tenantDeprecation(tenant, config)))
-  const lines = all
-    .flatMap(([name, windows, books]) => windowsToCome(windows, now).map((window) => ({ name, window, books })))
-    .sort((one, other) => one.window.start - other.window.start)
-    .map(({ name, window, books }) => `  ${periodOf(window)}  ${name}${books ? ', bookings too' : ''}`)
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  return lines.length === 0 ? [] : [`Brownouts to come, in the time of ${timeZone}:`, ...lines]
+interface Brownout {
+  /** Undefined if it is that of all callers. */
+  readonly tenant: string | undefined
+  readonly window: BrownoutWindow
+  readonly coversBookings: boolean
 }
 
-const deprecationOf = (name: string, { windows, coversBookings }: ReturnType<typeof commonDeprecation>) =>
-  [name, windows, coversBookings] as const
+/** Returns the brownouts to come, the next one first. */
+function brownoutsToCome({ config, tenants }: LoadedConfig, now: number): readonly Brownout[] {
+  const deprecations =
+    tenants === undefined
+      ? [{ tenant: undefined, ...commonDeprecation(config) }]
+      : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
+  return deprecations
+    .flatMap(({ tenant, windows, coversBookings }) =>
+      windowsToCome(windows, now).map((window) => ({ tenant, window, coversBookings })),
+    )
+    .sort((one, other) => one.window.start - other.window.start)
+}
+
+const brownoutView = ({ tenant, window, coversBookings }: Brownout) => ({
+  ...(tenant !== undefined && { tenant }),
+  start: new Date(window.start).toISOString(),
+  end: new Date(window.end).toISOString(),
+  bookings: coversBookings,
+})
+
+/** Returns the brownouts to come as lines, in the time zone of the operator (`TZ`). */
+function brownoutLines(loaded: LoadedConfig, now: number): readonly string[] {
+  const lines = brownoutsToCome(loaded, now).map(
+    ({ tenant = 'all callers', window, coversBookings }) =>
+      `  ${periodOf(window)}  ${tenant}${coversBookings ? ', bookings too' : ''}`,
+  )
+  // Undefined where TZ names a zone that does not exist; then times are those of UTC.
+  const { timeZone = 'UTC' } = Intl.DateTimeFormat().resolvedOptions()
+  return lines.length === 0 ? [] : [`Brownouts to come, in the time of ${timeZone}:`, ...lines]
+}
 
 function periodOf({ start, end }: BrownoutWindow): string {
   const format = new Intl.DateTimeFormat('en-GB', {

@@ -3,6 +3,7 @@ import { configurationErrors } from '../config/errors.ts'
 import { EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE } from '../exit-codes.ts'
 import { StoreDown, StoreTooNew } from '../store/store.ts'
 import { printError } from './output.ts'
+import { accessReason, isAccessDenied } from './permissions.ts'
 
 /** The command line is invalid. */
 export class UsageError extends Error {
@@ -48,6 +49,7 @@ export function reportFailure(error: unknown): number {
 function reasonOf(error: unknown): string {
   if (error instanceof CommandFailed || error instanceof StoreDown) return error.message
   if (isSystemError(error)) return systemReason(error)
+  if (isAccessDenied(error)) return accessReason(error)
   return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
 }
 
@@ -59,6 +61,7 @@ export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 /** Describes an error of the operating system: `cannot open a.csv: no such file or directory`. */
 export function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
   // Node writes `ENOENT: no such file or directory, open 'a.csv'`.
+  if (syscall === 'uv_cwd') return 'the current folder does not exist any more; change to another one'
   const reason = /^[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? code ?? message
   return `cannot ${syscall}${file === undefined ? '' : ` ${file}`}: ${reason}`
 }

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { makeFolder } from '../store/make-folder.ts'
 import { readArguments } from './arguments.ts'
 import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
 import { caseFilesIn, runCase } from './mapping-cases.ts'
@@ -62,7 +63,7 @@ function write(name: string, directory: string, force: boolean): number {
   for (const [file, content] of Object.entries(files)) {
     const path = join(directory, file)
     try {
-      mkdirSync(dirname(path), { recursive: true })
+      makeFolder(dirname(path))
       writeFileSync(path, content)
     } catch (error) {
       throw isSystemError(error) ? new CommandFailed(systemReason(error, path)) : error

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { EXIT_FAILED } from '../exit-codes.ts'
 import { escapeControls, printableJson } from '../text/plain-text.ts'
 
 /*
@@ -59,10 +60,16 @@ export function prompt(question: string): void {
 
 const joined = (lines: readonly string[]): string => lines.map((line) => `${escapeControls(line)}\n`).join('')
 
-/** Ends the process quietly when the reader of standard output closes it, as in `transload xref export | head`. */
+/**
+ * Ends the process when standard output takes no more: quietly when its reader has closed it, as in
+ * `transload xref export | head`, else as a failure, such as on a full disk.
+ */
 export function endWhenOutputCloses(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(0)
+    printError(`transload: cannot write standard output: ${message}`)
+    process.exit(EXIT_FAILED)
   })
+  // A message that cannot be shown does not change the exit code.
+  process.stderr.on('error', () => {})
 }

@@ -47,3 +47,6 @@ export function createProgressBar(total: number): (done: number) => void {
 
 /** Writes a number with commas between thousands. */
 export const count = (rows: number): string => rows.toLocaleString('en-US')
+
+/** Writes a number with a noun, whose plural has an `s`. */
+export const several = (things: number, noun: string): string => `${count(things)} ${noun}${things === 1 ? '' : 's'}`

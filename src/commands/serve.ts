@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
+import { unwritableReason } from '../bookings/emergency-log.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
@@ -9,6 +10,7 @@ import { createLog, type Logger } from '../observe/log.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './listen-failure.ts'
+import { dropPermissions } from './permissions.ts'
 import { stopSignal } from './stop-signal.ts'
 import { openConfiguredStore } from './store.ts'
 
@@ -23,6 +25,9 @@ export async function serve(): Promise<number> {
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
   const log = createLog(config.LOG_LEVEL)
+  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
+  if (unwritable !== undefined && cluster.isPrimary)
+    log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
   // SIGHUP reads the tenants file again. Without one it must not end the process.
   process.on('SIGHUP', () => {})
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
@@ -59,6 +64,8 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     throw listenFailure(error, config)
   })
   setFlagsFromString(HEAP_FLAG)
+  // The embedded store starts a thread when it needs one.
+  dropPermissions({ keepThreads: store.engine === 'sqlite' })
   const { url, adminUrl: admin } = gateway
   log.info({ pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 

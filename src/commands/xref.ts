@@ -10,7 +10,7 @@ import { checkpointOf, type ImportCounts, importRows, isInStore, lastKey, noProg
 import { readArguments } from './arguments.ts'
 import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
 import { print, printError, printJson } from './output.ts'
-import { count, createProgress } from './progress.ts'
+import { count, createProgress, several } from './progress.ts'
 import { withExistingStore, withStore } from './store.ts'
 
 const USAGE = [
@@ -162,7 +162,7 @@ async function importFile(store: Store, file: string, options: ImportOptions): P
 
 function summaryOf(counts: ImportCounts): string {
   const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  return `${count(counts.rows)} rows: ${count(counts.written)} written, ${count(counts.same)} there already, ${count(counts.conflicts)} conflicts${left}, ${count(counts.badRows)} bad rows.`
+  return `${several(counts.rows, 'row')}: ${count(counts.written)} written, ${count(counts.same)} there already, ${several(counts.conflicts, 'conflict')}${left}, ${several(counts.badRows, 'bad row')}.`
 }
 
 /** Adds the file's name to a read error. */
@@ -201,6 +201,6 @@ async function exportTo(store: Store, file: string | undefined, options: ExportO
   const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
   await pipeline(Readable.from(lines()), output, { end: file !== undefined })
   progress.end()
-  printError(`${count(rows)} links exported.`)
+  printError(`${several(rows, 'link')} exported.`)
   return 0
 }

@@ -5,6 +5,7 @@ import { certificateErrors } from './certificates.ts'
 import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
+import { nativeActions, nativePath } from './native-values.ts'
 import {
   allowedHosts,
   basePaths,
@@ -15,6 +16,7 @@ import {
   milliseconds,
   port,
   serviceAddress,
+  share,
   statuses,
   storeAddress,
   version2Word,
@@ -30,6 +32,8 @@ const schema = z.object({
   V2_SHIPMENT_PATH: z
     .enum(['auto', '/v2/shipments', '/v2/shipment'], 'must be auto, /v2/shipments or /v2/shipment')
     .default('auto'),
+  V2_NATIVE_PATH: nativePath.prefault('/'),
+  NATIVE_ACTIONS: nativeActions.optional(),
   V2_CLIENT_ID: z.string().optional(),
   V2_CLIENT_SECRET: z.string().optional(),
   V2_TOKEN: z.enum(['basic', 'oauth2', 'auto'], 'must be basic, oauth2 or auto').default('basic'),
@@ -88,6 +92,9 @@ const schema = z.object({
   LOOKUPS_FILE: lookupsFile.optional(),
   MAPPINGS_DIR: z.string().optional(),
 
+  SHADOW_SHARE: share.prefault('0'),
+  SHADOW_PER_SECOND: wholeNumber(1, 10_000).prefault('5'),
+
   STORE_URL: storeAddress.prefault('sqlite:./data/transload.db'),
   STORE_CONNECTIONS: wholeNumber(2, 1_000).prefault('10'),
   STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
@@ -136,7 +143,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
     ...(parsed.error?.issues ?? []).map(({ path, message }) => `${path.map(String).join('.')} ${message}`),
     ...contradictions(
       set,
-      validVariables(set, ['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT', 'QUIET_DAYS', 'SCOREBOARD_DAYS']),
+      validVariables(set, [
+        ...(['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT'] as const),
+        ...(['QUIET_DAYS', 'SCOREBOARD_DAYS', 'V2_NATIVE_PATH', 'NATIVE_ACTIONS'] as const),
+      ]),
     ),
     ...(certificates ? certificateErrors(set) : []),
   ]

@@ -1,4 +1,5 @@
 import type { Config, Environment } from './config.ts'
+import { unreachableNativeActions } from './native-values.ts'
 import { overlap } from './values.ts'
 
 /** Returns the errors of variables that contradict each other. */
@@ -12,6 +13,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...sharedPort(valid),
     ...brownoutsWithout(set),
     ...forgottenUse(valid),
+    ...unreachableNativeActions(valid.V2_NATIVE_PATH, valid.NATIVE_ACTIONS, 'NATIVE_ACTIONS'),
   ]
 }
 

@@ -32,6 +32,13 @@ export const wholeNumber = (least: number, most: number) =>
     return z.NEVER
   })
 
+/** A share from 0 to 1, such as `0.1`. */
+export const share = z
+  .string()
+  .regex(/^(0|1|[01]?\.\d{1,6})$/, 'must be a share from 0 to 1 such as 0.1')
+  .transform(Number)
+  .refine((value) => value <= 1, 'must be a share from 0 to 1 such as 0.1')
+
 /** `true` or `false`. */
 export const yesOrNo = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')
 

@@ -6,7 +6,7 @@ import type { CountedCall } from './tally.ts'
 /** How often counts are stored: a process that is killed loses those since. */
 const STORE_EVERY_MS = 10_000
 /** How long the end of a process waits for its last counts. */
-const LAST_WAIT_MS = 5_000
+export const LAST_WAIT_MS = 5_000
 
 /** Counts calls and stores the counts. */
 export interface Recorder {
@@ -110,7 +110,7 @@ export function startRecorder({
 const dayOf = (at: number) => Math.floor(at / DAY_MS)
 
 /** Waits for work, but not longer than this. */
-async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
+export async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, limitMs)
   await Promise.race([work(), promise])

@@ -8,9 +8,14 @@ import { brownoutTable, type ShownBrownout } from './brownouts.ts'
 import { chart, chartKey } from './chart.ts'
 import { moment, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantAddress, tenantName, verdictBox } from './migration-parts.ts'
+import { type ShownShadow, shadowSection } from './shadow.ts'
 
 /** Shows who still uses version 1. */
-export function migrationPage(report: MigrationReport, brownouts: readonly ShownBrownout[]): Promise<Answer> {
+export function migrationPage(
+  report: MigrationReport,
+  brownouts: readonly ShownBrownout[],
+  shadow?: ShownShadow,
+): Promise<Answer> {
   const { tenants, verdict, watchedSince, watchedDays, leftOut, generatedAt } = report
   const days = everyDay(together(tenants), generatedAt)
   const watched =
@@ -30,7 +35,8 @@ ${chart(days, 'Calls by day, of all tenants', 'large')}
 ${dayTable(days)}
 <h2>Tenants</h2>
 ${tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantTable(tenants, generatedAt)}
-${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}`,
+${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}
+${shadowSection(shadow)}`,
   )
 }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { type FaultQueue, faultSchema } from './faults.ts'
+import { NATIVE_ERROR_NAMES } from './native-errors.ts'
 import type { Reply, SandboxRequest } from './service.ts'
 import type { SandboxSettings } from './state.ts'
 import type { RecordedRequest } from './traffic.ts'
@@ -20,6 +21,9 @@ const settingsSchema = z
     repeatedCancel: z.literal([200, 404, 409]),
     approvalBooks: z.boolean(),
     findsByReference: z.boolean(),
+    nativeError: z.enum(NATIVE_ERROR_NAMES),
+    nativeNoise: z.boolean(),
+    movingPrices: z.int().nonnegative(),
   } satisfies Partial<Record<keyof SandboxSettings, z.ZodType>>)
   .partial()
 

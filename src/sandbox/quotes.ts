@@ -27,7 +27,7 @@ export interface QuoteReply {
 /** Prices a trip and stores the quote. */
 export function createQuote(state: SandboxState, client: string, body: unknown): QuoteReply {
   const trip = check(asked, body)
-  return keep(state, { ...trip, shipment_id: randomUUID(), price: priceOf(trip), client, approved: false })
+  return keep(state, { ...trip, shipment_id: randomUUID(), price: priceOf(state, trip), client, approved: false })
 }
 
 /** Changes a quote and prices it again. */
@@ -35,7 +35,7 @@ export function updateQuote(state: SandboxState, client: string, id: string, bod
   const quote = findQuote(state, client, id)
   if (quote.approved) throw new Refusal('conflict', 'The quote is already approved')
   const trip = check(asked, { ...quote, ...body })
-  return keep(state, { ...quote, ...trip, price: priceOf(trip) })
+  return keep(state, { ...quote, ...trip, price: priceOf(state, trip) })
 }
 
 /** The service's reply to an approval: it speaks of a shipment only if the approval makes one. */
@@ -65,10 +65,21 @@ function keep(state: SandboxState, quote: Quote): QuoteReply {
   return { shipment_id: quote.shipment_id, price: quote.price }
 }
 
-function priceOf(trip: z.infer<typeof asked>): number {
+function priceOf(state: SandboxState, trip: z.infer<typeof asked>): number {
   const { pickup, delivery, vehicle_type, transport_type } = trip
-  return estimate({ from: pickup, to: delivery, vehicleTypes: [vehicle_type], transportType: transport_type }).price
+  const { movingPrices } = state.settings
+  const moved = movingPrices > 0 ? Math.floor(state.priced / movingPrices) : 0
+  state.priced += 1
+  const { price } = estimate({
+    from: pickup,
+    to: delivery,
+    vehicleTypes: [vehicle_type],
+    transportType: transport_type,
+  })
+  return Math.round((price + moved) * CENTS) / CENTS
 }
+
+const CENTS = 100
 
 /** Enters the shipment of an approved quote, under the quote's id. */
 function enterApproved(state: SandboxState, quote: Quote) {

@@ -9,6 +9,7 @@ import { type RecordedRequest, traffic } from './traffic.ts'
 import { type WebhookDelivery, webhooks } from './webhooks.ts'
 
 export type { Fault } from './faults.ts'
+export { NATIVE_ERROR_NAMES, type NativeError } from './native-errors.ts'
 export type { Step } from './progress.ts'
 export type { Quote, SandboxSettings, ServiceEvent, Shipment, Vehicle } from './state.ts'
 export type { RecordedRequest } from './traffic.ts'
@@ -125,6 +126,9 @@ const DEFAULTS: SandboxSettings = {
   repeatedCancel: 409,
   approvalBooks: true,
   findsByReference: false,
+  nativeError: undefined,
+  nativeNoise: false,
+  movingPrices: 0,
   webhookUrl: undefined,
   webhookRetry: { attempts: 6, delayMs: 60_000 },
   clock: () => new Date(),

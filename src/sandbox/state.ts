@@ -1,3 +1,4 @@
+import type { NativeError } from './native-errors.ts'
 import type { Customer, Delivery, Pickup, VehicleInput } from './shipment-body.ts'
 
 /** A photo of a vehicle. */
@@ -107,6 +108,12 @@ export interface SandboxSettings {
   approvalBooks: boolean
   /** A read by an `external_id` finds the newest shipment that has it. @default false */
   findsByReference: boolean
+  /** The way in which version-1 answers are wrong. @default undefined, they are right */
+  nativeError: NativeError | undefined
+  /** Version-1 answers have ids and times that differ each time. @default false */
+  nativeNoise: boolean
+  /** The price of every trip rises by a dollar after so many quotes. @default 0, never */
+  movingPrices: number
   /** The receiver of events; none are sent without it. */
   webhookUrl: string | undefined
   /** The attempts for each webhook, the delay between them, and the time-out of each. @default 6, 60 s, 30 s */
@@ -132,6 +139,8 @@ export interface SandboxState {
   numbers: Map<string, string>
   /** Client and the version-1 name of a quote or a shipment → id. */
   legacyNames: Map<string, string>
+  /** How many quotes were priced. */
+  priced: number
   /** Valid access tokens, with their client and when they expire (milliseconds). */
   tokens: Map<string, { client: string; until: number }>
   announce(event: EventName, shipmentId: string, data?: Record<string, Changed>): void
@@ -146,6 +155,7 @@ export function emptyState(settings: SandboxSettings, announce: SandboxState['an
     ledger: new Map(),
     numbers: new Map(),
     legacyNames: new Map(),
+    priced: 0,
     tokens: new Map(),
     announce,
   }
@@ -156,4 +166,5 @@ export function emptyOut(state: SandboxState): void {
   for (const map of [state.shipments, state.quotes, state.ledger, state.numbers, state.legacyNames, state.tokens]) {
     map.clear()
   }
+  state.priced = 0
 }

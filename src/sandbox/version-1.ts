@@ -1,3 +1,4 @@
+import { answerNatively } from './native-errors.ts'
 import { approveQuote, createQuote, updateQuote } from './quotes.ts'
 import { Refusal } from './refusal.ts'
 import type { Reply } from './service.ts'
@@ -39,6 +40,7 @@ export function answerLegacyPath(
   const allow = action === 'read' ? 'GET' : 'POST'
   if (method !== allow) throw new Refusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
   return inVersion1(
+    state,
     action,
     () => (action === 'read' ? flatten(new URLSearchParams(query)) : readFlat(text)),
     (flat) => act(state, client, action, flat),
@@ -54,6 +56,7 @@ export function answerBodyVersion1(
   id?: string,
 ): Reply {
   return inVersion1(
+    state,
     action,
     () => flatten(Object.entries(body)),
     (flat) => act(state, client, action, flat, id),
@@ -137,11 +140,17 @@ function readFlat(text: string): Flat {
   }
 }
 
-function inVersion1(action: LegacyAction, read: () => Flat, act: (flat: Flat) => object): Reply {
+function inVersion1(
+  { settings }: SandboxState,
+  action: LegacyAction,
+  read: () => Flat,
+  act: (flat: Flat) => object,
+): Reply {
   let flat: Flat = new Map()
   try {
     flat = read()
-    return { status: 200, body: act(flat) }
+    const of = action === 'quote' || action === 'read' ? action : undefined
+    return { status: 200, body: answerNatively(settings, of, flat, act) }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { status, headers, message: Message } = error

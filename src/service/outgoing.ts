@@ -20,7 +20,7 @@ const BASE_HEADERS = {
 } as const
 
 /** Writes a request in its declared spelling. */
-export function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
+export function plain({ method, path, body, ifMatch, isVersion1, isIdempotent }: ServiceRequest): Outgoing {
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
   return {
     method,
@@ -31,6 +31,8 @@ export function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
     },
     body: text,
+    // At a version-2 path, the method alone does not tell that a version-1 request may be repeated.
+    ...(isVersion1 && { isIdempotent: method === 'GET' || isIdempotent === true }),
   }
 }
 

@@ -31,6 +31,16 @@ export interface ServiceRequest {
   readonly body?: Draft | string
   /** `If-Match`, for an update that must not overwrite another. */
   readonly ifMatch?: string | undefined
+  /**
+   * True for a version-1 body or query, which the service handles itself: it has one spelling.
+   * @default false
+   */
+  readonly isVersion1?: boolean
+  /**
+   * True if a version-1 request may be repeated.
+   * @default only what its method makes safe
+   */
+  readonly isIdempotent?: boolean
 }
 
 /** The deadline and the account of a request. */
@@ -52,6 +62,7 @@ export interface Outgoing {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
+  readonly isIdempotent?: boolean | undefined
 }
 
 /** The client of the version-2 service. */
@@ -106,11 +117,11 @@ export function createService(
     return made
   }
 
-  const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
+  const call = async ({ method, path, headers, body, isIdempotent }: Outgoing, sending: Sending) => {
     const { account, requestId, deadline, mayWrite } = sending
     const { origin, prefix, authorized, acceptance } = account
     const state = learned(account)
-    const isSafeToRepeat = isRepeatable(method, path)
+    const isSafeToRepeat = isIdempotent ?? isRepeatable(method, path)
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const operation = operationOf(method, path)
@@ -150,6 +161,7 @@ export function createService(
 
   return {
     send: (request, sending) => {
+      if (request.isVersion1) return call(plain(request), sending)
       const { quotes, shipments } = learned(sending.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
@@ -158,6 +170,7 @@ export function createService(
       return call(plain(request), sending)
     },
     outgoing: (request, address) => {
+      if (request.isVersion1) return plain(request)
       const { quotes, shipments } = learned(address)
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)

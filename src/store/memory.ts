@@ -1,6 +1,7 @@
 import { CLAIMED, changed, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
+import { createMemoryComparisons } from './memory-comparisons.ts'
 import { createMemoryEvents } from './memory-events.ts'
 import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
@@ -21,14 +22,23 @@ import {
 /** The number of links in a page of a scan. */
 const SCAN_PAGE = 1_000
 
+export interface MemoryStoreOptions extends Pick<StoreOptions, 'now'> {
+  /**
+   * The clock of leases, in milliseconds.
+   * @default performance.now
+   */
+  readonly monotonicNow?: () => number
+}
+
 /** Creates a store that ends with the process: for tests, and as the model of the other engines. */
-export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> = {}): Store {
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  const { now = Date.now, monotonicNow = () => performance.now() } = options
   const linksOf = new Map<string, Map<string, readonly Link[]>>()
   const things = new Map<string, Map<string, Thing>>()
   const claims = new Map<string, Map<string, Claim>>()
   const byHandle = new Map<string, Claim>()
   const audits = new Map<string, readonly AuditEntry[]>()
-  /** When each instance renewed its lease, in milliseconds of `performance.now()`. */
+  /** When each instance renewed its lease, in milliseconds of the clock of leases. */
   const renewals = new Map<string, number>()
   let open = true
 
@@ -75,6 +85,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
 
   return withTextChecks({
     ...createMemoryScoreboard(checkOpen),
+    ...createMemoryComparisons(checkOpen),
     engine: 'memory',
     ready: () => open,
     now,
@@ -192,8 +203,8 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
     async renewLease(instance, maxAgeMs) {
       checkOpen()
       const before = renewals.get(instance)
-      renewals.set(instance, performance.now())
-      return before !== undefined && performance.now() - before < maxAgeMs
+      renewals.set(instance, monotonicNow())
+      return before !== undefined && monotonicNow() - before < maxAgeMs
     },
     async endLease(instance) {
       checkOpen()
@@ -203,7 +214,7 @@ export function createMemoryStore({ now = Date.now }: Pick<StoreOptions, 'now'> 
       checkOpen()
       const alive = (instance: string) => {
         const renewed = renewals.get(instance)
-        return renewed !== undefined && performance.now() - renewed < silentForMs
+        return renewed !== undefined && monotonicNow() - renewed < silentForMs
       }
       return everyClaim()
         .filter((claim) => claim.state === 'sending' && !alive(claim.instance))

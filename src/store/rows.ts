@@ -1,3 +1,4 @@
+import type { Difference, FieldCount } from './comparisons.ts'
 import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
 import type { CallCount, NameCount, NameKind, Use } from './scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState, Facts, Link, Thing } from './store.ts'
@@ -89,6 +90,30 @@ export function nameCountOf(tenant: string, row: DatabaseRow): NameCount {
     firstAt: Number(row['first_at']),
     lastAt: Number(row['last_at']),
     example: String(row['example']),
+  }
+}
+
+/** Returns the counts of a compared field in a row. */
+export function fieldCountOf(row: DatabaseRow): FieldCount {
+  return {
+    day: Number(row['day']),
+    action: String(row['action']),
+    field: String(row['field']),
+    equal: Number(row['equal']),
+    differs: Number(row['differs']),
+    noise: Number(row['noise']),
+  }
+}
+
+/** Returns the difference in a row. */
+export function differenceOf(row: DatabaseRow): Difference {
+  return {
+    action: String(row['action']),
+    field: String(row['field']),
+    native: String(row['native']),
+    translated: String(row['translated']),
+    requestId: String(row['request_id']),
+    at: Number(row['at']),
   }
 }
 

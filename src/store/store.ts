@@ -1,3 +1,4 @@
+import type { Comparisons } from './comparisons.ts'
 import type { Events } from './events.ts'
 import type { Scoreboard } from './scoreboard.ts'
 
@@ -8,7 +9,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Comparisons {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean

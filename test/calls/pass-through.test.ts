@@ -197,7 +197,7 @@ describe('a request', () => {
     const { gateway, service } = await gatewayBeforeRecorder()
     const reply = await send(gateway, `GET ${target} HTTP/1.1\r\n${HEAD}\r\n`)
     expect(reply.status).toBe(400)
-    expect(reply.json.Message).toContain('/v2/')
+    expect(reply.json['Message']).toContain('/v2/')
     expect(service.requests).toEqual([])
   })
 

@@ -75,7 +75,7 @@ describe('the body decides, not its label', () => {
       `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     expect(reply.status).toBe(200)
-    expect(reply.json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
+    expect(reply.json['ShipmentNumber']).toBe(quoteExample.ShipmentNumber)
     expect(lastBody(gateway)).toEqual(TRIP)
   })
 
@@ -193,7 +193,7 @@ describe('old ways of HTTP', () => {
     const reply = await send(gateway, `POST ${QUOTE} HTTP/1.0\r\n${AUTHORIZATION}\r\n${length}\r\n\r\n${BODY}`)
     expect(reply.status).toBe(200)
     expect(reply.headers.get('transfer-encoding')).toBeUndefined()
-    expect(reply.json.ShipmentNumber).toBe(quoteExample.ShipmentNumber)
+    expect(reply.json['ShipmentNumber']).toBe(quoteExample.ShipmentNumber)
   })
 
   test('HTTP/1.1 with Connection: close closes after the reply', async () => {

@@ -34,6 +34,11 @@ test('check prints those of each tenant', async () => {
     expect.stringMatching(/^ {2}Thu, 11 Jan 2091, 15:00 UTC to Thu, 11 Jan 2091, 16:00 UTC {2}other$/),
     expect.stringMatching(/^ {2}Fri, 12 Jan 2091, 15:00 UTC to Fri, 12 Jan 2091, 16:00 UTC {2}acme, bookings too$/),
   ])
+  const json = await transload(['check', '--json'], place, env)
+  expect(JSON.parse(json.out).brownouts).toEqual([
+    { tenant: 'other', start: '2091-01-11T15:00:00.000Z', end: '2091-01-11T16:00:00.000Z', bookings: false },
+    { tenant: 'acme', start: '2091-01-12T15:00:00.000Z', end: '2091-01-12T16:00:00.000Z', bookings: true },
+  ])
 })
 
 test('check refuses a sunset before the deprecation, and wrong brownouts, in the environment and in the tenants file', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listenFailure } from '../../src/commands/listen-failure.ts'
 import { nearest } from '../../src/commands/nearest.ts'
-import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
+import { cleanEnv, type Ended, newFolder, ROOT, run, start } from '../command.ts'
 import { sample } from '../size.ts'
 
 /** Runs the program in a folder with the files of the test. */
@@ -200,10 +200,89 @@ describe('a misspelled command or option ends with 64 and a suggestion', () => {
   })
 })
 
+describe('where there is no room, no folder and no permission, a command ends with one line', () => {
+  test('standard output on a full disk', async () => {
+    const { folder } = openFolder()
+    const line = `"${process.execPath}" "${join(ROOT, 'src/main.ts')}" --help > /dev/full`
+    const ended = await run('bash', ['-c', line], { cwd: folder })
+    const err = 'transload: cannot write standard output: ENOSPC: no space left on device, write\n'
+    expect(ended).toEqual({ code: 1, out: '', err })
+  })
+
+  test('standard error on a full disk: the exit code stays', async () => {
+    const { folder } = openFolder()
+    const line = `"${process.execPath}" "${join(ROOT, 'src/main.ts')}" --bogus 2> /dev/full`
+    expect(await run('bash', ['-c', line], { cwd: folder })).toEqual({ code: 64, out: '', err: '' })
+  })
+
+  test.each([['head -1'], ['true']])(
+    'a reader that closes standard output early, %s: no line at all',
+    async (reader) => {
+      const { folder } = openFolder()
+      const line = `"${process.execPath}" "${join(ROOT, 'src/main.ts')}" check | ${reader}; exit \${PIPESTATUS[0]}`
+      const ended = await run('bash', ['-c', line], { cwd: folder, env: cleanEnv({ V2_BASE_URL: 'http://127.0.0.1' }) })
+      expect(ended).toMatchObject({ code: 0, err: '' })
+    },
+  )
+
+  test('a current folder that is gone', async () => {
+    const { folder } = openFolder()
+    const line = `cd folder && rmdir ../folder && "${process.execPath}" "${join(ROOT, 'src/main.ts')}" xref import x.csv`
+    const ended = await run('bash', ['-c', line], { cwd: folder, env: cleanEnv({ STORE_URL: 'data/store.db' }) })
+    const err = 'transload: the current folder does not exist any more; change to another one\n'
+    expect(ended).toEqual({ code: 1, out: '', err })
+  })
+
+  test('a place where the system makes no folders, in which Node itself would try for ever', async () => {
+    const { transload } = openFolder()
+    const made = await transload(['mapping', 'new', 'shipment-status', '/proc/none'])
+    expect(made).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^transload: cannot mkdir \/proc\/none[^\n]+\n$/),
+    })
+  })
+
+  test('an emergency log in a place that cannot be written is a warning, at a check and at a start', async () => {
+    const { transload, folder } = openFolder({ file: '' })
+    const env = { EMERGENCY_LOG_FILE: 'file/emergency.ndjson', STORE_URL: 'memory:', HOST: '127.0.0.1', PORT: '0' }
+    const warning = /^warning: EMERGENCY_LOG_FILE cannot be written: [^\n]+\n$/
+    expect(await transload(['check'], env)).toMatchObject({ code: 0, err: expect.stringMatching(warning) })
+    const place = { cwd: folder, env: cleanEnv({ V2_BASE_URL: 'http://127.0.0.1', ADMIN_PORT: '0', ...env }) }
+    const gateway = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], place)
+    expect(await gateway.says(/"msg":"listening"/)).toContain('"msg":"EMERGENCY_LOG_FILE cannot be written"')
+    const elsewhere = await transload(['check'], { EMERGENCY_LOG_FILE: 'new/folder/emergency.ndjson' })
+    expect(elsewhere).toMatchObject({ code: 0, err: '' })
+  })
+
+  test('a mapping module that waits for ever', async () => {
+    const { transload } = openFolder({ 'own.mjs': 'export default await new Promise(() => {})' })
+    const err = 'transload: the command waits for something that never comes; see the modules of MAPPINGS_DIR\n'
+    expect(await transload(['check'], { MAPPINGS_DIR: '.' })).toEqual({ code: 1, out: '', err })
+    expect(await transload(['serve'], { MAPPINGS_DIR: '.' })).toEqual({ code: 1, out: '', err })
+  })
+
+  test('a mapping module that throws later, and one that leaves a promise alone', async () => {
+    const late = 'setTimeout(() => { throw new Error("late") })'
+    const floating = 'Promise.reject(new Error("floating"))'
+    for (const [statement, said] of [
+      [late, 'late'],
+      [floating, 'floating'],
+    ] as const) {
+      const { transload } = openFolder({ 'own.mjs': `${statement}\nexport default await new Promise(() => {})` })
+      const ended = await transload(['check'], { MAPPINGS_DIR: '.' })
+      const err = `transload: internal error: ${said} (NODE_DEBUG=transload shows more)\n`
+      expect(ended).toEqual({ code: 1, out: '', err })
+    }
+  })
+})
+
 test('--version and --help', async () => {
   const { transload } = openFolder()
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  expect(await transload(['--version'])).toEqual({ code: 0, out: `transload ${version}\n`, err: '' })
+  const told = { code: 0, out: `transload ${version}\n`, err: '' }
+  expect(await transload(['--version'])).toEqual(told)
+  expect(await transload(['version'])).toEqual(told)
   const help = await transload(['--help'])
   expect(help).toMatchObject({ code: 0, err: '' })
   expect(help.out).toMatch(/^Usage: transload \[command\]\n[\s\S]*--version/)

@@ -119,7 +119,13 @@ describe('check', () => {
     const { code, out, err } = await transload(['check', '--json'], { ...ENV, V2_TIMEOUT: '5' })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const { variables, ...rest } = JSON.parse(out)
-    expect(rest).toEqual({ actions: 7, paths: 7, tenants: 0, warnings: [expect.stringContaining('V2_TIMEOUT')] })
+    expect(rest).toEqual({
+      actions: 7,
+      paths: 7,
+      tenants: 0,
+      brownouts: [],
+      warnings: [expect.stringContaining('V2_TIMEOUT')],
+    })
     expect(variables).toContainEqual({ name: 'PORT', value: '8081', from: 'environment' })
     expect(variables).toContainEqual({ name: 'V2_CLIENT_SECRET', value: '(hidden)', from: 'environment' })
     expect(variables).toContainEqual({ name: 'SUNSET', from: 'nowhere' })

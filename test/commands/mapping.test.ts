@@ -50,7 +50,7 @@ test('nothing is overwritten without --force', async () => {
   expect(readFileSync(join(folder, 'state.ts'), 'utf8')).toContain("name: 'own.state'")
 })
 
-test.each(['', '../escape', 'Upper', "it's", 'a b'])('%j is no name for a module', async (name) => {
+test.each(['../escape', 'Upper', "it's", 'a b'])('%j is no name for a module', async (name) => {
   const { folder, mapping } = openFolder()
   const { code, err } = await mapping('new', name, 'here')
   expect({ code, err }).toMatchObject({ code: 64, err: expect.stringContaining('is no name for a module') })

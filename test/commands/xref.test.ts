@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { several } from '../../src/commands/progress.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Link } from '../../src/store/store.ts'
 import { headerOf, lineOf } from '../../src/xref/export-rows.ts'
@@ -51,7 +52,7 @@ const shipment = (name: string, id: string, vin = '') => ({
   givenBy: 'caller',
 })
 const summary = (rows: number, written: number, same = 0, conflicts = 0, badRows = 0) =>
-  `${rows} rows: ${written} written, ${same} there already, ${conflicts} conflicts${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${badRows} bad rows.\n`
+  `${several(rows, 'row')}: ${written} written, ${same} there already, ${several(conflicts, 'conflict')}${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${several(badRows, 'bad row')}.\n`
 
 describe('import', () => {
   test('reads CSV as spreadsheets and databases write it', async () => {
@@ -419,7 +420,7 @@ describe('export', () => {
     await fill(folder, linksOf(rows))
     const [file, words] = [`all.${format}`, ['--format', format]]
     const exported = await transload(folder, ['xref', 'export', file, ...words])
-    expect(exported).toEqual({ code: 0, out: '', err: `${rows.length} links exported.\n` })
+    expect(exported).toEqual({ code: 0, out: '', err: `${several(rows.length, 'link')} exported.\n` })
     const input = readFileSync(join(folder, file))
     const imported = await transload(folder, ['xref', 'import', '-', ...words], { storeUrl: 'copy.db', input })
     expect(imported).toEqual({ code: 0, out: summary(rows.length, rows.length), err: '' })

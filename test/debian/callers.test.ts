@@ -18,8 +18,7 @@ interface Call {
 
 interface Answer {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: the tests look into bodies whose shape is what they test.
-  readonly json: any
+  readonly json: Readonly<Record<string, unknown>>
 }
 
 /** Makes the calls one after the other, each as it would have made it for years. */

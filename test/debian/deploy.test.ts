@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { configNames, readConfig } from '../../src/config/config.ts'
-import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
+import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
@@ -79,6 +79,18 @@ describe('Kubernetes', () => {
     for (const file of files) expect(() => validate(read(`${folder}/${file}`)), file).not.toThrow()
   })
 
+  test.each(['edge', 'sidecar'])('%s: kustomize builds it, with the image and the settings in place', async (name) => {
+    const built = await output('kubectl', ['kustomize', join(DEPLOY, 'kubernetes', name)])
+    const resources = built.split(/^---$/m)
+    for (const resource of resources.filter((text) => !/^kind: ConfigMap$/m.test(text))) validate(resource)
+    expect(built).toMatch(/^ +image: registry\.example\.com\/transload:\d+\.\d+\.\d+$/m)
+    // The name of a map has a hash of its settings: a change of them restarts the gateways.
+    const [, map] = /^kind: ConfigMap\nmetadata:\n {2}name: (.+)$/m.exec(built) ?? []
+    const named = [...built.matchAll(/configMapRef:\n +name: (.+)$/gm)].map(([, to]) => to)
+    expect(named).toEqual(name === 'edge' ? [expect.stringMatching(/^transload-\w{10}$/)] : [])
+    expect(named).toEqual(map === undefined ? [] : [map])
+  })
+
   test('a slip is noticed', () => {
     const text = read('kubernetes/edge/stateful-set.yaml')
     expect(() => validate(text.replace('replicas: 3', 'replicas: three'))).toThrow(/replicas/)
@@ -121,6 +133,23 @@ test('compose: the settings are valid, and every mounted file exists', () => {
   expect(files.filter((file) => !existsSync(file))).toEqual([])
 })
 
+test('compose: its own tool accepts the file', async () => {
+  const folder = newFolder('compose')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'compose.yaml')
+  const env = cleanEnv({ V2_BASE_URL: 'https://service.example.com', POSTGRES_PASSWORD: 'secret' })
+  const check = () => run('docker-compose', ['--file', file, 'config', '--quiet'], { env })
+  // Older releases take the name of the project from the folder only.
+  const text = read('compose/compose.yaml').replace(/^name: .*\n/, '')
+  writeFileSync(file, text)
+  expect(await check()).toMatchObject({ code: 0, out: '' })
+  writeFileSync(file, text.replace('restart: unless-stopped', 'restarts: unless-stopped'))
+  expect(await check()).toMatchObject({ code: expect.any(Number), err: expect.stringContaining('restarts') })
+  writeFileSync(file, text)
+  const without = await run('docker-compose', ['--file', file, 'config', '--quiet'], { env: cleanEnv() })
+  expect(without.err).toContain('V2_BASE_URL')
+})
+
 test('systemd: the unit is valid, and its exposure is low', async () => {
   const folder = newFolder('systemd')
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -132,8 +161,35 @@ test('systemd: the unit is valid, and its exposure is low', async () => {
   expect((await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit])).code).toBe(0)
   writeFileSync(unit, text.replace('ProtectSystem', 'ProtectSystems'))
   expect((await run('systemd-analyze', ['verify', '--man=no', unit])).err).toContain('ProtectSystems')
-  const environment = [...text.matchAll(/^Environment=(.+)$/gm)].map(([, line = '']) => line)
-  checkSettings(settingsIn([...environment, ...read('systemd/transload.env').trim().split('\n')]))
+  const { NODE_OPTIONS = '', ...environment } = environmentOf(text)
+  expect(NODE_OPTIONS).toContain('--permission')
+  checkSettings({ ...environment, ...settingsIn(read('systemd/transload.env').trim().split('\n')) })
+})
+
+const environmentOf = (unit: string): NodeJS.ProcessEnv =>
+  settingsIn([...unit.matchAll(/^Environment="?(.+?)"?$/gm)].map(([, line = '']) => line))
+
+test('systemd: the command of the unit serves with its environment, and reads no other file', async () => {
+  const folder = newFolder('systemd')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const name of ['bin', 'etc', 'state']) mkdirSync(join(folder, name))
+  symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'bin/transload'))
+  const unit = read('systemd/transload.service')
+    .replaceAll('/usr/local/lib/node_modules/transload/', `${ROOT}/`)
+    .replaceAll('/usr/local/bin/', `${folder}/bin/`)
+    .replaceAll('/etc/transload/', `${folder}/etc/`)
+    .replaceAll('/var/lib/transload/', `${folder}/state/`)
+  const [, command = ''] = /^ExecStart=(.+)$/m.exec(unit) ?? []
+  const [program = '', ...words] = command.split(' ')
+  const settings = { V2_BASE_URL: 'https://service.example.com', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
+  const env = cleanEnv({ PATH: pathWithThisNode(), ...environmentOf(unit), ...settings })
+  const gateway = start(program, words, { cwd: '/', env })
+  await gateway.says(/"msg":"listening"/)
+  expect(existsSync(join(folder, 'state/transload.db'))).toBe(true)
+  gateway.signal('SIGTERM')
+  expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
+  const refused = await run(program, words, { cwd: '/', env: { ...env, TENANTS_FILE: '/etc/hostname' } })
+  expect(refused).toMatchObject({ code: 78, err: expect.stringContaining('ERR_ACCESS_DENIED') })
 })
 
 describe('a proxy in front', () => {

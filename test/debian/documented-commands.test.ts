@@ -9,6 +9,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'deploy/README.md',
   ...readdirSync(join(ROOT, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
@@ -26,6 +27,11 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'docker build -t transload .': 'test/debian/image.test.ts, without a daemon',
   'docker run -p 8080:8080 -v transload:/app/data -e V2_BASE_URL=https://service.example.com transload':
     'test/debian/image.test.ts, without a daemon',
+  'V2_BASE_URL=https://service.example.com POSTGRES_PASSWORD=… docker compose --file deploy/compose/compose.yaml up --build':
+    'test/debian/deploy.test.ts, without a daemon',
+  'kubectl apply --kustomize deploy/kubernetes/edge': 'test/debian/deploy.test.ts, without a cluster',
+  'npm install --global transload': 'test/debian/install.test.ts, in a project',
+  'systemctl enable --now transload': 'test/debian/deploy.test.ts runs the command of the unit',
   'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/observe/tracing-import.test.ts',
   'npm run bench': 'takes an hour',
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
@@ -41,6 +47,14 @@ function openFolder() {
   return { folder, env }
 }
 
+/** Lets a line run without root, without a cluster, and with an error for a status that is one. */
+function asUser(line: string, folder: string): string {
+  if (line.startsWith('kubectl create ')) return `${line} --dry-run=client --output=yaml`
+  if (line.startsWith('install ')) return `cd '${ROOT}' && ${line.replace(' /etc/', ` '${folder}'/etc/`)}`
+  if (line.startsWith('npm run ')) return `cd '${ROOT}' && ${line}`
+  return line.replace(/^curl /, 'curl --fail ')
+}
+
 test('every line for a shell runs as printed', async () => {
   const { url } = await startGateway()
   const { folder, env } = openFolder()
@@ -48,7 +62,7 @@ test('every line for a shell runs as printed', async () => {
   const ran = lines.filter((line) => !Object.hasOwn(ELSEWHERE, line))
   for (const line of ran) {
     const here = line.replace(/http:\/\/localhost:8080|https:\/\/gateway\.example\.com/, url)
-    const out = await output('bash', ['-c', here.replace(/^curl /, 'curl --fail ')], { cwd: folder, env })
+    const out = await output('bash', ['-c', asUser(here, folder)], { cwd: folder, env })
     if (line.startsWith('curl ')) expect(JSON.parse(out)).toBeTypeOf('object')
   }
   expect(ran.length).toBeGreaterThan(6)

@@ -2,16 +2,26 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
+import { badLines, helpLines, printed, RUN_LINES } from '../commands/every-command.ts'
 
-/** Runs the program on a pseudo-terminal, and returns what a terminal would show, with its escape sequences. */
+const PROGRAM = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}"`
+
+/** Runs a command on a pseudo-terminal, and returns what a terminal would show, with its escape sequences. */
 async function onTerminal(command: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const line = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}" ${command}`
-  const { code, out } = await run('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+  const { code, out } = await run('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     env: cleanEnv(env),
   })
   expect({ code, out }).toMatchObject({ code: 0 })
   return out
 }
+
+test('help, version and the errors of every command are on a terminal what they are elsewhere', async () => {
+  const lines = [...(await helpLines()), ...(await badLines())]
+  const command = `"${process.execPath}" "${RUN_LINES}" '${JSON.stringify(lines)}'`
+  const shown = await onTerminal(command, { TERM: 'xterm-256color', FORCE_COLOR: undefined })
+  expect(shown.replaceAll('\r\n', '\n')).toBe(await printed(lines))
+  expect(lines.length).toBeGreaterThan(80)
+})
 
 test('an import shows a status on a terminal, and leaves only its summary there', async () => {
   const ROWS = 100_000
@@ -20,7 +30,7 @@ test('an import shows a status on a terminal, and leaves only its summary there'
   const rows = Array.from({ length: ROWS }, (_, i) => `REF-${i},6f1e4c1e-7a55-4b0c-9a3f-${i}\n`)
   writeFileSync(join(folder, 'numbers.csv'), `ReferenceNumber,shipment_id\n${rows.join('')}`)
   const env = { STORE_URL: join(folder, 'store.db'), TERM: 'xterm' }
-  const shown = await onTerminal(`xref import ${join(folder, 'numbers.csv')} --tenant acme`, env)
+  const shown = await onTerminal(`${PROGRAM} xref import ${join(folder, 'numbers.csv')} --tenant acme`, env)
   const statuses = shown.split('\r\u001b[2K').filter(Boolean)
   expect(statuses.length).toBeGreaterThan(2)
   expect(statuses.at(-1)).toMatch(/^100,000 rows: 100,000 written/)

@@ -112,6 +112,7 @@ export function openDirect(
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     now: store.now,
     statusCache: undefined,
+    noteShadowed: undefined,
   }
   const socket = new Socket()
 

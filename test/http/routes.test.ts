@@ -73,7 +73,7 @@ describe('a legacy path', () => {
       const reply = await request(gateway, `/quotes${path}/`, method, `Authorization: ${basic()}\r\n`)
       expect(reply.status, method).toBe(405)
       expect(reply.headers.get('allow')).toEqual([allowed])
-      expect(reply.json.Message).toContain(allowed)
+      expect(reply.json['Message']).toContain(allowed)
       expect(Object.keys(reply.json)[0]).toBe(path.includes('Quote') ? 'Cost' : 'Message')
       expect(reply.headers.get('deprecation')).toEqual(['@1767225600'])
     }
@@ -94,8 +94,8 @@ describe('a legacy path', () => {
       expect((await request(gateway, path)).status, path).toBe(404)
     }
     const { json } = await request(gateway, '/getShipment.php')
-    expect(json.Message).toContain('/old/getShipment.php')
-    expect(json.Message).not.toContain(' /getShipment.php')
+    expect(json['Message']).toContain('/old/getShipment.php')
+    expect(json['Message']).not.toContain(' /getShipment.php')
     expect((await post(gateway, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
     expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
   })

@@ -8,8 +8,8 @@ export interface WireReply {
   /** Names are in lower case; a repeated one keeps every value. */
   readonly headers: ReadonlyMap<string, readonly string[]>
   readonly body: string
-  // biome-ignore lint/suspicious/noExplicitAny: the shape of the body is what the tests check.
-  readonly json: any
+  /** The fields of the body; none if it is no JSON. */
+  readonly json: Readonly<Record<string, unknown>>
 }
 
 /** A connection to which a test writes bytes. */
@@ -112,7 +112,7 @@ export function repliesIn(text: string): readonly WireReply[] {
       rest = ''
     }
     const isJson = headers.get('content-type')?.[0]?.includes('json') && body !== ''
-    const json: unknown = isJson ? JSON.parse(Buffer.from(body, 'latin1').toString('utf8')) : undefined
+    const json = isJson ? JSON.parse(Buffer.from(body, 'latin1').toString('utf8')) : {}
     replies.push({ status: Number(status), version, headers, body, json })
   }
   return replies

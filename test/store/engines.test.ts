@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { runs } from '../size.ts'
+import { comparisonContract } from './comparison-contract.ts'
 import { storeContract } from './contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
@@ -19,6 +20,7 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
   lockContract(() => places[engine]())
   describe('events', () => eventContract(() => places[engine]()))
   scoreboardContract(() => places[engine]())
+  comparisonContract(() => places[engine]())
 })
 
 describe.each([

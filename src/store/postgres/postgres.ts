@@ -10,6 +10,7 @@ import { readAddress } from './address.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { CAPACITY_EVERY_MS, capacityWarning } from './capacity.ts'
 import { createClaims, type InTransaction } from './claims.ts'
+import { createComparisons } from './comparisons.ts'
 import { createPool } from './connect.ts'
 import { asStoreError, isReadOnly } from './errors.ts'
 import { createEvents } from './events.ts'
@@ -114,6 +115,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const claims = createClaims(pool, inTransaction)
   const lockRows = createLockRows(pool)
   const counts = createScoreboard(pool, inTransaction)
+  const comparisons = createComparisons(pool, inTransaction)
   const locks = createLocks(
     {
       takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
@@ -193,6 +195,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
     nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
     watchedDays: () => ask(() => counts.watchedDays()),
+    addComparisons: (batch) => ask(() => comparisons.addComparisons(batch)),
+    dropComparisons: (beforeDay) => ask(() => comparisons.dropComparisons(beforeDay)),
+    comparedFields: (fromDay) => ask(() => comparisons.comparedFields(fromDay)),
+    differences: () => ask(() => comparisons.differences()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
   })

@@ -98,6 +98,18 @@ const STEPS: readonly string[] = [
   CREATE TABLE transload.watched_days (day integer PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance text COLLATE "C" PRIMARY KEY, no bigint NOT NULL, at bigint NOT NULL);
   `,
+  // The results of shadowed calls: the shapes of values, never the values.
+  `
+  CREATE TABLE transload.compared_fields (
+    day integer NOT NULL, action text COLLATE "C" NOT NULL, field text COLLATE "C" NOT NULL,
+    equal bigint NOT NULL, differs bigint NOT NULL, noise bigint NOT NULL,
+    PRIMARY KEY (day, action, field)
+  );
+  CREATE TABLE transload.differences (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, action text COLLATE "C" NOT NULL, field text COLLATE "C" NOT NULL,
+    native text NOT NULL, translated text NOT NULL, request_id text NOT NULL, at bigint NOT NULL
+  );
+  `,
 ]
 
 /** The version that this program creates and reads. */

@@ -12,10 +12,10 @@ import {
 import type { InTransaction } from './claims.ts'
 
 /** The key of the advisory lock of a batch: any number that no other program uses. */
-const COUNTS_LOCK = 8_246_710_553
+export const COUNTS_LOCK = 8_246_710_553
 
 /** Takes the number of a batch; returns no row if it was taken before. */
-const TAKE_BATCH = `INSERT INTO transload.count_batches AS known VALUES ($1, $2, transload.now_ms())
+export const TAKE_BATCH = `INSERT INTO transload.count_batches AS known VALUES ($1, $2, transload.now_ms())
   ON CONFLICT (instance) DO UPDATE SET no = excluded.no, at = excluded.at WHERE known.no < excluded.no RETURNING no`
 
 const ADD_DAYS = 'INSERT INTO transload.watched_days SELECT unnest($1::integer[]) ON CONFLICT DO NOTHING'

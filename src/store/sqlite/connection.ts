@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeFolder } from '../make-folder.ts'
 import { existingDatabase, MAX_WAL_PAGES } from './checkpoints.ts'
 import { isBusy } from './errors.ts'
 import { checkIdentity, createFileGuard, type FileGuard, type FileIdentity, outdated } from './file-guard.ts'
@@ -43,7 +43,7 @@ export interface ConnectionOptions {
 
 /** Opens the connection that writes, to a database of this program's version. */
 export function openConnection({ path, file, mustExist, cacheVersion, room }: ConnectionOptions): Connection {
-  mkdirSync(dirname(path), { recursive: true })
+  makeFolder(dirname(path))
   if (mustExist) checkIdentity(path, file)
   const db = new DatabaseSync(mustExist ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {

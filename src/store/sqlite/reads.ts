@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { LIST_LIMIT } from '../claim.ts'
 import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
+import { createComparisonReads } from './comparisons.ts'
 import { openEventReads } from './event-reads.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
 import { createCountReads } from './scoreboard.ts'
@@ -44,6 +45,7 @@ export function openReads(path: string) {
 
   return {
     ...createCountReads(db),
+    ...createComparisonReads(db),
     ...openEventReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
     dataVersion: (): unknown => dataVersion.get()?.['data_version'],

@@ -97,6 +97,19 @@ const STEPS: readonly string[] = [
   CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   `,
+  // The results of shadowed calls: the shapes of values, never the values.
+  `
+  CREATE TABLE compared_fields (
+    day INTEGER NOT NULL, action TEXT NOT NULL, field TEXT NOT NULL,
+    equal INTEGER NOT NULL, differs INTEGER NOT NULL, noise INTEGER NOT NULL,
+    PRIMARY KEY (day, action, field)
+  ) WITHOUT ROWID;
+  CREATE TABLE differences (
+    no INTEGER PRIMARY KEY, action TEXT NOT NULL, field TEXT NOT NULL, native TEXT NOT NULL, translated TEXT NOT NULL,
+    request_id TEXT NOT NULL, at INTEGER NOT NULL
+  );
+  CREATE INDEX differences_by_field ON differences (action, field, no);
+  `,
 ]
 
 /** The version that this program creates and reads. */

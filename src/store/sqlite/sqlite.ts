@@ -115,6 +115,10 @@ export async function openSqliteStore({
     callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
     watchedDays: async () => reader.read((reads) => reads.watchedDays()),
+    addComparisons: (batch) => writer.call('addComparisons', batch, now()),
+    dropComparisons: (beforeDay) => writer.call('dropComparisons', beforeDay),
+    comparedFields: async (fromDay) => reader.read((reads) => reads.comparedFields(fromDay)),
+    differences: async () => reader.read((reads) => reads.differences()),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
   })

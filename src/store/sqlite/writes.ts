@@ -14,6 +14,7 @@ import type {
   NewLink,
   Xref,
 } from '../store.ts'
+import { createComparisonWrites } from './comparisons.ts'
 import { createEventWrites } from './event-writes.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
 import { createCountWrites } from './scoreboard.ts'
@@ -100,6 +101,7 @@ export function createWrites(db: DatabaseSync) {
 
   return {
     ...createCountWrites(db, tenantNumber),
+    ...createComparisonWrites(db),
     ...createEventWrites(db, tenantNumber),
     put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
       for (const link of links) {

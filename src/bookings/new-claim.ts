@@ -1,0 +1,41 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { NewClaim } from '../store/store.ts'
+import type { Booking } from './booking.ts'
+
+const HANDLE_BYTES = 6
+
+/** Returns a new handle of a claim. */
+export const newHandle = (): string => `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`
+
+/** The values of a claim that the booking does not choose. */
+export interface ClaimOrigin {
+  readonly handle: string
+  readonly instance: string
+  /** The time within which two bookings without a reference and with the same body are one. */
+  readonly dedupeWindowMs: number
+}
+
+/** Returns the claim that a booking needs before it is sent. */
+export function claimFor(
+  { tenant, reference, vin, idempotencyKey, fields }: Booking,
+  { handle, instance, dedupeWindowMs }: ClaimOrigin,
+): NewClaim {
+  const body = digest(fields)
+  const byBody = reference === '' && idempotencyKey === undefined
+  const key =
+    idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference, vin]
+  return {
+    tenant,
+    key: digest(key),
+    handle,
+    body,
+    instance,
+    reference,
+    vin,
+    expiresInMs: byBody ? dedupeWindowMs : undefined,
+  }
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+}

@@ -1,0 +1,181 @@
+import { createMerge } from '../calls/merge.ts'
+import { onlyAsks } from '../calls/native-request.ts'
+import { createSendPlan } from '../calls/send.ts'
+import type { Comparison } from '../compare/answers.ts'
+import { createTally } from '../compare/tally.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { loadMappings } from '../config/mappings.ts'
+import { openUpstream } from '../service/open.ts'
+import { createService, type Sending } from '../service/service.ts'
+import { type CompareDeps, compareCall } from '../shadow/compare-call.ts'
+import { type OwnAccount, ownAccounts } from './accounts.ts'
+import { bodiesIn, type CertifiedCall, exampleCalls, recordedCalls } from './certify-calls.ts'
+import { compareBooking, requireStage } from './certify-compare-bookings.ts'
+import { type CompareReport, isEqualEnough, printReport } from './certify-compare-report.ts'
+import { withReadOnlyXref } from './certify-xref.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { clearStatus, printJson, showStatus } from './output.ts'
+import { stopSignal } from './stop-signal.ts'
+
+const USAGE = [
+  '  transload certify compare [--examples | --bodies DIR | --recording FILE] [--tenant NAME] [--min-equal 0.99] [--json]',
+  '  transload certify compare … --bookings --stage URL',
+]
+const OPTIONS = {
+  examples: { type: 'boolean' },
+  bodies: { type: 'string' },
+  recording: { type: 'string' },
+  tenant: { type: 'string' },
+  bookings: { type: 'boolean' },
+  stage: { type: 'string' },
+  'min-equal': { type: 'string' },
+  json: { type: 'boolean' },
+} as const
+
+/** The part of the help of `certify` that is about `compare`. */
+export const COMPARE_HELP = {
+  usage: USAGE,
+  options: OPTIONS,
+  accepted: ['examples', 'bodies', 'recording', 'tenant', 'bookings', 'stage', 'min-equal', 'json'],
+  explained: {
+    examples: 'Compares the calls that the documentation shows, which is the default.',
+    bodies: 'Compares the version-1 bodies in this folder.',
+    recording: 'Compares the calls in this file, one JSON object a line.',
+    tenant: 'Uses the credential and the settings of this tenant.',
+    bookings: 'Compares bookings, too: makes three of each and cancels them; needs --stage.',
+    stage: 'The address of the stage environment, which V2_BASE_URL must be for bookings.',
+    'min-equal': 'The least share of equal fields, from 0 to 1; below it the exit code is 1.',
+    json: 'Prints the result as JSON.',
+  },
+  examples: [
+    'transload certify compare --examples',
+    'transload certify compare --bodies ./bodies --min-equal 1 --json',
+    'V2_BASE_URL=https://stage.example.com transload certify compare --bookings --stage https://stage.example.com',
+  ],
+} as const
+
+const DEFAULT_MIN_EQUAL = 0.99
+/** The tenant of the cross-reference in reports is the account's; no request id of a call exists. */
+const REQUEST_ID = 'transload-certify'
+
+/** The options of `certify compare`, as they were given. */
+export interface CompareOptions {
+  readonly examples?: boolean | undefined
+  readonly bodies?: string | undefined
+  readonly recording?: string | undefined
+  readonly tenant?: string | undefined
+  readonly bookings?: boolean | undefined
+  readonly stage?: string | undefined
+  readonly 'min-equal'?: string | undefined
+  readonly json?: boolean | undefined
+}
+
+/** Sends each call natively, translated, and natively again, and prints how the answers differ, field by field. */
+export async function compare(options: CompareOptions): Promise<number> {
+  const minEqual = shareOf(options['min-equal'])
+  const config = readConfig()
+  if (options.bookings || options.stage !== undefined) requireStage(options, config, USAGE)
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const account = await accountOf(config, options.tenant)
+  const calls = callsOf(options, catalog, account)
+  const upstream = openUpstream(config)
+  const service = createService(config, upstream)
+  const send = createSendPlan(
+    service,
+    createMerge(service, () => Promise.reject(new Error('nothing is updated'))),
+  )
+  const opened = account.open(upstream, account.scheme)
+  const tally = createTally()
+  const skipped = new Map<string, number>()
+  const notCompared: { from: string; why: string }[] = []
+  const left: string[] = []
+  let isStopped = false
+  void stopSignal().then(() => {
+    isStopped = true
+  })
+  try {
+    await withReadOnlyXref(config, async (xref) => {
+      const deps: CompareDeps = {
+        service,
+        send,
+        nativePath: config.V2_NATIVE_PATH,
+        xref,
+        settings: { ...account.settings, native: undefined },
+      }
+      for (const [i, { from, request }] of calls.entries()) {
+        if (isStopped) break
+        const { action } = request.compiled
+        showStatus(`${i + 1} of ${calls.length}: ${from}`)
+        const sending = (): Sending => ({
+          account: opened,
+          requestId: REQUEST_ID,
+          deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
+        })
+        const isBooking = Boolean(action.service.notIdempotent)
+        let comparison: Comparison
+        if (onlyAsks(action)) comparison = await compareCall(request, account.tenant, sending, deps)
+        else if (isBooking && options.bookings) {
+          const made = await compareBooking(request, account.tenant, sending, { ...deps, isStopped: () => isStopped })
+          comparison = made.comparison
+          left.push(...made.left)
+        } else {
+          skipped.set(action.name, (skipped.get(action.name) ?? 0) + 1)
+          continue
+        }
+        tally.add(action.name, comparison)
+        if (!comparison.compared) notCompared.push({ from, why: comparison.why })
+      }
+    })
+  } finally {
+    clearStatus()
+    await upstream.close()
+  }
+  const report: CompareReport = { tally, notCompared, skipped, left, minEqual, isStopped }
+  if (options.json) printJson(jsonOf(report), 2)
+  else printReport(report)
+  return isEqualEnough(report) ? 0 : 1
+}
+
+function shareOf(text: string | undefined): number {
+  const share = text === undefined ? DEFAULT_MIN_EQUAL : /^(0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : Number.NaN
+  if (share >= 0 && share <= 1) return share
+  throw new UsageError(`--min-equal takes a number from 0 to 1 such as ${DEFAULT_MIN_EQUAL}`, ['Usage:', ...USAGE])
+}
+
+async function accountOf(config: Config, tenant: string | undefined): Promise<OwnAccount> {
+  const accounts = await ownAccounts(config)
+  if (accounts.length === 0) {
+    throw new CommandFailed(
+      'there is no credential to ask with; set V2_CLIENT_ID and V2_CLIENT_SECRET, or TENANTS_FILE',
+    )
+  }
+  const [account] = tenant === undefined ? accounts : accounts.filter((one) => one.tenant === tenant)
+  if (!account) throw new CommandFailed(`there is no tenant ${tenant}`)
+  if (tenant === undefined && accounts.length > 1) {
+    throw new UsageError('compare needs --tenant, because TENANTS_FILE has several', ['Usage:', ...USAGE])
+  }
+  return account
+}
+
+function callsOf(
+  { examples, bodies, recording }: CompareOptions,
+  catalog: Awaited<ReturnType<typeof loadMappings>>,
+  { synonyms }: OwnAccount,
+): readonly CertifiedCall[] {
+  if ([examples, bodies, recording].filter((one) => one !== undefined && one !== false).length > 1) {
+    throw new UsageError('--examples, --bodies and --recording exclude each other', ['Usage:', ...USAGE])
+  }
+  if (bodies !== undefined) return bodiesIn(bodies, catalog, synonyms)
+  return recording === undefined ? exampleCalls(catalog) : recordedCalls(recording, catalog, synonyms)
+}
+
+function jsonOf({ tally, notCompared, skipped, left, minEqual }: CompareReport) {
+  return {
+    equal: tally.equalShare() ?? null,
+    minEqual,
+    fields: tally.fields(),
+    notCompared,
+    skipped: Object.fromEntries(skipped),
+    leftOver: left,
+  }
+}

@@ -1,0 +1,18 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Makes a folder, and the folders above it that are missing. Node's own recursion never ends where the system does not make
+ * folders in one that exists, such as `/proc`.
+ */
+export function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  const above = dirname(path)
+  if (above !== path) makeFolder(above)
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    // Another process made it in the meantime.
+    if (!existsSync(path)) throw error
+  }
+}

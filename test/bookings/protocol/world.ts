@@ -1,0 +1,140 @@
+import type { LateWork } from '../../../src/bookings/backlog.ts'
+import type { Unrecorded } from '../../../src/bookings/emergency-log.ts'
+import { type Lease, NO_LEASE } from '../../../src/bookings/protocol.ts'
+import type { Job } from './programs.ts'
+import type { Operation, Part } from './replay.ts'
+import type { Table } from './table.ts'
+
+/** How much of each kind may happen in one history. */
+export interface Budget {
+  /** Steps of the clock. */
+  readonly ticks: number
+  readonly crashes: number
+  /** Settlements by an operator, right or wrong. */
+  readonly settlements: number
+  readonly reopenings: number
+  readonly events: number
+  readonly cancellations: number
+  /** Operations of the store that fail, with or without effect. */
+  readonly storeFailures: number
+}
+
+/** What an exploration lets happen. */
+export interface Scenario {
+  readonly calls: readonly CallName[]
+  readonly budget: Budget
+}
+
+/** Two steps of the clock make a lease doubtful, and three let it lapse; after one it is renewed before a claim. */
+export const TICK_MS = 4_000
+
+/** The calls that book: two callers with one body, one of them twice, and one with another body. */
+export const CALLS = [
+  { name: 'A', gateway: 0, body: 'one' },
+  { name: 'B', gateway: 1, body: 'one' },
+  { name: 'C', gateway: 0, body: 'another' },
+  /** A again, by the other gateway. */
+  { name: 'D', gateway: 1, body: 'one', after: 'A' },
+] as const
+
+export type CallName = (typeof CALLS)[number]['name']
+
+/** A request that has left a gateway, and what the service did: nothing yet, refuse, or make a shipment. */
+export interface Request {
+  readonly handle: string
+  readonly done: 'nothing' | 'refused' | { readonly made: string }
+}
+
+/** A shipment at the service. */
+export interface Shipment {
+  readonly id: string
+  readonly handle: string
+  readonly isLive: boolean
+}
+
+/** A gateway process, and the memory that its jobs share. */
+export interface Gateway {
+  readonly instance: string
+  readonly lease: Lease
+  readonly backlog: readonly (readonly [key: string, work: LateWork])[]
+}
+
+/** The state of a job, equal for all histories with the same answers. */
+export interface Progress {
+  readonly id: number
+  readonly job: Job
+  readonly history: readonly Part[]
+  /** Absent before its first part. */
+  readonly operation?: Operation
+}
+
+/** A state of everything. */
+export interface World {
+  /** In milliseconds. */
+  readonly time: number
+  readonly table: Table
+  readonly log: readonly Unrecorded[]
+  readonly requests: readonly Request[]
+  readonly shipments: readonly Shipment[]
+  readonly events: readonly { readonly shipment: string; readonly receivedAt: number }[]
+  readonly gateways: readonly Gateway[]
+  /** What runs, by its place: the name of a call, or the kind of a job and its gateway. */
+  readonly jobs: Readonly<Record<string, Progress>>
+  /** The calls that were made, and those that got an answer or died with their gateway. */
+  readonly begun: readonly string[]
+  readonly over: readonly string[]
+  /** The shipments that the store has ever had as booked. */
+  readonly recorded: readonly string[]
+  /** How often an operator said `not booked` of what is booked or still may be. */
+  readonly mistakes: number
+  readonly left: Budget
+}
+
+export const instanceName = (gateway: number, start: number): string => `gateway-${gateway}-${start}`
+
+/** Returns the world before anything happened: both gateways run and have renewed their leases. */
+export function newWorld(table: Table, left: Budget): World {
+  const lease: Lease = { ...NO_LEASE, confirmedAt: { monotonic: 0, wall: 0 } }
+  return {
+    time: 0,
+    table,
+    log: [],
+    requests: [],
+    shipments: [],
+    events: [],
+    gateways: [0, 1].map((gateway) => ({ instance: instanceName(gateway, 0), lease, backlog: [] })),
+    jobs: {},
+    begun: [],
+    over: [],
+    recorded: [],
+    mistakes: 0,
+    left,
+  }
+}
+
+/** Returns text that is equal for equal worlds. */
+export function keyOf(world: World): string {
+  const { time, table, jobs, mistakes } = world
+  const places = Object.entries(jobs).map(([place, { id }]) => `${place} ${id}`)
+  const { log, requests, shipments, events, gateways, begun, over, recorded, left } = world
+  const others = [log, requests, shipments, events, ...gateways, begun, over, recorded, left].map(textOf)
+  return `${time} ${table.id} ${mistakes} ${places.sort().join()} ${others.join('')}`
+}
+
+const texts = new WeakMap<object, string>()
+
+/** Returns a value as JSON; an object's is written once. */
+export function textOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value)
+  const found = texts.get(value)
+  if (found !== undefined) return found
+  const text = JSON.stringify(value)
+  texts.set(value, text)
+  return text
+}
+
+/** Tells if a request may still make a shipment, or has made one that is not canceled. */
+export function isMadePerhaps({ requests, shipments }: World, handle: string): boolean {
+  const isOpen = requests.some((request) => request.handle === handle && request.done === 'nothing')
+  return isOpen || shipments.some((shipment) => shipment.handle === handle && shipment.isLive)
+}

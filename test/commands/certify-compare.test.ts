@@ -1,0 +1,143 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { transload } from '../callers/commands.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { CLIENT, OWN } from '../gateway.ts'
+
+interface Place {
+  readonly sandbox: Sandbox
+  readonly folder: string
+  readonly compare: (...words: readonly string[]) => ReturnType<typeof transload>
+}
+
+async function startPlace(options: SandboxOptions = {}, env: NodeJS.ProcessEnv = {}): Promise<Place> {
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
+  onTestFinished(() => sandbox.close())
+  const folder = newFolder('certify')
+  const all = { ...OWN, V2_BASE_URL: sandbox.url, ...env }
+  return { sandbox, folder, compare: (...words) => transload(['certify', 'compare', ...words], folder, all) }
+}
+
+const created = ({ sandbox }: Place) => sandbox.shipments.size
+
+test('the examples are equal, and nothing is created', async () => {
+  const place = await startPlace()
+  const { code, out, err } = await place.compare()
+  expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/^quote\.get +Cost +1 +0 +0$/m) })
+  expect(out).toContain('100 % of the compared fields are equal; the least is 99 %.')
+  expect(err).toContain('not sent: 1 call of shipment.create, which creates or changes something')
+  expect(created(place)).toBe(0)
+  const written = place.sandbox.requests.filter(({ path }) => !/quote/i.test(path) && !path.startsWith('/getShipment'))
+  expect(written.filter(({ method }) => method !== 'GET')).toEqual([])
+})
+
+test('a folder of bodies and a recording are read; a difference is shown masked and decides the exit code', async () => {
+  const place = await startPlace({ nativeError: 'other-number' })
+  const { folder } = place
+  const canary = { ShipmentNumber: 'KANARI77', BillToContact: 'Xaviera Quux~2145559988~~~xaviera@example.com' }
+  mkdirSync(join(folder, 'bodies', 'shipment.create'), { recursive: true })
+  writeFileSync(join(folder, 'bodies', 'one.json'), JSON.stringify({ ...quoteExample, ...canary }))
+  writeFileSync(
+    join(folder, 'bodies', 'two.txt'),
+    new URLSearchParams({ ...quoteExample, ShipmentNumber: '' }).toString(),
+  )
+  writeFileSync(join(folder, 'bodies', 'shipment.create', 'three.json'), JSON.stringify(bookingExample))
+  const bodies = await place.compare('--bodies', 'bodies', '--json', '--min-equal', '0.5')
+  expect(bodies).toMatchObject({ code: 0, err: '' })
+  const report = JSON.parse(bodies.out)
+  expect(report).toMatchObject({ minEqual: 0.5, skipped: { 'shipment.create': 1 }, notCompared: [], leftOver: [] })
+  expect(report.fields).toContainEqual({
+    action: 'quote.get',
+    field: 'ShipmentNumber',
+    counts: { equal: 0, differs: 1, noise: 1 },
+    examples: [{ native: 'AAAAAA99-9', translated: 'AAAAAA99' }],
+  })
+
+  const lines = [
+    { path: '/quotes/getShippingQuoteWTS.php', body: { ...quoteExample, ...canary } },
+    { path: '/getShippingQuote.php', body: JSON.stringify({ ...quoteExample, ...canary }) },
+    { path: '/getShipment.php?ReferenceNumber=KANARI77' },
+    { path: '/deleteShipment.php', body: 'ReferenceNumber=KANARI77' },
+  ]
+  writeFileSync(join(folder, 'recording.ndjson'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const recording = await place.compare('--recording', 'recording.ndjson')
+  expect(recording).toMatchObject({ code: 1 })
+  expect(recording.out).toMatch(/^quote\.get +ShipmentNumber +0 +2 +0 +AAAAAA99-9 → AAAAAA99$/m)
+  expect(recording.err).toContain('not sent: 1 call of shipment.cancel')
+  for (const told of [bodies.out, bodies.err, recording.out, recording.err]) {
+    expect(told).not.toMatch(/KANARI|Xaviera|5559988|demo-secret/)
+  }
+  expect(created(place)).toBe(0)
+})
+
+test('bookings need the stage environment that the operator names', async () => {
+  const place = await startPlace()
+  for (const words of [
+    ['--bookings'],
+    ['--stage', place.sandbox.url],
+    ['--bookings', '--stage', 'https://stage.example.com'],
+    ['--bookings', '--stage', 'nonsense'],
+  ]) {
+    const { code, out, err } = await place.compare(...words)
+    expect({ words, code, out }).toEqual({ words, code: 64, out: '' })
+    expect(err).toMatch(/--stage/)
+  }
+  expect(place.sandbox.requests).toEqual([])
+
+  const { code, out, err } = await place.compare('--bookings', '--stage', `${place.sandbox.url}/v2`)
+  expect({ code, err }).toMatchObject({ code: 0, err: expect.not.stringContaining('left over') })
+  expect(out).toMatch(/^shipment\.create +TransportationBooked +1 +0 +0$/m)
+  const made = [...place.sandbox.shipments.values()]
+  expect(made.map(({ status }) => status)).toEqual(['canceled', 'canceled', 'canceled'])
+  for (const { external_id } of made) expect(external_id).toMatch(/^TL-CERT-[0-9a-f]{8}-[123]$/)
+})
+
+test('a booking that cannot be canceled is named, and the exit code is 1', async () => {
+  const place = await startPlace()
+  place.sandbox.fail({ kind: 'status', status: 500, on: { path: '/deleteShipment.php' }, times: 'always' })
+  const { code, err } = await place.compare('--bookings', '--stage', place.sandbox.url)
+  expect(code).toBe(1)
+  expect(err.match(/left over, cancel it by hand: TL-CERT-[0-9a-f]{8}-[13]$/gm)).toHaveLength(2)
+})
+
+test('a command that is stopped cancels what it has made', async () => {
+  const { sandbox, folder } = await startPlace()
+  // The first booking is made, and its answer takes its time.
+  sandbox.fail({ kind: 'delay', ms: 1_000, on: { path: '/createShipment.php' } })
+  const made = sandbox.next(({ path }) => path === '/createShipment.php')
+  const env = cleanEnv({ ...OWN, V2_BASE_URL: sandbox.url })
+  const words = ['certify', 'compare', '--bookings', '--stage', sandbox.url]
+  const running = start(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { cwd: folder, env })
+  await made
+  running.signal('SIGINT')
+  const { code, err } = await running.ended
+  expect(code).toBe(1)
+  expect(err).toContain('stopped before all calls were compared')
+  expect([...sandbox.shipments.values()].map(({ status }) => status)).toEqual(['canceled'])
+})
+
+test('mistakes of the command line and of the input end in one line', async () => {
+  const place = await startPlace()
+  writeFileSync(join(place.folder, 'bad.ndjson'), '{"body": 1}\n')
+  writeFileSync(join(place.folder, 'not.ndjson'), 'nonsense\n')
+  const told = async (...words: readonly string[]) => {
+    const { code, out, err } = await place.compare(...words)
+    return { code, out, line: err.split('\n')[0] }
+  }
+  expect(await told('--min-equal', '2')).toMatchObject({ code: 64, line: expect.stringContaining('--min-equal takes') })
+  expect(await told('--examples', '--bodies', '.')).toMatchObject({ code: 64 })
+  expect(await told('--bodies', 'nowhere')).toMatchObject({ code: 1, line: expect.stringMatching(/cannot .* nowhere/) })
+  expect(await told('--recording', 'bad.ndjson')).toMatchObject({
+    code: 1,
+    line: expect.stringContaining('bad.ndjson:1'),
+  })
+  expect(await told('--recording', 'not.ndjson')).toMatchObject({
+    code: 1,
+    line: expect.stringContaining('not.ndjson:1'),
+  })
+  expect(await told('--tenant', 'nobody')).toMatchObject({ code: 1, line: expect.stringContaining('nobody') })
+})

@@ -1,0 +1,153 @@
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get as getOverTls } from 'node:https'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { freePort } from '../free-port.ts'
+import { basic, CLIENT, get, post } from '../gateway.ts'
+import { startPostgres } from '../store/postgres-server.ts'
+
+/*
+ * The gateway under Node's permission model, with the flags of the image. Its folders are elsewhere here.
+ */
+
+const SERVER = join(ROOT, 'test/http/certificates/server')
+
+/** Returns the words of the image's command, for a gateway in a folder. */
+function imageCommand(folder: string): readonly string[] {
+  const [, words = '[]'] = /^CMD (\[[\s\S]*?\])$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? []
+  const [, ...all]: readonly string[] = JSON.parse(words.replaceAll('\\\n', ''))
+  const flags = all.filter((word) => word.startsWith('--'))
+  expect(flags).toContain('--permission')
+  return flags.map((flag) =>
+    flag
+      .replace('=/app/data/', `=${folder}/data/`)
+      .replace('=/app/', `=${ROOT}/`)
+      .replace('=/etc/transload/', `=${folder}/etc/`)
+      .replace('fs-read=/run/secrets/', `fs-read=${folder}/data/`),
+  )
+}
+
+/** Makes the folders of a container, and runs the program under the permission model. */
+function openContainer() {
+  const folder = newFolder('permissions')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const name of ['data', 'etc']) mkdirSync(join(folder, name))
+  const flags = imageCommand(folder)
+  const place = (more: NodeJS.ProcessEnv) => {
+    const env = { V2_BASE_URL: 'https://service.example.com', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...more }
+    return { cwd: folder, env: cleanEnv(env) }
+  }
+  return {
+    folder,
+    transload: (words: readonly string[], env: NodeJS.ProcessEnv = {}, left = flags) =>
+      run(process.execPath, [...left, join(ROOT, 'src/main.ts'), ...words], place(env)),
+    serve: (env: NodeJS.ProcessEnv, more: readonly string[] = []) =>
+      start(process.execPath, [...flags, ...more, join(ROOT, 'src/main.ts'), 'serve'], place(env)),
+    flags,
+  }
+}
+
+async function openService() {
+  const service = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+  onTestFinished(service.close)
+  return service.url
+}
+
+const urlIn = (out: string) => /"url":"([^"]+)"/.exec(out)?.[1] ?? ''
+
+test.each([['1'], ['2']])(
+  'it quotes, books, measures and stops on the embedded store, with %s workers',
+  async (WORKERS) => {
+    const { serve } = openContainer()
+    const ADMIN_PORT = String(await freePort())
+    const gateway = serve({ V2_BASE_URL: await openService(), WORKERS, ADMIN_PORT })
+    const url = urlIn(await gateway.says(/"msg":"listening"/))
+    expect((await post({ url }, '/getShippingQuote.php', quoteExample)).status).toBe(200)
+    expect((await post({ url }, '/createShipment.php', bookingExample)).json).toMatchObject({
+      TransportationBooked: 'Yes',
+    })
+    const metrics = await get({ url: `http://127.0.0.1:${ADMIN_PORT}` }, '/metrics')
+    for (const name of ['process_open_fds', 'process_max_fds', 'process_virtual_memory_bytes']) {
+      expect(metrics.text).toMatch(new RegExp(`^${name} \\d`, 'm'))
+    }
+    gateway.signal('SIGTERM')
+    expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
+  },
+)
+
+test('it serves with TLS files and modules of /etc/transload over PostgreSQL', async () => {
+  const { folder, serve } = openContainer()
+  const postgres = await startPostgres()
+  onTestFinished(() => postgres.remove())
+  for (const end of ['pem', 'key']) copyFileSync(`${SERVER}.${end}`, join(folder, `etc/server.${end}`))
+  mkdirSync(join(folder, 'etc/mappings'))
+  writeFileSync(join(folder, 'etc/mappings/none.mjs'), 'export default []')
+  const gateway = serve({
+    V2_BASE_URL: await openService(),
+    STORE_URL: await postgres.createDatabase(),
+    TLS_CERT_FILE: join(folder, 'etc/server.pem'),
+    TLS_KEY_FILE: join(folder, 'etc/server.key'),
+    MAPPINGS_DIR: join(folder, 'etc/mappings'),
+  })
+  const { port } = new URL(urlIn(await gateway.says(/"msg":"listening"/)))
+  const status = await new Promise((resolve, reject) => {
+    const headers = { authorization: basic() }
+    const options = { host: '127.0.0.1', port, path: '/getShipment.php?ReferenceNumber=NONE', headers }
+    getOverTls({ ...options, rejectUnauthorized: false, agent: false }, (reply) => {
+      reply.resume()
+      resolve(reply.statusCode)
+    }).once('error', reject)
+  })
+  expect(status).toBe(404)
+  gateway.signal('SIGTERM')
+  expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
+})
+
+test('it reads and writes no other file, and says which flag would allow it', async () => {
+  const { folder, flags, transload } = openContainer()
+  const outside = join(folder, 'outside')
+  writeFileSync(outside, '{}')
+  const [lookups, tenants, store, workers] = await Promise.all([
+    transload(['check'], { LOOKUPS_FILE: outside }),
+    transload(['check'], { TENANTS_FILE: outside }),
+    transload(['serve'], { STORE_URL: `${outside}.db` }),
+    transload(
+      ['serve'],
+      { WORKERS: '2' },
+      flags.filter((flag) => flag !== '--allow-child-process'),
+    ),
+  ])
+  expect(lookups).toMatchObject({ code: 78, err: expect.stringContaining('cannot be read (ERR_ACCESS_DENIED)') })
+  expect(tenants).toMatchObject({ code: 78, err: expect.stringContaining('cannot be read (ERR_ACCESS_DENIED)') })
+  expect(store).toMatchObject({ code: 1, err: expect.stringMatching(/^transload: .*--allow-fs-(read|write)[^\n]*\n$/) })
+  const needs = 'transload: Node runs with --permission and needs --allow-child-process for this (WORKERS)\n'
+  expect(workers).toMatchObject({ code: 1, err: needs })
+  const emergency = await transload(['check'], { EMERGENCY_LOG_FILE: `${outside}.ndjson` })
+  expect(emergency).toMatchObject({
+    code: 0,
+    err: expect.stringContaining('warning: EMERGENCY_LOG_FILE cannot be written'),
+  })
+  expect(await transload(['check'])).toMatchObject({ code: 0, err: '' })
+  expect(await transload(['check'], { LOOKUPS_FILE: '/proc/self/root/etc/passwd' })).toMatchObject({ code: 78 })
+})
+
+test.each([
+  ['the embedded store keeps threads', '', 'ERR_ACCESS_DENIED started'],
+  ['any other store keeps none', 'memory:', 'ERR_ACCESS_DENIED ERR_ACCESS_DENIED'],
+])('once it listens, it can start no process: %s', async (_, STORE_URL, outcome) => {
+  const { serve, folder } = openContainer()
+  const probe = `import { spawnSync } from 'node:child_process'
+    import { Worker } from 'node:worker_threads'
+    const tried = (attempt) => { try { attempt(); return 'started' } catch ({ code }) { return code } }
+    process.once('SIGUSR2', () => console.log('tried:',
+      tried(() => spawnSync('true')), tried(() => new Worker('', { eval: true }))))`
+  writeFileSync(join(folder, 'etc/probe.mjs'), probe)
+  const gateway = serve({ STORE_URL }, [`--import=${join(folder, 'etc/probe.mjs')}`])
+  await gateway.says(/"msg":"listening"/)
+  gateway.signal('SIGUSR2')
+  expect(await gateway.says(/tried: .*\n/)).toContain(`tried: ${outcome}\n`)
+})
