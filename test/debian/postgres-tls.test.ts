@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
@@ -14,8 +14,9 @@ const AUTHORITY = certificate('authority.pem')
 const STRANGER = certificate('stranger.pem')
 
 let server: DebianServer
+let folder: string
 beforeAll(async () => {
-  const folder = await folderOfUser('certificates')
+  folder = await folderOfUser('certificates')
   // The server insists on a key that its user owns and nobody else can read.
   for (const name of ['server.pem', 'server.key']) copyFileSync(certificate(name), join(folder, name))
   if (process.getuid?.() === 0) await output('chown', ['-R', 'postgres:', folder])
@@ -28,7 +29,10 @@ beforeAll(async () => {
     listen_addresses: '127.0.0.1,127.0.0.2',
   })
 }, LONG_MS)
-afterAll(() => server.remove())
+afterAll(async () => {
+  await server.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 async function open(parameters: string, host = '127.0.0.1') {
   const states = listen()

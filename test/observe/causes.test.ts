@@ -3,10 +3,10 @@ import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { keepLeases } from '../../src/bookings/leases.ts'
 import { createLog } from '../../src/observe/log.ts'
+import { forgetOldQuotes } from '../../src/pruning/forgetting.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { createReadiness, type StoreState } from '../../src/store/state.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
-import { forgetOldQuotes } from '../../src/xref/forgetting.ts'
 import { OWN, post, startGateway } from '../gateway.ts'
 import { newClaim } from '../store/samples.ts'
 
@@ -60,7 +60,7 @@ describe('the log has the cause', () => {
       renewLease: failing(new Error('no renewal')),
       endLease: failing(new Error('no end')),
     })
-    const leases = await keepLeases('gateway-1', { store, log, catchUp })
+    const leases = await keepLeases('gateway-1', { store, log, onRenewed: catchUp, catchUp })
     await expect(leases.hold()).rejects.toThrow('no renewal')
     await leases.end()
     expect(lines.map(({ level, msg, err }) => [level, msg, (err as Error).message])).toEqual([
@@ -108,6 +108,7 @@ describe('a lease', () => {
     const leases = await keepLeases('gateway-2', {
       store,
       log,
+      onRenewed: catchUp,
       catchUp,
       onUnknown: ({ handle }) => unknown.push(handle),
       silentForMs: SILENT_FOR_MS,
@@ -125,7 +126,7 @@ describe('a lease', () => {
     let now = performance.now()
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
     try {
-      const leases = await keepLeases('gateway-1', { store, log, catchUp })
+      const leases = await keepLeases('gateway-1', { store, log, onRenewed: catchUp, catchUp })
       const first = await leases.hold()
       expect(first()).toBe(true)
       // Fresh enough: no renewal.
