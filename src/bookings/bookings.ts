@@ -117,8 +117,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
     try {
       return await claims.claim(wanted)
     } catch (error) {
-      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go.
-      record.neverSent(wanted.handle)
+      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go. One in doubt stays: freed, it
+      // would count as certain.
+      if (wanted.doubtSince === undefined) record.neverSent(wanted.handle)
       throw error
     }
   }
