@@ -11,6 +11,7 @@ import { createMemoryStore } from '../../src/store/memory.ts'
 import { backupStore } from '../../src/store/sqlite/backup.ts'
 import { restoreStore } from '../../src/store/sqlite/restore.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { basic, CLIENT, startGateway, type TestGateway } from '../gateway.ts'
 import { deliver, EVENT, startReceiver, untilState } from '../webhooks/deliver.ts'
@@ -214,6 +215,25 @@ describe('in a doubt', () => {
     expectUnknown(await book(gateway, { ReferenceNumber: 'EARLY' }))
   })
 
+  test('a claim that the store kept although it failed is not freed, which would make it certain', async () => {
+    const { store } = await doubtfulStore()
+    let failures = 1
+    const failing: Store = {
+      ...store,
+      claim: async (wanted) => {
+        const taken = await store.claim(wanted)
+        if (failures-- > 0) throw new StoreDown('The answer of the store got lost.')
+        return taken
+      },
+    }
+    const gateway = await startGateway({ store: failing })
+    expect((await book(gateway)).status).toBe(503)
+    const { handle } = await claimOf(gateway)
+    await heartbeat()
+    expect(expectUnknown(await book(gateway))).toBe(handle)
+    expect(creations(gateway)).toBe(0)
+  })
+
   test('many callers of one reference get one key', async () => {
     const { store } = await doubtfulStore()
     const gateway = await startGateway({ store })
@@ -222,6 +242,10 @@ describe('in a doubt', () => {
     expect(creations(gateway)).toBe(0)
   })
 })
+
+/** Longer than the interval of heartbeats: what a gateway would have caught up with is done. */
+const HEARTBEAT_MS = 4_000
+const heartbeat = () => new Promise((resolve) => setTimeout(resolve, HEARTBEAT_MS))
 
 /** Makes a shipment at the service, as a booking before the restore has. */
 async function makeAtService(gateway: TestGateway, reference: string): Promise<string> {
