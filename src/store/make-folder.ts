@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -6,13 +6,15 @@ import { dirname } from 'node:path'
  * folders in one that exists, such as `/proc`.
  */
 export function makeFolder(path: string): void {
-  if (existsSync(path)) return
+  if (isFolder(path)) return
   const above = dirname(path)
   if (above !== path) makeFolder(above)
   try {
     mkdirSync(path)
   } catch (error) {
     // Another process made it in the meantime.
-    if (!existsSync(path)) throw error
+    if (!isFolder(path)) throw error
   }
 }
+
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true

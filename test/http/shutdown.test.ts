@@ -127,7 +127,8 @@ test('the log is JSON, one line per call, without secrets and personal data', as
 
   const { out, err } = await gateway.ended
   expect(err).toBe('')
-  const lines = linesOf(out)
+  // The replies of this service lack what the document shows, and the gateway says so.
+  const lines = linesOf(out).filter(({ msg }) => msg !== 'a reply of the service differs from what the gateway knows')
   expect(lines.map(({ msg }) => msg)).toEqual([
     'listening',
     ...Array.from({ length: 6 }, () => 'call'),
