@@ -6,8 +6,8 @@ import { defineConfig } from 'vitest/config'
 const LEAST_AT_ONCE = 4
 
 /**
- * What `npm test` leaves to `npm run test:all`: tests with programs from Debian, and those that take long because they kill
- * or stop processes, let leases lapse or fill pipes.
+ * What `npm test` leaves to `npm run test:all`: tests with programs from Debian, and those that take long because they start
+ * dozens of processes, kill or stop them, let leases lapse or fill pipes.
  */
 const ONLY_WHOLE = ['test/debian/**', 'test/**/*.slow.test.ts']
 

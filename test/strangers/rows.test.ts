@@ -64,7 +64,7 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'test/strangers/browsers.test.ts': ['is 403, whatever it does', 'the admin listener shows nothing to'],
   },
   'no terminal and no spreadsheet obeys a name': {
-    'test/commands/output.test.ts': [
+    'test/commands/output.slow.test.ts': [
       'a command prints nothing that a terminal obeys',
       'or a spreadsheet, of an export',
     ],
