@@ -203,7 +203,7 @@ describe('one call after the other', () => {
           expect(shipments(first, reference)).toHaveLength(entry.live)
         }
       }),
-      { numRuns: runs(25, 400) },
+      { numRuns: runs(25, 150) },
     )
   })
 })
@@ -311,7 +311,7 @@ describe('all at once', () => {
         }
         first.sandbox.requests.splice(0, first.sandbox.requests.length, ...first.sandbox.requests.filter(isCreation))
       }),
-      { numRuns: runs(12, 200) },
+      { numRuns: runs(12, 80) },
     )
     expect(counted.unknown).toBeGreaterThan(0)
     expect(counted.booked).toBeGreaterThan(0)

@@ -17,7 +17,7 @@ import { book } from './kill-harness.ts'
  * before it is in it, row by row, and what came after it is not booked again.
  */
 
-const ROUNDS = size(2, 8)
+const ROUNDS = size(2, 5)
 const CALLERS = 8
 /** Backups of one round; about half of them are killed. */
 const BACKUPS = 4

@@ -170,7 +170,7 @@ function expectWholeRead(reply: Reply, put: UpstreamRequest): void {
 }
 
 /** Replies tried; `TRANSLOAD_RUNS=100000` tries more by hand. */
-const RUNS = runs(1_000, 20_000)
+const RUNS = runs(1_000, 8_000)
 
 test('no reply of the service makes the gateway fail, lie or destroy', async () => {
   const seen = new Map<CallName, number>()
