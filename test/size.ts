@@ -2,8 +2,8 @@
  * Harnesses that take long run a sample in `npm test`, and whole in `npm run test:all` and `.ci/run`.
  */
 
-/** True where harnesses run whole. */
-export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'all'
+/** True where harnesses run whole: in all tests, and in what `npm test` leaves of them. */
+export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'all' || process.env['TRANSLOAD_TESTS'] === 'rest'
 
 /** True where the harness of pauses runs whole, and nothing else: `npm run test:pauses`. */
 export const PAUSES_ALONE = process.env['TRANSLOAD_TESTS'] === 'pauses'
