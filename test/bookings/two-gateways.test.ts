@@ -52,7 +52,7 @@ test('two gateways on one PostgreSQL book every reference once, with many concur
 describe.each([{ approvalBooks: true }, { approvalBooks: false }])(
   'two gateways with approved quotes, of which the service makes shipments: $approvalBooks',
   ({ approvalBooks }) => {
-    const QUOTES = size(8, 200)
+    const QUOTES = size(8, 100)
     const VINS = ['1FDXE4FN9PDD32477', '1HGCM82633A004352'] as const
 
     async function openPair() {

@@ -490,7 +490,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
           for (const one of await store.listClaims({ tenant })) expect(one.tenant).toBe(tenant)
         }
       }),
-      { numRuns: runs(8, 30) },
+      { numRuns: runs(8, 15) },
     )
   })
 }

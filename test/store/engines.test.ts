@@ -30,8 +30,8 @@ describe.each(['memory', 'sqlite', 'postgres'] as const)('%s', (engine) => {
 })
 
 describe.each([
-  { engine: 'sqlite', runs: runs(8, 40), delayed: false },
-  { engine: 'postgres', runs: runs(6, 25), delayed: true },
+  { engine: 'sqlite', runs: runs(8, 20), delayed: false },
+  { engine: 'postgres', runs: runs(6, 12), delayed: true },
 ] as const)('$engine against the model', ({ engine, ...options }) => {
   storeModel(() => places[engine](), options)
   eventModel(() => places[engine](), options.runs)

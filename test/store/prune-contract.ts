@@ -287,7 +287,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
           await Promise.all([one.close(), two.close()])
           await here.close()
         }),
-        { numRuns: runs(10, 60) },
+        { numRuns: runs(10, 25) },
       )
     })
   })

@@ -169,7 +169,7 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
           expect(await other.nameCounts(tenant)).toContainEqual(expect.objectContaining({ name, example: name }))
           expect(await other.callCounts(tenant, DAY)).toHaveLength(1)
         }),
-        { numRuns: runs(20, 200) },
+        { numRuns: runs(20, 80) },
       )
       await expect(store.addCounts(batch(no + 1, { calls: [calls({ tenant: '\0' })] }))).rejects.toThrow(RangeError)
       await expect(store.addCounts(batch(no + 1, { names: [named({ name: '\ud800' })] }))).rejects.toThrow(RangeError)

@@ -15,7 +15,7 @@ import { size } from '../size.ts'
 import { freePort, type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { RECEIVES, SECRET } from './deliver.ts'
 
-const KILLS = size(4, 30)
+const KILLS = size(4, 15)
 const CALLERS = 6
 const LONG_MS = size(120_000, 900_000)
 const HEALED_WITHIN_MS = 60_000

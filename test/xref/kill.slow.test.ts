@@ -5,7 +5,7 @@ import { get, post } from '../gateway.ts'
 import { size } from '../size.ts'
 import { approve, type GatewayProcess, quote, serve, testFolder } from './program.ts'
 
-const ROUNDS = size(4, 100)
+const ROUNDS = size(4, 50)
 /** Rounds that go on at once, each on its own store. */
 const LANES = 2
 const CALLERS = 6
