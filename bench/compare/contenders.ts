@@ -27,11 +27,16 @@ export const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
   [...DOCKERFILE.matchAll(/^ENV (.*)$/gm)].flatMap(([, pairs = '']) => pairs.split(' ').map((pair) => pair.split('='))),
 )
 
-/** Returns the command of the image: the last `CMD` of the Dockerfile. */
+/**
+ * Returns the command of the image: the last `CMD` of the Dockerfile. Its rights name folders of the image, and are left out;
+ * what they cost is in docs/decisions/0032.
+ */
 export function shippedCommand(root = ROOT): readonly string[] {
-  const commands = DOCKERFILE.match(/^CMD \[.*\]$/gm) ?? []
+  const lines = DOCKERFILE.replaceAll('\\\n', ' ')
+  const commands = lines.match(/^CMD \[.*\]$/gm) ?? []
   const [, ...words]: string[] = JSON.parse(commands.at(-1)?.slice('CMD '.length) ?? '[]')
-  return [process.execPath, ...words.map((word) => (word.endsWith('.js') ? join(root, word) : word))]
+  const flags = words.filter((word) => !/^--(permission|allow-|disable-warning)/.test(word))
+  return [process.execPath, ...flags.map((word) => (word.endsWith('.js') ? join(root, word) : word))]
 }
 
 interface GatewayOptions {
