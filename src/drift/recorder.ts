@@ -1,13 +1,9 @@
 import type { Shape } from '../mapping/shape.ts'
 import { type Drift, type DriftList, driftKey } from '../store/drift.ts'
+import { storePeriodically } from '../store/periodic.ts'
 import { DAY_MS } from '../store/scoreboard.ts'
 import { StoreDown } from '../store/store.ts'
 import { createSentinel, type Sentinel } from './sentinel.ts'
-
-/** How often differences are stored, and new ones told. */
-const STORE_EVERY_MS = 10_000
-/** How long the end of a process waits for its last differences. */
-const LAST_WAIT_MS = 5_000
 
 export interface DriftRecorderDeps {
   readonly store: DriftList & { readonly now: () => number }
@@ -32,49 +28,27 @@ export interface DriftRecorder extends Pick<Sentinel, 'inspect' | 'counts'> {
 
 /** Starts to notice, store and tell differences. */
 export function startDriftRecorder(deps: DriftRecorderDeps): DriftRecorder {
-  const { store, shapes, instance, keptDays, onNew, onError, everyMs = STORE_EVERY_MS } = deps
+  const { store, shapes, instance, keptDays, onNew, onError, everyMs } = deps
   const sentinel = createSentinel(shapes, store.now)
   const told = new Set<string>()
-  let storing: Promise<void> | undefined
-  let isFailing = false
 
   async function storeSeen(): Promise<void> {
     const seen = sentinel.take()
     if (seen.length === 0) return
     try {
       const first = await store.addDrift({ instance, seen, keptSince: store.now() - keptDays * DAY_MS })
-      isFailing = false
       for (const drift of first) {
         if (told.has(driftKey(drift))) continue
         told.add(driftKey(drift))
         onNew(drift)
       }
     } catch (error) {
-      // What the store refuses would be refused again.
+      // The store would refuse it again.
       if (error instanceof StoreDown) sentinel.giveBack(seen)
-      if (!isFailing) onError(error)
-      isFailing = true
+      throw error
     }
   }
 
-  const storeOnce = (): Promise<void> => {
-    storing ??= storeSeen().finally(() => {
-      storing = undefined
-    })
-    return storing
-  }
-  const timer = setInterval(storeOnce, everyMs)
-  timer.unref()
-
-  return {
-    inspect: sentinel.inspect,
-    counts: sentinel.counts,
-    async close() {
-      clearInterval(timer)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const limit = setTimeout(resolve, LAST_WAIT_MS)
-      await Promise.race([Promise.resolve(storing).then(storeOnce), promise])
-      clearTimeout(limit)
-    },
-  }
+  const { close } = storePeriodically(storeSeen, { onError, everyMs })
+  return { inspect: sentinel.inspect, counts: sentinel.counts, close }
 }

@@ -1,7 +1,6 @@
 import { type ComparedField, WHOLE_ANSWER } from '../compare/answers.ts'
 import { comparisonsOf } from '../compare/same.ts'
 import type { Action } from '../mapping/action.ts'
-import { LAST_WAIT_MS, within } from '../migration/recorder.ts'
 import {
   type ComparisonBatch,
   type Comparisons,
@@ -9,11 +8,9 @@ import {
   type Difference,
   type FieldCount,
 } from '../store/comparisons.ts'
+import { createBatchWrite, storePeriodically } from '../store/periodic.ts'
 import { DAY_MS } from '../store/scoreboard.ts'
-import { StoreDown } from '../store/store.ts'
 
-/** How often results are stored: a process that is killed loses those since. */
-const STORE_EVERY_MS = 10_000
 /** The most differences that wait to be stored. */
 const WAITING_DIFFERENCES = 200
 
@@ -43,16 +40,12 @@ export interface ShadowRecorder {
 
 /** Starts to store results. */
 export function startShadowRecorder(deps: ShadowRecorderDeps): ShadowRecorder {
-  const { store, instance, keptDays, onFirst, onError, everyMs = STORE_EVERY_MS } = deps
+  const { store, instance, keptDays, onFirst, onError, everyMs } = deps
   let counts = new Map<string, FieldCount>()
   let differences: Difference[] = []
   const told = new Set<string>()
   const namesOf = new Map<Action, ReadonlySet<string>>()
   let no = 0
-  /** The batch that could not be stored, or not provably; the store ignores one that it has already. */
-  let unstored: ComparisonBatch | undefined
-  let storing: Promise<void> | undefined
-  let isFailing = false
   let droppedOn = -1
 
   function add(action: Action, requestId: string, fields: readonly ComparedField[]): void {
@@ -83,53 +76,16 @@ export function startShadowRecorder(deps: ShadowRecorderDeps): ShadowRecorder {
     return batch
   }
 
+  const writeBatches = createBatchWrite(nextBatch, (batch) => store.addComparisons(batch))
+
   async function storeAll(): Promise<void> {
-    // A batch that failed is sent again first, as it was.
-    for (const next of [() => unstored, nextBatch]) {
-      const batch = next()
-      if (!batch) continue
-      unstored = batch
-      try {
-        await store.addComparisons(batch)
-      } catch (error) {
-        // Only an outage ends: a batch that the store refuses would keep all later ones waiting.
-        if (!(error instanceof StoreDown)) unstored = undefined
-        throw error
-      }
-      unstored = undefined
-    }
+    await writeBatches()
     const today = Math.floor(store.now() / DAY_MS)
     if (droppedOn === today) return
     await store.dropComparisons(today - keptDays)
     droppedOn = today
   }
 
-  const storeOnce = (): Promise<void> => {
-    storing ??= storeAll()
-      .then(
-        () => {
-          isFailing = false
-        },
-        (error: unknown) => {
-          if (!isFailing) onError(error)
-          isFailing = true
-        },
-      )
-      .finally(() => {
-        storing = undefined
-      })
-    return storing
-  }
-  const timer = setInterval(storeOnce, everyMs).unref()
-
-  return {
-    add,
-    close: async () => {
-      clearInterval(timer)
-      await within(LAST_WAIT_MS, async () => {
-        await storing
-        await storeOnce()
-      })
-    },
-  }
+  const { close } = storePeriodically(storeAll, { onError, everyMs })
+  return { add, close }
 }
