@@ -1,9 +1,10 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
 /*
- * Builds what the package and the image run: `dist/src/main.js`, its threads, and the parts that are loaded late. Some
+ * Builds what the package and the image run: `dist/src/main.js`, its threads, and the parts that are loaded late. Most
  * packages are included, because hundreds of small modules would double the start and take ten megabytes more.
  */
 
@@ -17,30 +18,36 @@ const PROGRAMS = {
   'checkpoint-worker': 'src/store/sqlite/checkpoint-worker.ts',
 }
 
-/** The packages whose code is included. The others stay packages. */
-const INCLUDED = ['zod', 'hono', '@hono/node-server']
+/** Packages that few gateways load, or that others must find as the same copy. The code of all others is included. */
+const APART = ['@opentelemetry/api', 'csv-parse', 'pg', 'prom-client']
 
-const isIncluded = (id: string) => INCLUDED.some((name) => id === name || id.startsWith(`${name}/`))
-/** The name of a package begins with a letter or an `@`. */
-const isPackage = (id: string) => /^(?:node:|@?[a-z])/.test(id) && !id.startsWith('src/')
+const isApart = (id: string) => APART.some((name) => id === name || id.startsWith(`${name}/`))
 
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
-const bundle = await rolldown({
-  cwd: ROOT,
-  input: PROGRAMS,
-  platform: 'node',
-  external: (id) => isPackage(id) && !isIncluded(id),
-})
-await bundle.write({ dir: OUT, format: 'esm', chunkFileNames: '[name]-[hash].js' })
-await bundle.close()
+const modules = new Set<string>()
+// One by one: a thread would start later from files that it shares with the others.
+for (const [name, path] of Object.entries(PROGRAMS)) {
+  const bundle = await rolldown({
+    cwd: ROOT,
+    input: { [name]: path },
+    platform: 'node',
+    external: (id) => isBuiltin(id) || isApart(id),
+  })
+  const { output } = await bundle.write({ dir: OUT, format: 'esm', chunkFileNames: '[name]-[hash].js' })
+  for (const file of output) if (file.type === 'chunk') for (const id of file.moduleIds) modules.add(id)
+  await bundle.close()
+}
 
 // The licenses of the included packages require their text beside every copy.
 const licenses = join(ROOT, 'dist/licenses')
 mkdirSync(licenses)
-for (const name of INCLUDED) {
+const PACKAGE = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//
+for (const name of new Set([...modules].flatMap((path) => PACKAGE.exec(path)?.[1] ?? []))) {
   const from = join(ROOT, 'node_modules', name)
   const { version } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'))
-  const to = join(licenses, `${name.replaceAll(/[@/]+/g, '-').replace(/^-/, '')}.txt`)
-  cpSync(join(from, 'LICENSE'), to)
-  writeFileSync(to, `${name} ${version}\n\n${readFileSync(to, 'utf8')}`)
+  const license = readdirSync(from).find((file) => /^licen[cs]e/i.test(file))
+  if (license === undefined) throw new Error(`${name} has no license file`)
+  const text = readFileSync(join(from, license), 'utf8')
+  const to = `${name.replaceAll(/[@/]+/g, '-').replace(/^-/, '')}.txt`
+  writeFileSync(join(licenses, to), `${name} ${version}\n\n${text}`)
 }

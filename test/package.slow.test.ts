@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
@@ -52,13 +53,13 @@ const env = (more: NodeJS.ProcessEnv = {}) => cleanEnv({ PATH: pathWithThisNode(
 test('the package contains the program, its types, its documents, and the licenses of what it includes', () => {
   const strays = packed.filter(
     (path) =>
-      !/^package\/(bin\/transload\.js|dist\/src\/[\w-]+\.js|dist\/.+\.d\.ts|dist\/licenses\/[\w-]+\.txt|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(
+      !/^package\/(bin\/transload\.js|dist\/src\/[\w.-]+\.js|dist\/.+\.d\.ts|dist\/licenses\/[\w-]+\.txt|docs\/.+|package\.json|(README|CHANGELOG)\.md|LICENSE)$/.test(
         path,
       ),
   )
   expect(strays).toEqual([])
   const programs = ['main', 'writer-worker', 'checkpoint-worker'].map((name) => `dist/src/${name}.js`)
-  const licenses = ['zod', 'hono', 'hono-node-server'].map((name) => `dist/licenses/${name}.txt`)
+  const licenses = ['zod', 'hono', 'hono-node-server', 'undici', 'pino'].map((name) => `dist/licenses/${name}.txt`)
   for (const path of [...programs, ...licenses, 'dist/mappings/toolbox.d.ts', 'LICENSE']) {
     expect(packed).toContain(`package/${path}`)
   }
@@ -72,7 +73,7 @@ test('every package that the program imports is one of its dependencies', () => 
     const places = text.matchAll(/^(?:import|export) .*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm)
     return [...places].map(([, one, other, late]) => one ?? other ?? late ?? '')
   })
-  const packages = imported.filter((id) => !id.startsWith('.') && !id.startsWith('node:'))
+  const packages = imported.filter((id) => !id.startsWith('.') && !isBuiltin(id))
   const names = packages.map((id) => (id.startsWith('@') ? id.split('/', 2).join('/') : (id.split('/', 1)[0] ?? '')))
   expect(names).not.toEqual([])
   expect(names.filter((name) => !Object.hasOwn(dependencies, name))).toEqual([])

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { createMemoryStore } from '../store/memory.ts'
-import { pathOf } from '../store/open.ts'
+import { loadEngine, pathOf } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { createXref, type Xref } from '../xref/xref.ts'
 import { openConfiguredStore } from './store.ts'
@@ -22,5 +22,5 @@ async function storeOf({ STORE_URL: url }: Config): Promise<Store> {
   const isServer = /^\s*postgres(ql)?:/i.test(url)
   // A new empty store would be left behind.
   if (isMemory || (!isServer && !existsSync(pathOf(url)))) return createMemoryStore()
-  return openConfiguredStore(url, { mustExist: true })
+  return openConfiguredStore(await loadEngine(url), { mustExist: true })
 }

@@ -8,6 +8,7 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { endOfLog } from '../observe/end-of-log.ts'
 import { createLog, type Logger } from '../observe/log.ts'
+import { loadEngine } from '../store/open.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './listen-failure.ts'
@@ -49,9 +50,10 @@ export async function serve(): Promise<number> {
 
 async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
   const stop = cluster.isWorker ? stopMessage() : undefined
-  // The gateway is loaded while the store is opened.
+  const openStore = await loadEngine(config.STORE_URL)
+  // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
-    openConfiguredStore(config.STORE_URL, {
+    openConfiguredStore(openStore, {
       cacheBytes: config.STORE_CACHE_BYTES,
       mustExist: process.env[REPLACEMENT] !== undefined,
       connections: config.STORE_CONNECTIONS,

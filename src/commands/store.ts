@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readConfig } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
-import { openStore, pathOf } from '../store/open.ts'
+import { loadEngine, type OpenStore, pathOf } from '../store/open.ts'
 import { NotAStore } from '../store/sqlite/schema.ts'
 import type { StoreOptions } from '../store/state.ts'
 import { type Store, StoreDown } from '../store/store.ts'
@@ -37,7 +37,7 @@ export async function withStore(work: StoreWork): Promise<number> {
     throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
   }
   let reason = ''
-  const store = await openConfiguredStore(STORE_URL, {
+  const store = await openConfiguredStore(await loadEngine(STORE_URL), {
     onState: ({ error }) => {
       reason = error?.message ?? ''
     },
@@ -68,9 +68,9 @@ export function embeddedStorePath(onPostgres: string): string {
 export const isPostgres = (storeUrl: string): boolean => schemeOf(storeUrl)?.startsWith('postgres') ?? false
 
 /** Opens a store; a store that can never be opened is a configuration error. */
-export async function openConfiguredStore(storeUrl: string, options: StoreOptions): Promise<Store> {
+export async function openConfiguredStore(open: OpenStore, options: StoreOptions): Promise<Store> {
   try {
-    return await openStore(storeUrl, options)
+    return await open(options)
   } catch (error) {
     if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
     throw new ConfigErrors([`STORE_URL names a store that cannot be used: ${error.message}`])
