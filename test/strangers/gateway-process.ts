@@ -39,7 +39,12 @@ export interface GatewayProcessOptions {
   readonly env?: Readonly<Record<string, string>>
   /** The credentials that the service accepts. */
   readonly credentials: Readonly<Record<string, string>>
-  /** The defense that is removed. */
+  /**
+   * The program of the gateway.
+   * @default that of the sources
+   */
+  readonly program?: string
+  /** The defense that is removed, from the sources. */
   readonly without?: Defense | undefined
 }
 
@@ -47,7 +52,7 @@ const KILOBYTE = 1024
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
-  const { env, credentials, without } = options
+  const { env, credentials, program = join(ROOT, 'src/main.ts'), without } = options
   const sandbox = await startSandbox({ credentials })
   const folder = newFolder('strangers')
   onTestFinished(async () => {
@@ -56,24 +61,20 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
   })
   const storeUrl = join(folder, 'store.db')
   const weakened = without ? ['--import', join(import.meta.dirname, 'weakened.ts')] : []
-  const running = start(
-    process.execPath,
-    ['--max-semi-space-size=8', ...weakened, join(ROOT, 'src/main.ts'), 'serve'],
-    {
-      env: cleanEnv({
-        MALLOC_ARENA_MAX: '2',
-        MALLOC_TRIM_THRESHOLD_: '131072',
-        HOST: '127.0.0.1',
-        PORT: '0',
-        ADMIN_PORT: '0',
-        V2_BASE_URL: sandbox.url,
-        STORE_URL: storeUrl,
-        EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
-        WEAKENED: without,
-        ...env,
-      }),
-    },
-  )
+  const running = start(process.execPath, ['--max-semi-space-size=8', ...weakened, program, 'serve'], {
+    env: cleanEnv({
+      MALLOC_ARENA_MAX: '2',
+      MALLOC_TRIM_THRESHOLD_: '131072',
+      HOST: '127.0.0.1',
+      PORT: '0',
+      ADMIN_PORT: '0',
+      V2_BASE_URL: sandbox.url,
+      STORE_URL: storeUrl,
+      EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
+      WEAKENED: without,
+      ...env,
+    }),
+  })
   const said = await running.says(/"listening"/)
   const line = said.split('\n').find((one) => one.includes('"listening"')) ?? ''
   const { url, pid }: { url: string; pid: number } = JSON.parse(line)
