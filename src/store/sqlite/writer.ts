@@ -52,6 +52,9 @@ interface PendingWrite {
   reject(error: Error): void
 }
 
+/** The longest time for which a write waits for others. */
+const GATHER_MS = 5
+
 /** Starts the writing thread, and restarts it if it dies. */
 export function startWriter(data: WorkerData, { onState, onCommit, onLost }: WriterEvents): Writer {
   /** The writes at the worker, in the order of their numbers; undefined once answered. */
@@ -66,7 +69,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   let unsent: PendingWrite[] = []
   /** True while there are steps among the unsent writes. */
   let hasSteps = false
-  /** True while writes are at the worker, or will be at the end of this turn of the event loop. */
+  /** True while writes are at the worker, or will be soon. */
   let busy = false
   let opened = false
   let closed = false
@@ -101,7 +104,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   function receive(reply: WriterReply): void {
     if ('results' in reply) {
       settle(reply.results, reply.cacheVersion)
-      if (unanswered === 0) flush()
+      if (unanswered === 0) gather()
     } else if (reply.ready) {
       opened = true
       file = reply.file
@@ -161,6 +164,23 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     worker?.postMessage(encode(request))
   }
 
+  /**
+   * Sends the waiting writes once a turn of the event loop adds no other. A message costs more than its content, and so does
+   * a commit: writes that arrive one after the other, or during a commit, share both.
+   */
+  function gather(): void {
+    busy = unsent.length > 0
+    if (!busy) return
+    const until = performance.now() + GATHER_MS
+    let gathered = 0
+    const look = () => {
+      if (unsent.length === gathered || performance.now() > until) return flush()
+      gathered = unsent.length
+      setImmediate(look)
+    }
+    setImmediate(look)
+  }
+
   function flush(): void {
     busy = unsent.length > 0
     const [next] = unsent
@@ -194,10 +214,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     const { promise, resolve, reject } = Promise.withResolvers<never>()
     // The worker answers with what the write of that name returned.
     unsent.push({ call, isStep, resolve: resolve as (result: unknown) => void, reject })
-    // A message costs more than its content, and so does a commit: writes of one turn of the event loop travel together,
-    // and so do those that arrive during a commit.
-    if (!busy) setImmediate(flush)
-    busy = true
+    if (!busy) gather()
     return promise
   }
 
