@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
 /** Remembers, in this process only, which credential made which booking. */
@@ -12,7 +12,7 @@ const BOOKINGS_KEPT = 10_000
 
 /** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
 export function createMakers(): Makers {
-  const key = randomBytes(32)
+  const key = createSecretKey(randomBytes(32))
   /** Made late, because only client mode needs it, and it takes its memory at once. */
   let made: LRUCache<string, string> | undefined
   const digest = (credential: string) => createHmac('sha256', key).update(credential).digest('base64url')

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Tenant } from '../config/tenants-file.ts'
 import { nativeSettings } from '../config/translation-settings.ts'
@@ -113,7 +113,7 @@ const PICK_BYTES = 4
  * caller. An unknown id then takes as long to refuse as a known one, even if tenants' hashes differ in cost.
  */
 function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) => readonly Candidate[] {
-  const key = randomBytes(32)
+  const key = createSecretKey(randomBytes(32))
   return (id, all) => {
     const pick = createHmac('sha256', key).update(id).digest().readUIntBE(0, PICK_BYTES)
     const candidates = all[pick % all.length] ?? [{ hash: NO_HASH }]

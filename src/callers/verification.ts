@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
@@ -47,7 +47,7 @@ export function createVerification(
   current: () => Candidates,
 ): Verification {
   // The key exists in this process only, so the remembered values are useless elsewhere.
-  const key = randomBytes(32)
+  const key = createSecretKey(randomBytes(32))
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   const verified = new LRUCache<string, Caller>({ max: VERIFIED_KEPT })
   // An old secret that is sent again and again uses no guesses and no hashing time.

@@ -8,7 +8,6 @@ import type { Upstream } from './upstream.ts'
 /** The authentication scheme for the service. */
 export type Scheme = 'basic' | 'oauth2' | 'auto'
 
-/** The verdict on a credential that a reply shows. */
 /** The part of a reply that shows if a credential was accepted. */
 export interface Taken {
   readonly status: number
