@@ -51,7 +51,7 @@ export interface StoreSize {
 }
 
 /**
- * Deletes what nobody needs any more. What stays however old it is:
+ * Deletes rows that are not needed any more. Some rows stay however old they are:
  *
  * - claims that are `sending` or `unknown`, with their audit entries;
  * - links to the shipment of a claim that stays, and links of the reference of a claim that is `sending` or `unknown`;

@@ -111,6 +111,6 @@ test('the right secret is no guess, and is let in until the guesses are used up'
   expect(await guess('acme', 'right')).toBe('right')
   expect(await guess()).toBe('wrong')
   expect(await guess()).toBe('too-many-calls')
-  // What was verified needs no hash, and therefore no guess.
+  // A verified secret needs no hash, and therefore no guess.
   expect(await guess('acme', 'right')).toBe('right')
 })

@@ -14,7 +14,7 @@ import { acceptAs, hasIdentity, identityIn, readStamp } from './stamp.ts'
 
 /** The options of a restore. */
 export interface RestoreOptions extends CopyOptions {
-  /** What the restored store may lack; undefined for nothing. */
+  /** The doubt about the restored store; undefined if it lacks nothing. */
   readonly doubt: NewDoubt | undefined
   /**
    * True to replace a store that cannot be read, of which it is not known if a gateway uses it.
