@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -9,10 +10,11 @@ import { startPostgres } from './postgres-server.ts'
 
 /** A database of a test. */
 export interface Place {
-  /** Opens one more store on the database; the first finds it empty. */
+  /** Returns one more store on the database; the first finds it empty. */
   open(): Promise<Store>
   /** Sets the clock of the store, in milliseconds since 1970; from then on it stands still. */
   setClock(ms: number): Promise<void>
+  /** Closes the place and its stores; a later place may use what is still open. */
   close(): Promise<void>
 }
 
@@ -28,27 +30,21 @@ export interface Places {
 export async function openPlaces(): Promise<Places> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
   const server = await startPostgres()
-  let files = 0
-  let database: string | undefined
+  const files = openFiles(folder)
+  let database: ReturnType<typeof openDatabase> | undefined
   return {
     async memory() {
       const clock = machineClock()
       const store = createMemoryStore(clock)
-      return { open: async () => store, setClock: clock.set, close: async () => {} }
+      return { open: async () => store, setClock: clock.set, close: () => store.close() }
     },
-    async sqlite() {
-      files += 1
-      const path = join(folder, 'made', 'on the way', `${files}.db`)
-      const clock = machineClock()
-      return { open: () => openStore(`sqlite:${path}`, clock), setClock: clock.set, close: async () => {} }
-    },
+    sqlite: async () => files.place(),
     async postgres() {
-      // Emptied, not created again: the stores of the previous place are closed.
-      if (database === undefined) database = await server.createDatabase()
-      else await server.empty(database)
-      return postgresPlace(database)
+      database ??= openDatabase(await server.createDatabase())
+      return database.place()
     },
     async close() {
+      await Promise.all([files.close(), database?.close()])
       await server.remove()
       rmSync(folder, { recursive: true, force: true })
     },
@@ -62,25 +58,130 @@ function machineClock() {
     set: async (ms: number) => {
       fixed = ms
     },
+    release: () => {
+      fixed = undefined
+    },
   }
 }
 
-/** A database whose clock can be set: the store asks one function for the time. */
-async function postgresPlace(url: string): Promise<Place> {
+/** Closes the stores that a test has left open. */
+const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
+
+/** A file of an embedded store, and the stores on it that no test uses. */
+interface File {
+  readonly path: string
+  readonly clock: ReturnType<typeof machineClock>
+  readonly stores: readonly Store[]
+}
+
+/**
+ * Makes the places of the embedded store. Stores are kept from place to place, because opening one starts a thread, which takes
+ * longer than most tests.
+ */
+function openFiles(folder: string) {
+  const kept: File[] = []
+  let files = 0
+
+  function newFile(): File {
+    files += 1
+    const path = join(folder, 'made', 'on the way', `${files}.db`)
+    return { path, clock: machineClock(), stores: [] }
+  }
+
+  function emptied(file: File): File {
+    emptyFile(file.path)
+    file.clock.release()
+    return file
+  }
+
+  return {
+    place(): Place {
+      const last = kept.pop()
+      const { path, clock, stores } = last ? emptied(last) : newFile()
+      const free = [...stores]
+      const used: Store[] = []
+      return {
+        async open() {
+          const store = free.shift() ?? (await openStore(`sqlite:${path}`, clock))
+          used.push(store)
+          return store
+        },
+        setClock: clock.set,
+        async close() {
+          const open = [...used, ...free].filter((store) => store.ready())
+          if (open.length > 0) kept.push({ path, clock, stores: open })
+        },
+      }
+    },
+    close: () => closeAll(kept.flatMap(({ stores }) => stores)),
+  }
+}
+
+/** The tables that tell the stores what the file is. Writing threads remember the numbers of tenants. */
+const LASTING_TABLES: ReadonlySet<unknown> = new Set(['schema_steps', 'identity', 'tenants', 'change_counter'])
+
+/** Deletes all rows of a file, as another process would. */
+function emptyFile(path: string): void {
+  const db = new DatabaseSync(path, { timeout: 10_000 })
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  const deletions = tables.flatMap(({ name }) => (LASTING_TABLES.has(name) ? [] : `DELETE FROM "${name}";`))
+  db.exec(`PRAGMA synchronous = OFF; BEGIN IMMEDIATE; ${deletions.join(' ')}
+    UPDATE change_counter SET commits = commits + 1; COMMIT`)
+  db.close()
+}
+
+/**
+ * Makes the places of PostgreSQL, one after the other on one database. Its schema stays, because the migration takes longer
+ * than most tests.
+ */
+function openDatabase(url: string) {
   let client: pg.Client | undefined
-  const replaceClock = async (): Promise<pg.Client> => {
+  /** Sets the tables and the clock to those of a new store. */
+  let renewal = ''
+
+  async function connect(): Promise<pg.Client> {
+    await (await openStore(url)).close()
     const made = new pg.Client({ connectionString: url })
     await made.connect()
-    await made.query(`CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0);
-      CREATE OR REPLACE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ms FROM test_clock'`)
+    const { rows } = await made.query(SELECT_RENEWAL)
+    // TRUNCATE would take twenty times as long.
+    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; COMMIT`
+    await made.query('CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0)')
     return made
   }
+
   return {
-    open: () => openStore(url),
-    async setClock(ms) {
-      client ??= await replaceClock()
-      await client.query('UPDATE test_clock SET ms = $1', [ms])
+    async place(): Promise<Place> {
+      client ??= await connect()
+      const db = client
+      await db.query(renewal)
+      const stores: Store[] = []
+      let isSet = false
+      return {
+        async open() {
+          const store = await openStore(url)
+          stores.push(store)
+          return store
+        },
+        async setClock(ms) {
+          await db.query('UPDATE test_clock SET ms = $1', [ms])
+          // The store asks one function for the time.
+          if (!isSet) await db.query(FIXED_CLOCK)
+          isSet = true
+        },
+        close: async () => void (await closeAll(stores)),
+      }
     },
     close: async () => client?.end(),
   }
 }
+
+/** Selects the deletion of all rows, and the clock. */
+const SELECT_RENEWAL = `SELECT string_agg(format('DELETE FROM transload.%I;', tablename), ' ') AS deletions,
+  pg_get_functiondef('transload.now_ms'::regproc) AS clock
+  FROM pg_tables WHERE schemaname = 'transload' AND tablename <> 'version'`
+/** Lets rows be numbered from the beginning. */
+const RESTART = `SELECT setval(format('transload.%I', sequencename), 1, false) FROM pg_sequences
+  WHERE schemaname = 'transload'`
+const FIXED_CLOCK =
+  "CREATE OR REPLACE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ms FROM test_clock'"
