@@ -16,7 +16,6 @@ export interface PruneStep {
   readonly dryRun?: boolean | undefined
 }
 
-/** The end of one step. */
 export interface PruneStepEnd {
   readonly looked: number
   readonly pruned: number
@@ -42,7 +41,6 @@ export interface TableSize {
   readonly oldest: number | undefined
 }
 
-/** The size of a store. */
 export interface StoreSize {
   readonly bytes: number
   /** The part of `bytes` that later rows will use again. */

@@ -12,7 +12,6 @@ import { migrate, storeVersion } from './schema.ts'
 import { StoreInUse, StoreUnreadable, takeSoleUse } from './sole-use.ts'
 import { acceptAs, hasIdentity, identityIn, readStamp } from './stamp.ts'
 
-/** The options of a restore. */
 export interface RestoreOptions extends CopyOptions {
   /** The doubt about the restored store; undefined if it lacks nothing. */
   readonly doubt: NewDoubt | undefined
