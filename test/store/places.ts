@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import { expect } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
+import { ALL_CHANGED } from '../../src/store/postgres/cache.ts'
+import { CHANNEL } from '../../src/store/postgres/session.ts'
 import type { Store } from '../../src/store/store.ts'
 import { startPostgres } from './postgres-server.ts'
 
@@ -64,7 +67,7 @@ function machineClock() {
   }
 }
 
-/** Closes the stores that a test has left open. */
+/** Closes the stores that no test uses any more. */
 const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
 
 /** A file of an embedded store, and the stores on it that no test uses. */
@@ -131,12 +134,13 @@ function emptyFile(path: string): void {
 }
 
 /**
- * Makes the places of PostgreSQL, one after the other on one database. Its schema stays, because the migration takes longer
- * than most tests.
+ * Makes the places of PostgreSQL, one after the other on one database. The schema stays, and so do the stores: a migration and a
+ * connection take longer than most tests.
  */
 function openDatabase(url: string) {
+  const kept: Store[] = []
   let client: pg.Client | undefined
-  /** Sets the tables and the clock to those of a new store. */
+  /** Sets the tables and the clock to those of a new store, and tells all stores. */
   let renewal = ''
 
   async function connect(): Promise<pg.Client> {
@@ -145,21 +149,30 @@ function openDatabase(url: string) {
     await made.connect()
     const { rows } = await made.query(SELECT_RENEWAL)
     // TRUNCATE would take twenty times as long.
-    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; COMMIT`
+    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; NOTIFY ${CHANNEL}, '${ALL_CHANGED}'; COMMIT`
     await made.query('CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0)')
     return made
+  }
+
+  /** Empties the database, and resolves when the kept stores know it: a mark is in their caches until then. */
+  async function empty(db: pg.Client): Promise<void> {
+    await db.query(INSERT_MARK)
+    const marked = () => Promise.all(kept.map((store) => store.thing(MARK, MARK)))
+    await marked()
+    await db.query(renewal)
+    await expect.poll(marked, { interval: 1 }).toEqual(kept.map(() => undefined))
   }
 
   return {
     async place(): Promise<Place> {
       client ??= await connect()
       const db = client
-      await db.query(renewal)
+      await empty(db)
       const stores: Store[] = []
       let isSet = false
       return {
         async open() {
-          const store = await openStore(url)
+          const store = kept.shift() ?? (await openStore(url))
           stores.push(store)
           return store
         },
@@ -169,13 +182,19 @@ function openDatabase(url: string) {
           if (!isSet) await db.query(FIXED_CLOCK)
           isSet = true
         },
-        close: async () => void (await closeAll(stores)),
+        close: async () => void kept.push(...stores.filter((store) => store.ready())),
       }
     },
-    close: async () => client?.end(),
+    async close() {
+      await closeAll(kept)
+      await client?.end()
+    },
   }
 }
 
+/** The tenant and the id of a thing that no test uses. */
+const MARK = 'mark'
+const INSERT_MARK = `INSERT INTO transload.things (tenant, id, own, at) VALUES ('${MARK}', '${MARK}', '', 0)`
 /** Selects the deletion of all rows, and the clock. */
 const SELECT_RENEWAL = `SELECT string_agg(format('DELETE FROM transload.%I;', tablename), ' ') AS deletions,
   pg_get_functiondef('transload.now_ms'::regproc) AS clock
