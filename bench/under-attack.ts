@@ -47,7 +47,7 @@ const STRANGERS = [
   { what: 'strangers: large bodies that do not end', kinds: 'large', addresses: 50, mode: 'client' },
   { what: 'strangers: all of it', kinds: 'wrong,unknown,long,slow,large', addresses: 50, mode: 'client' },
   { what: 'no attack, tenants mode', kinds: undefined, addresses: 0, mode: 'tenants' },
-  { what: 'strangers: ids that nobody has', kinds: 'unknown', addresses: 50, mode: 'tenants' },
+  { what: 'strangers: unknown ids', kinds: 'unknown', addresses: 50, mode: 'tenants' },
   {
     what: 'strangers: all of it, tenants mode',
     kinds: 'wrong,unknown,long,slow,large',

@@ -2,7 +2,6 @@ import { action, fixed, ifAbsent, ifPresent, message } from '../src/mapping/decl
 import { namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { wholeShipmentRows } from './shipment-rows.ts'
 
-/** Cancels a shipment. */
 export const shipmentCancel = action({
   name: 'shipment.cancel',
   summary: 'Cancel a shipment; canceling it again succeeds.',

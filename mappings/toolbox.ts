@@ -8,8 +8,8 @@ import * as codecs from './codecs.ts'
 import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
 
 /*
- * What a mapping module of an operator is made with. The package exports the types of this file, so that such a module
- * can say `import type { Toolbox } from 'transload'`.
+ * The tools of a mapping module of an operator. The package exports the types of this file: such a module can say
+ * `import type { Toolbox } from 'transload'`.
  */
 
 export type { Action } from '../src/mapping/action.ts'

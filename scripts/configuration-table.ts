@@ -193,7 +193,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     BOOKING_DAYS: {
       default: '400',
       about:
-        'How many days finished bookings are kept, and numbers that nobody uses; see [Old data](operations.md#old-data). At least as long as `QUOTE_MEMORY`.',
+        'How many days finished bookings and unused numbers are kept; see [Old data](operations.md#old-data). At least as long as `QUOTE_MEMORY`.',
     },
     SCOREBOARD_DAYS: {
       default: '400d',

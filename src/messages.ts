@@ -114,7 +114,6 @@ export const messages = {
   'service-silent': 'The service did not answer in time. Try again later.',
 } as const satisfies Partial<Readonly<Record<ErrorCode | `${ErrorCode}/${string}`, string>>>
 
-/** The name of a message. */
 export type MessageName = keyof typeof messages
 
 type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`

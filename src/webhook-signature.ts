@@ -42,7 +42,7 @@ export function signingKey(secret: string): SigningKey | undefined {
   return key.length >= LEAST_KEY_BYTES && key.length <= MOST_KEY_BYTES ? key : undefined
 }
 
-/** Signs a delivery with every key, so that the receiver may have any of them. */
+/** Signs a delivery with every key: the receiver may have any of them. */
 export function signatureHeaders(keys: readonly SigningKey[], signed: Signed): SignatureHeaders {
   return {
     'webhook-id': signed.id,

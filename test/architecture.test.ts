@@ -52,7 +52,7 @@ const LAYERS: readonly string[] = [
   'src/main.ts',
   'src/cli.ts',
   'src/commands/',
-  // What the gateway takes for granted about the service, and how each is tried.
+  // The assumptions of the gateway about the service, and how each is tried.
   'src/certify/',
   'src/gateway.ts',
   'src/app.ts',

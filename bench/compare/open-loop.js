@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 /*
  * Sends calls at a constant rate, whether or not earlier ones are answered: open-loop.js PORT RATE SECONDS METHOD PATH
  * AUTHORIZATION BODY PREFIX DIGITS FIRST. `{name}` in the path or the body stands for a name that never repeats. A latency counts
- * from the time at which the call was due, so that a call that had to wait for a connection is as late as its caller finds it.
+ * from the time at which the call was due: the wait for a connection is a part of it, as it is for the caller.
  */
 
 const [port, rate, seconds, method, path, authorization, body, prefix, digits, first] = process.argv.slice(2)

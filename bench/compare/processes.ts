@@ -113,7 +113,6 @@ export async function output(words: readonly string[], options: Options = {}): P
   return said
 }
 
-/** Returns a free port. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, HOST)
   await once(server, 'listening')

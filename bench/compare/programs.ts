@@ -37,7 +37,7 @@ export function findPrograms(): Programs {
     ...(nginx !== undefined && !nginxLua
       ? ['nginx has no Lua (libnginx-mod-http-lua, lua-cjson): it only passes through']
       : []),
-    ...(redis ? [] : ['nginx has no Redis (redis-server, lua-nginx-redis): nobody stores quotes there']),
+    ...(redis ? [] : ['nginx has no Redis (redis-server, lua-nginx-redis): it stores no quotes there']),
     ...(haproxy === undefined ? ['haproxy is not installed: it is left out'] : []),
     ...(haproxy !== undefined && !haproxyLua ? ['HAProxy has no Lua with lua-cjson: it only passes through'] : []),
   ]

@@ -2,7 +2,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Doubt, Origin } from '../store/doubt.ts'
 import type { Claims, NewClaim, Store } from '../store/store.ts'
 
-/** What this gateway knows of the doubt about its store. */
+/** The doubt about the store, as far as this gateway knows it. */
 export interface KnownDoubt {
   /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
   readonly refresh: () => Promise<void>
@@ -62,7 +62,7 @@ export function originText(origin: Origin): string | undefined {
 
 /**
  * Returns a claim that is in doubt where the booking may have been made before the store was restored: the store has no claim of
- * its key, or knows from before only that the key was free. What it has learnt since then is certain.
+ * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
  */
 export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Claims & Pick<Store, 'now'>): Promise<NewClaim> {
   const { tenant, key, expiresInMs } = wanted

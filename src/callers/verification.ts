@@ -96,7 +96,7 @@ export function createVerification(
     for (const [guesser] of guessers) guesses.set(guesser, Math.max(0, (guesses.get(guesser) ?? 0) + by))
   }
 
-  /** Counts a guess before its result is known, so that concurrent guesses count too. */
+  /** Counts a guess before its result is known, because concurrent guesses count too. */
   async function decide(pair: BasicPair, id: string, guessers: Guessers): Promise<Caller | undefined> {
     const asked = current()
     count(guessers, 1)

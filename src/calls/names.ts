@@ -11,7 +11,7 @@ export interface Naming {
   readonly vin: string | undefined
   /** True if the newest of several things with one name is enough, as for a read. */
   readonly newestWillDo: boolean
-  /** True if the call may change the VIN of the shipment, so that a different VIN is not an error. */
+  /** True if the call may change the VIN of the shipment: a different VIN is then no error. */
   readonly changesVin: boolean
 }
 

@@ -6,7 +6,7 @@ import type { Trial } from './trial.ts'
 const READ = 'GET /v2/shipments/{shipment_id}'
 const NO_PATH = `/v2/shipments/${NO_SHIPMENT}`
 
-/** Reads a shipment that nobody has, which is harmless. */
+/** Reads a shipment that does not exist, which is harmless. */
 const readNone = (trial: Trial, authorization?: string | null) =>
   trial.ask('GET', NO_PATH, authorization === undefined ? {} : { authorization })
 

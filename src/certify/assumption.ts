@@ -1,6 +1,6 @@
 import type { Trial } from './trial.ts'
 
-/** The most that trying an assumption does at the service. A quote binds nobody; a booking is canceled again. */
+/** The most that trying an assumption does at the service. A quote is not binding; a booking is canceled again. */
 export type Effect = 'reads' | 'quotes' | 'bookings'
 
 /** The outcome of a check. An assumption that needs more than the operator allows is `not tried`. */
@@ -19,7 +19,7 @@ export interface Assumption {
   readonly sentence: string
   /** How it is tried. */
   readonly how: string
-  /** What the operator does if the service contradicts it: a setting, a mapping, or nothing. */
+  /** The remedy of the operator if the service contradicts it: a setting, a mapping, or nothing. */
   readonly otherwise: string
   readonly effect: Effect
   /**

@@ -30,7 +30,7 @@ export const areas: readonly Area[] = [
 /** Every assumption, without its area. */
 export const assumptions: readonly Assumption[] = areas.flatMap((area) => area.assumptions)
 
-/** What cannot be tried from outside, and why: the operator has to ask the service. */
+/** The assumptions that cannot be tried from outside, each with the reason: the operator has to ask the service. */
 export const untriable: readonly (readonly [assumption: string, why: string])[] = [
   [
     'Events come as the service describes them, and are sent again until they are answered.',

@@ -80,7 +80,7 @@ export const cancellations: Area = {
     {
       id: 'cancel-unknown-404',
       sentence: 'A DELETE of an unknown shipment is answered with 404 or 410.',
-      how: `Cancels a shipment with a UUID that nobody has.`,
+      how: `Cancels a shipment with an unknown UUID.`,
       otherwise: 'Nothing: a cancellation is believed only after a read.',
       effect: 'bookings',
       requests: [CANCEL],

@@ -16,7 +16,7 @@ export const errors: Area = {
     {
       id: 'unknown-shipment-404',
       sentence: 'A read of an unknown id is answered with 404 or 410.',
-      how: 'Reads a shipment with a UUID that nobody has.',
+      how: 'Reads a shipment with an unknown UUID.',
       otherwise: 'In client mode no new credential is proven, and bookings wait: use V2_CLIENT_ID or TENANTS_FILE.',
       effect: 'reads',
       requests: [READ],
@@ -27,7 +27,7 @@ export const errors: Area = {
     },
     {
       id: 'unknown-number-404',
-      sentence: 'A read of a number that is no UUID, and that nobody has, is answered with 404 or 410.',
+      sentence: 'A read of an unknown number that is no UUID is answered with 404 or 410.',
       how: 'Reads a shipment by the name `transload-no-such-number`.',
       otherwise:
         'Callers get the refusal of the service for a number that they mistype. Import known numbers with xref import.',
@@ -109,7 +109,7 @@ export const errors: Area = {
     {
       id: 'error-is-json',
       sentence: 'The body of a refusal is a JSON object.',
-      how: 'Reads a shipment with a UUID that nobody has.',
+      how: 'Reads a shipment with an unknown UUID.',
       otherwise: 'A plain text is quoted to callers as it is, and HTML is not quoted. Nothing to set.',
       effect: 'reads',
       requests: [READ],

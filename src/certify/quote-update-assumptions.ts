@@ -73,7 +73,7 @@ export const quoteUpdates: Area = {
     {
       id: 'quote-update-unknown-404',
       sentence: 'An update of an unknown quote is answered with 404 or 410.',
-      how: 'Updates a quote with a UUID that nobody has.',
+      how: 'Updates a quote with an unknown UUID.',
       otherwise: 'Callers get the refusal of the service instead of a 404. Nothing to set.',
       effect: 'quotes',
       requests: [UPDATE],

@@ -43,7 +43,7 @@ export interface Change {
   readonly now: Result
 }
 
-/** Compares the results of two runs. What either of them did not try has not changed. */
+/** Compares the results of two runs. An assumption that either of them did not try has not changed. */
 export function changesSince(before: Results, now: readonly Result[]): readonly Change[] {
   const earlier = new Map(before.results.map((result) => [result.id, result]))
   return now.flatMap((result) => {

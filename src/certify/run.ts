@@ -2,7 +2,7 @@ import type { Area, Assumption, Effect, Finding } from './assumption.ts'
 import { CannotTell, NotAnswered } from './assumption.ts'
 import type { Trial } from './trial.ts'
 
-/** What the operator allows. */
+/** The effects that the operator allows. */
 export interface Allowed {
   readonly bookings: boolean
   /** True if the operator named the address of the service as stage. */

@@ -204,7 +204,7 @@ export const updates: Area = {
     {
       id: 'update-unknown-404',
       sentence: 'An update of an unknown shipment is answered with 404 or 410, and makes none.',
-      how: `Updates a shipment with a UUID that nobody has.`,
+      how: `Updates a shipment with an unknown UUID.`,
       otherwise: 'Nothing: the gateway reads a shipment before it updates it.',
       effect: 'bookings',
       requests: [UPDATE],

@@ -31,7 +31,7 @@ export interface TestShipment {
   readonly read: Seen
 }
 
-/** What checks use to ask the service. It writes into the journal before anything is made. */
+/** Asks the service for the checks, and writes into the journal before it makes anything. */
 export interface Trial {
   /** Sends one request, in exactly this spelling. */
   readonly ask: (method: Method, path: string, asking?: Asking) => Promise<Seen>

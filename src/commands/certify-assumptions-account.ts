@@ -47,7 +47,7 @@ export function allowedBy({ stage, bookings = false }: Asked, service: string): 
   return { bookings, isStage: true }
 }
 
-/** Returns a credential of the same Client ID with a secret that nobody has. */
+/** Returns a credential of the same Client ID with a random secret. */
 export function wrongCredentialOf({ basic }: OwnAccount): string {
   return basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID())
 }

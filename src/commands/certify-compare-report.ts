@@ -9,7 +9,7 @@ export interface CompareReport {
   readonly notCompared: readonly { readonly from: string; readonly why: string }[]
   /** How many calls of an action were not sent, because they create or change something. */
   readonly skipped: ReadonlyMap<string, number>
-  /** What was created and could not be canceled. */
+  /** The bookings and quotes that were created and could not be canceled. */
   readonly left: readonly string[]
   readonly minEqual: number
   /** True if a signal ended the command early. */

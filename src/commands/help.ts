@@ -7,7 +7,7 @@ export interface Help {
   readonly options: ParseArgsOptionsConfig
   /** By the word after the command's name, with the options that it accepts. */
   readonly verbs?: Readonly<Record<string, { readonly options: readonly string[] }>>
-  /** What each option does. */
+  /** The effect of each option. */
   readonly explained?: Readonly<Record<string, string>>
   /** Command lines, as they are typed. */
   readonly examples?: readonly string[]

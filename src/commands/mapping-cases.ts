@@ -37,7 +37,6 @@ const caseSchema = z
 
 type Case = z.output<typeof caseSchema>
 
-/** The result of a case. */
 export interface CaseResult {
   readonly file: string
   /** A line for each difference; none if the case passes. */

@@ -22,7 +22,7 @@ const MEANINGS: Readonly<Record<PrunedTable, string>> = {
   instances: 'gateways that are gone',
 }
 
-/** Deletes what nobody has needed for `BOOKING_DAYS` days, or says what would go. */
+/** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
 export async function prune(dryRun: boolean, json: boolean): Promise<number> {
   const { BOOKING_DAYS: days } = readConfig(withoutService(), { certificates: false })
   return withExistingStore(async (store) => {

@@ -55,7 +55,7 @@ async function inspectFile(file: string): Promise<Inspected> {
   }
 }
 
-/** What an operator has to do something about. A backup is a copy on purpose. */
+/** Lists the problems that an operator has to solve. A backup is a copy on purpose. */
 function problemsOf(
   { faults, origin }: Inspection,
   isStore: boolean,

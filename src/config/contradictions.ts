@@ -89,7 +89,7 @@ function forgottenUse({ QUIET_DAYS: quiet, SCOREBOARD_DAYS: kept }: Partial<Conf
   return [`QUIET_DAYS is ${quiet}d, and SCOREBOARD_DAYS only ${kept}d; keep the counts longer`]
 }
 
-/** A quote goes with the numbers that nobody uses, whatever it remembers. */
+/** Pruning deletes a quote with its unused numbers, however long its memory is configured. */
 function forgottenQuotes({ QUOTE_MEMORY: memoryMs, BOOKING_DAYS: days }: Partial<Config>): string[] {
   if (memoryMs === undefined || days === undefined || memoryMs <= days * DAY_MS) return []
   return [`QUOTE_MEMORY is longer than BOOKING_DAYS, which is ${days}; keep bookings at least as long as quotes`]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type SigningKey, signingKey } from '../webhook-signature.ts'
 import { duration } from './values.ts'
 
-/** The secrets in the paths of deliveries, written so that no server between reads them differently. */
+/** The secrets in the paths of deliveries: only characters that every server on the way reads alike. */
 const PATH_SECRET = /^[A-Za-z0-9._~-]{16,256}$/
 const DOTS = /^\.+$/
 

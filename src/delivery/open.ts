@@ -20,7 +20,7 @@ export interface OpenDeliveries {
   close(graceMs: number): Promise<void>
 }
 
-/** What tests replace. */
+/** The parts of the delivery that tests replace. */
 export interface DeliveryOptions {
   /** @default the name servers of the machine */
   readonly resolve?: Resolve

@@ -1,4 +1,4 @@
-/** What a try shows of its endpoint; `none`: nothing was sent, or the gateway interrupted it. */
+/** The result of a try, as far as its endpoint caused it; `none`: nothing was sent, or the gateway interrupted it. */
 export type TryResult = 'delivered' | 'failed' | 'none'
 
 /** Bounds the tries that are under way. */

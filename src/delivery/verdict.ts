@@ -2,7 +2,6 @@ import type { StoredEvent, TryOutcome } from '../store/events.ts'
 import type { Reply } from './post.ts'
 import { pauseAfter, retryAfterMs, slowdownAfter } from './schedule.ts'
 
-/** A try that has ended. */
 export interface EndedTry {
   readonly event: Pick<StoredEvent, 'failures'>
   readonly reply: Reply

@@ -11,7 +11,6 @@ const DAYS_BETWEEN_STEPS = 7
 /** The lengths of a ladder's windows, which begin a week apart at the same time of day. */
 const LADDER_HOURS = [1, 1, 4, 4, 8, 8, 24, 24]
 
-/** Returns one window. */
 export function windowFrom(start: LocalTime, lengthMs: number): BrownoutWindow {
   const from = momentOf(start)
   return { start: from, end: from + lengthMs }

@@ -4,7 +4,7 @@ import type { BrownoutWindow } from './brownouts.ts'
 /** When version 1 was deprecated: 1 January 2026. */
 export const DEPRECATED_AT = Date.UTC(2026, 0, 1)
 
-/** What a caller is told about the end of version 1. */
+/** The notice of the end of version 1 that a caller gets. */
 export interface Deprecation {
   /** The headers of every reply on a legacy path. */
   readonly headers: Answer['headers']

@@ -8,7 +8,7 @@ import { createListWork } from './work.ts'
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
 
-/** Who still uses version 1, and what keeps them. */
+/** The tenants that still use version 1, and the fields that keep them there. */
 export interface MigrationReport {
   readonly generatedAt: string
   /** The first day on which a gateway counted; undefined if none did. */

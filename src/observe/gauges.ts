@@ -2,7 +2,7 @@ import type { CacheLookups, ClaimState, Claims, Store } from '../store/store.ts'
 import type { CountedMetric } from './counters.ts'
 import { type Gauge, gauge, labelledGauge } from './gauge.ts'
 
-/** What the gauges show, read when they are scraped. */
+/** The values of the gauges, read when they are scraped. */
 export interface GaugeSources {
   readonly version: string
   /** The current usage of all callers. */

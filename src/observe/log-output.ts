@@ -16,7 +16,7 @@ export interface LogOutputOptions {
 
 const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
-/** What may wait for the reader of standard output: about 30,000 lines. */
+/** The most bytes that wait for the reader of standard output: about 30,000 lines. */
 const BACKLOG_BYTES = 8 * 1024 * 1024
 const STALLED_AFTER_MS = 1_000
 

@@ -25,7 +25,7 @@ const NAME = 'transload'
 /** Logs the one line of a call, without anything that may contain a secret: no body, credential or query. */
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-/** What the lines of calls say of their origin. */
+/** The origin of a call, as its line in the log shows it. */
 export interface CallLogOptions extends Pick<Config, 'LOG_ADDRESSES' | 'LOG_USER_AGENTS'> {
   /** Returns the source address of a call. */
   readonly sourceOf: (incoming: IncomingMessage) => string

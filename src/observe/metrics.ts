@@ -1,6 +1,5 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
 
-/** The metrics of one process. */
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
 
 /** Collects the metrics of every process, this one included. */

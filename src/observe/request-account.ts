@@ -19,7 +19,7 @@ export class RequestAccount {
     this.#count = count
   }
 
-  /** The trace headers of the gateway's own span; undefined where nobody traces. */
+  /** The trace headers of the gateway's own span; undefined without tracing. */
   get ownHeaders(): TraceHeaders | undefined {
     return this.#trace?.headers
   }

@@ -15,7 +15,7 @@ export interface SignalsDeps extends GaugeSources {
   readonly share: MetricsOptions['share']
 }
 
-/** What a running gateway tells its operators besides the lines of calls. */
+/** The signals of a running gateway for its operators, besides the lines of calls. */
 export interface Signals {
   readonly metrics: Metrics
   readonly stop: () => void

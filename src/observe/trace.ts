@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /*
- * What a call knows of its trace. Without an SDK of OpenTelemetry, that is no more than the caller's own headers, which
- * go on to the service unchanged; `tracing.ts` does the rest.
+ * The trace of a call. Without an SDK of OpenTelemetry, it is no more than the caller's own headers, which go on to the
+ * service unchanged; `tracing.ts` does the rest.
  */
 
 /** The headers that tell the service which trace a request belongs to. */
@@ -29,7 +29,7 @@ export interface TracedRequest {
 export interface RequestTrace {
   /** Replace those of the caller. */
   readonly headers: TraceHeaders
-  /** Dispatches the request so that instrumented HTTP clients neither trace it again nor add headers. */
+  /** Dispatches the request while instrumented HTTP clients neither trace it again nor add headers. */
   readonly dispatch: (work: () => void) => void
   /** Ends the span; the status is that of a whole reply. */
   readonly end: (status: number | undefined) => void

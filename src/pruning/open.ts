@@ -6,7 +6,7 @@ import { forgetOldQuotes } from './forgetting.ts'
 import { type ScheduledPruning, startPruning } from './schedule.ts'
 import { createNoteUse, type NoteUse } from './uses.ts'
 
-/** What keeps the store from growing for ever. */
+/** The rounds that delete old rows, and the note of each use that keeps a row. */
 export interface OpenPruning extends ScheduledPruning {
   readonly noteUse: NoteUse
 }

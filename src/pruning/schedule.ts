@@ -16,7 +16,7 @@ export interface ScheduledPruning {
 
 export interface PruningDeps {
   readonly store: Store
-  /** How long finished bookings, and numbers that nobody uses, are kept. */
+  /** How long finished bookings and unused numbers are kept. */
   readonly keepMs: number
   readonly log: Logger
   /** How often a gateway looks if a round is due. @default once an hour */

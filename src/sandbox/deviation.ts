@@ -64,7 +64,6 @@ export const instead =
   (reply) =>
     reply.status === status ? { ...reply, status: other } : reply
 
-/** A refusal. */
 export const refusal = (status: number, message: string): Reply => ({
   status,
   body: { error: { code: 'deviation', message } },

@@ -11,7 +11,6 @@ const DEVIATIONS = { ...accessDeviations, ...quoteDeviations, ...shipmentDeviati
 /** The name of a way in which the stand-in behaves otherwise than the service is assumed to. */
 export type DeviationName = keyof typeof DEVIATIONS
 
-/** The names of all deviations. */
 export const deviationNames = Object.keys(DEVIATIONS) as readonly DeviationName[]
 
 /** Answers a request as the service does, apart from the deviations that are set. */

@@ -113,7 +113,6 @@ function replaceShipment(state: SandboxState, next: Shipment): Shipment {
   return next
 }
 
-/** Cancels a shipment. */
 export function cancelShipment(state: SandboxState, client: string, id: string): Shipment {
   const shipment = findShipment(state, client, id)
   if (shipment.status !== 'canceled') {

@@ -66,7 +66,6 @@ const REGIONS: readonly (readonly [zip3: number, latitude: number, longitude: nu
 
 const EARTH_RADIUS_MILES = 3958.8
 const ROAD_OVER_AIR = 1.18
-/** Meters in a mile. */
 export const METERS_PER_MILE = 1609.344
 /** The distance of a trip with an end without a ZIP code, in miles. */
 export const UNKNOWN_MILES = 500

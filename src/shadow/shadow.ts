@@ -42,7 +42,6 @@ const QUEUE_LENGTH = 100
 /** Comparisons under way at the same time, each with one request. */
 export const SHADOW_CONNECTIONS = 4
 
-/** Starts to shadow. */
 export function startShadow(deps: ShadowDeps): Shadow {
   const { share, perSecond, nativePath, upstream, timeoutMs, random = Math.random } = deps
   const service = createShadowService(deps.service, upstream)

@@ -16,7 +16,7 @@ export function isFree(claim: Claim, at: number): boolean {
   }
 }
 
-/** Tells if a claim is finished and has not changed since `before`: its key is free, or nobody asks for it again. */
+/** Tells if a claim is finished and has not changed since `before`: its key is free, or no call asks for it again. */
 export function isPrunable(
   claim: Pick<Claim, 'state' | 'changedAt' | 'expires'>,
   before: number,

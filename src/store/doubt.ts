@@ -5,7 +5,7 @@
 export interface Doubt {
   /** Bookings may be missing since then, in milliseconds since 1970. */
   readonly since: number
-  /** When the doubt was declared. What the store has learnt from then on is certain. */
+  /** When the doubt was declared. Everything that the store has learnt since then is certain. */
   readonly declaredAt: number
   /** When the doubt ends by itself; 0: never. */
   readonly until: number
@@ -29,7 +29,7 @@ export type Origin =
   /** The store that stood there had more commits. */
   | { readonly kind: 'older' }
 
-/** What a store may lack, and who decided about it. */
+/** Keeps the doubt about a store that may lack bookings, and the decision that ends it. */
 export interface Doubts {
   /** Returns the doubt that is in force; undefined if there is none. */
   doubt(): Promise<Doubt | undefined>

@@ -6,7 +6,6 @@ export interface Moment {
   readonly wall: number
 }
 
-/** Returns the current moment. */
 export function currentMoment(): Moment {
   return { monotonic: performance.now(), wall: Date.now() }
 }

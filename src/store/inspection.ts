@@ -5,7 +5,7 @@ export interface Inspection {
   readonly version: number
   /** The version that this program creates and reads. */
   readonly programVersion: number
-  /** What is wrong with the content of the file; empty if nothing is, or if the engine cannot say. */
+  /** The faults in the content of the file; empty if it has none, or if the engine cannot tell. */
   readonly faults: readonly string[]
   /** The number of rows, by table. */
   readonly rows: Readonly<Record<string, number>>

@@ -16,7 +16,6 @@ export interface PruneStep {
   readonly dryRun?: boolean | undefined
 }
 
-/** The end of one step. */
 export interface PruneStepEnd {
   readonly looked: number
   readonly pruned: number
@@ -42,7 +41,6 @@ export interface TableSize {
   readonly oldest: number | undefined
 }
 
-/** The size of a store. */
 export interface StoreSize {
   readonly bytes: number
   /** The part of `bytes` that later rows will use again. */
@@ -51,7 +49,7 @@ export interface StoreSize {
 }
 
 /**
- * Deletes what nobody needs any more. What stays however old it is:
+ * Deletes rows that are not needed any more. Some rows stay however old they are:
  *
  * - claims that are `sending` or `unknown`, with their audit entries;
  * - links to the shipment of a claim that stays, and links of the reference of a claim that is `sending` or `unknown`;

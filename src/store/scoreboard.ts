@@ -15,7 +15,7 @@ export interface CallCount {
 }
 
 /**
- * What a name stands for: a version-1 field that was used, unused, lossy or assumed, an unknown field, a user agent, a source
+ * The meaning of a name: a version-1 field that was used, unused, lossy or assumed, an unknown field, a user agent, a source
  * network, an error code, or a `Use`.
  */
 export type NameKind = 'used' | 'unused' | 'lossy' | 'assumed' | 'unknown' | 'agent' | 'network' | 'error' | 'use'

@@ -7,7 +7,6 @@ export interface StoreState {
   readonly server?: string
 }
 
-/** Options of a store. */
 export interface StoreOptions {
   /**
    * The size of the cache in front of the store, in bytes.

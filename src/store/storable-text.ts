@@ -22,7 +22,7 @@ const NO_LINKS = Promise.resolve([])
 const NO_THING = Promise.resolve(undefined)
 
 /**
- * Wraps an engine so that all engines treat unstorable text alike: writes reject it, and reads find nothing. Facts need
+ * Wraps an engine: all engines then treat unstorable text alike. Writes reject it, and reads find nothing. Facts need
  * no check, because JSON escapes such text.
  */
 export function withTextChecks(store: Store): Store {

@@ -12,7 +12,7 @@ import type { Claim, Store } from '../store/store.ts'
 import { identityKey, identityOf } from './identity.ts'
 import { ALL, type UnknownBookingsReader } from './unknown-bookings.ts'
 
-/** Settles bookings with an unknown outcome by reads of their shipments. What a read does not prove stays unknown. */
+/** Settles bookings with an unknown outcome by reads of their shipments. A booking stays unknown if no read proves its outcome. */
 export interface Healing {
   /**
    * Reads a shipment that an event named, if a booking may be waiting for it. Rejects if the service cannot be asked now.

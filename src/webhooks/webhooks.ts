@@ -15,7 +15,7 @@ import { createReceiveEvent, RECEIPTS, type ReceiveDeps, type ReceiveEvent } fro
 import { createSweep, type SweepDeps } from './sweep.ts'
 import { createUnknownBookings } from './unknown-bookings.ts'
 
-/** What the gateway does with the events of the service. */
+/** Receives the events of the service, and keeps bookings and callers up to date by them. */
 export interface Webhooks {
   readonly receive: ReceiveEvent
   /** Looks for the shipment of a booking that became unknown, because its event may have come first. */

@@ -8,7 +8,6 @@ import { headerOf } from './export-rows.ts'
 import { FileUnreadable, type Format } from './file-records.ts'
 import type { ImportRow } from './import-rows.ts'
 
-/** Counts of an import. */
 export interface ImportCounts {
   /** Rows of the file that are done, imported or not. */
   rows: number

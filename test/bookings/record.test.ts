@@ -302,7 +302,7 @@ describe('the emergency log', () => {
     expect(log.read()).toEqual([])
     log.clear()
     log.write(entry)
-    // What was not read is not recorded.
+    // A line that was not read is not recorded.
     log.clear()
     expect(log.read()).toMatchObject([{ booking: 'bk_1', record: { id: 'S-1' } }])
     log.clear()

@@ -55,7 +55,7 @@ test('nothing that a restored store has forgotten is booked twice', { timeout: L
       }
     })
     rmSync(file, { force: true })
-    // The last one is whole, so that there is one to restore.
+    // The last one is whole: the test restores it.
     for (let index = 0; index < BACKUPS; index += 1) {
       const backup = start(process.execPath, [...transload, 'backup', file, '--force'], { env: commandEnv })
       if (index < BACKUPS - 1) void pause(Math.random() * LONGEST_LIFE_MS).then(() => backup.signal('SIGKILL'))

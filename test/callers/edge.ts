@@ -107,7 +107,6 @@ export const booking = (ReferenceNumber: string, more: object = {}) => ({
   ...more,
 })
 
-/** Books. */
 export const book = (gateway: Pick<TestGateway, 'url'>, reference: string, headers: Sent, more: object = {}) =>
   post(gateway, '/createShipment.php', booking(reference, more), headers)
 

@@ -52,7 +52,7 @@ function contradicting({ id }: Assumption): Setting {
   return CONTRADICTING[id] ?? { deviations: name === undefined ? [] : [name] }
 }
 
-/** What a service can deviate in without letting anybody cancel. */
+/** The deviations of a service that keep a booking from being canceled. */
 const UNCANCELABLE = new Set(['delete-cancels', 'booking-returns-id', 'refused-makes-nothing', 'cancel-again'])
 
 async function tried(id: string | undefined, { faults = [], ...options }: Setting, allowed: Partial<Allowed> = {}) {

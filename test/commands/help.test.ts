@@ -68,7 +68,7 @@ describe('the help', () => {
 })
 
 describe('completion', () => {
-  /** What bash offers for the last word. */
+  /** Returns the words that bash offers for the last one. */
   async function offered(words: readonly string[]): Promise<readonly string[]> {
     const script = `source <("$NODE" "$PROGRAM" completion bash)
       COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _transload; printf '%s\\n' "\${COMPREPLY[@]}"`

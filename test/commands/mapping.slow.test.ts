@@ -28,7 +28,7 @@ test('a new mapping passes its case, and the gateway serves it', async () => {
   const { json } = await post(gateway, '/shipmentStatus.php', { ReferenceNumber })
   expect(json).toMatchObject({ ReferenceNumber, Stage: 'BOOKED' })
 
-  // What a message merely mentions is used.
+  // A field that a message merely mentions counts as used.
   const reply = { external_id: 'REF-1', number: 'TL-1', status: 'new', colour: 'red' }
   const explained = await post(gateway, '/dry-run/reply/shipment.status', reply)
   expect(explained.json).toMatchObject({ unknown: ['colour'], unused: [] })

@@ -15,7 +15,6 @@ function folderWith(files: Readonly<Record<string, string>>): string {
   return folder
 }
 
-/** A file of lookups. */
 const lookupsFile = (content: object | string): string => {
   const text = typeof content === 'string' ? content : JSON.stringify(content)
   return join(folderWith({ 'lookups.json': text }), 'lookups.json')

@@ -53,7 +53,7 @@ describe('Kubernetes', () => {
       capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
     }),
   })
-  /** A pod that runs as nobody in particular, with nothing that it does not need. */
+  /** A pod that runs as a user without a name, with no right that it does not need. */
   const hardened = z.object({
     spec: z.object({
       template: z.object({

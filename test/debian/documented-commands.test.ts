@@ -101,7 +101,7 @@ test('the lines of the page about mappings run one after the other', async () =>
   expect(said).toContain('shipment.status: GET https://service.example.com/v2/shipments/')
 })
 
-/** What may follow a command, by the words typed so far. */
+/** Returns the words that may follow a command, by the words typed so far. */
 async function completions(): Promise<ReadonlyMap<string, readonly string[]>> {
   const script = await output(process.execPath, [join(ROOT, 'bin/transload.js'), 'completion', 'bash'])
   const cases = script.matchAll(/^ {4}'([^']*)'\) words='([^']*)'/gm)

@@ -186,7 +186,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   expect((await down).error?.message).toMatch(
     /^127\.0\.0\.1:\d+ commits nothing while it waits for a synchronous standby/,
   )
-  // What waits at the server does not become more.
+  // No more writes wait at the server than before.
   const waiting = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
   const before = await primary.query(waiting)
   await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')

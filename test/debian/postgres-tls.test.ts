@@ -17,7 +17,7 @@ let server: DebianServer
 let folder: string
 beforeAll(async () => {
   folder = await folderOfUser('certificates')
-  // The server insists on a key that its user owns and nobody else can read.
+  // The server insists on a key that its user owns and no other user can read.
   for (const name of ['server.pem', 'server.key']) copyFileSync(certificate(name), join(folder, name))
   if (process.getuid?.() === 0) await output('chown', ['-R', 'postgres:', folder])
   await output(...asUser('chmod', ['600', join(folder, 'server.key')]))
@@ -71,7 +71,7 @@ test.each([
   const { state, notices } = await open(parameters, host)
   expect(state).toMatchObject({ ready: true })
   expect(await sessions()).toEqual({ encrypted: 1, plain: 0 })
-  // What is not verified is told.
+  // The gateway tells if it does not verify the server.
   expect(notices).toEqual(mode === 'require' ? [expect.stringMatching(/the server is not verified/)] : [])
 })
 

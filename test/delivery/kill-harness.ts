@@ -18,7 +18,7 @@ export interface KillOptions {
   readonly kills: number
 }
 
-/** What came of it. */
+/** The counts of one run of the harness. */
 export interface KillReport {
   readonly events: number
   readonly kills: number

@@ -75,7 +75,6 @@ export const doubtedCalls = {
   },
 } as const satisfies Readonly<Record<string, DoubtedCall>>
 
-/** The name of a call. */
 export type CallName = keyof typeof doubtedCalls
 
 export const callNames = Object.keys(doubtedCalls) as readonly CallName[]

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { keepLeases } from '../../src/bookings/leases.ts'
@@ -103,7 +102,8 @@ describe('a lease', () => {
     const store = createMemoryStore()
     await store.renewLease('gateway-1', 1)
     const { claim } = await store.claim(newClaim({ instance: 'gateway-1' }))
-    await delay(SILENT_FOR_MS * 2)
+    const silentSince = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => silentSince + SILENT_FOR_MS + 1)
     const unknown: string[] = []
     const leases = await keepLeases('gateway-2', {
       store,
@@ -112,7 +112,7 @@ describe('a lease', () => {
       catchUp,
       onUnknown: ({ handle }) => unknown.push(handle),
       silentForMs: SILENT_FOR_MS,
-    })
+    }).finally(() => clock.mockRestore())
     await leases.end()
     expect(unknown).toEqual([claim.handle])
     expect(lines).toMatchObject([{ level: 'error', booking: claim.handle, tenant: 'acme', why: 'its gateway is gone' }])

@@ -134,7 +134,7 @@ test('it drops lines instead of keeping them, answers every call, and says how m
   const { lines: dropped, level } = JSON.parse(lines.at(-1) ?? '')
   expect(level).toBe('warn')
   expect(dropped).toBeGreaterThan(CALLS / 4)
-  // What it logs from now on is complete.
+  // From now on its log is complete.
   await callMany(url, CONNECTIONS)
   expect(await readUntil(/"msg":"call"/)).not.toEqual([])
 })

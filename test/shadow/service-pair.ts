@@ -54,7 +54,7 @@ export const SHIPMENT = {
   vehicles: [{ vin: '1FDXE4FN9PDD32477', year: 2023, make: 'Ford', model: 'E-450', type: 'truck_ext' }],
 } as const
 
-/** Which answers each wrong way of the stand-in spoils. */
+/** Returns true if an error of the stand-in spoils the answers of reads. */
 export const isOfRead = (error: NativeError) => NATIVE_READ_ERRORS.has(error)
 
 const NATIVE_READ_ERRORS: ReadonlySet<NativeError> = new Set([

@@ -51,10 +51,7 @@ export function comparisonContract(newPlace: () => Promise<Place>): void {
       store = await place.open()
       other = await place.open()
     })
-    afterEach(async () => {
-      await Promise.all([store.close(), other.close()])
-      await place.close()
-    })
+    afterEach(() => place.close())
 
     test('add up over gateways, each batch once', async () => {
       await store.addComparisons(batch(1, { fields: [counted()], differences: [difference()] }))

@@ -15,10 +15,7 @@ export function doubtContract(newPlace: () => Promise<Place>): void {
     other = await place.open()
     await place.setClock(SAMPLE_TIME)
   })
-  afterEach(async () => {
-    await Promise.all([store.close(), other.close()])
-    await place.close()
-  })
+  afterEach(() => place.close())
 
   describe('the doubt', () => {
     test('is none until it is declared, and the store is where it was made', async () => {

@@ -25,10 +25,7 @@ export function driftContract(newPlace: () => Promise<Place>): void {
       store = await place.open()
       other = await place.open()
     })
-    afterEach(async () => {
-      await Promise.all([store.close(), other.close()])
-      await place.close()
-    })
+    afterEach(() => place.close())
 
     test('add up over gateways, and are listed by when they were first seen', async () => {
       await add(store, 'g1', drift('quote.a', { count: 2, firstAt: 5, lastAt: 6 }), drift('quote.b'))

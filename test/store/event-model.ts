@@ -56,7 +56,6 @@ export function eventModel(newPlace: () => Promise<Place>, runs: number): void {
             expect(await real(taken, i)).toEqual(await expected(taken, i))
           }
         } finally {
-          await Promise.all(engines.map((engine) => engine.close()))
           await place.close()
         }
       }),

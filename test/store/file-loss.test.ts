@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { link, newClaim, thing } from './samples.ts'
@@ -27,7 +27,14 @@ let template: string
 let folder: string
 let path: string
 let wal: string
-let backup: string
+
+/** The files of one test. */
+interface Files {
+  readonly folder: string
+  readonly path: string
+  readonly wal: string
+  readonly backup: string
+}
 
 /** Writes many pages. */
 async function fill(store: Store, prefix: string, count: number): Promise<void> {
@@ -49,18 +56,27 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(template, { recursive: true, force: true }))
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-loss-'))
-  cpSync(template, folder, { recursive: true })
-  path = join(folder, 'data', 'store.db')
-  wal = `${path}-wal`
-  backup = join(folder, 'backup.db')
-})
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+/** Copies the files for a test. */
+function copyFiles(): Files {
+  const copy = mkdtempSync(join(tmpdir(), 'transload-loss-'))
+  cpSync(template, copy, { recursive: true })
+  const file = join(copy, 'data', 'store.db')
+  return { folder: copy, path: file, wal: `${file}-wal`, backup: join(copy, 'backup.db') }
+}
 
-async function storeWithBackup() {
+let files: Files
+beforeEach(() => {
+  const own = copyFiles()
+  files = own
+  folder = own.folder
+  path = own.path
+  wal = own.wal
+  return () => rmSync(own.folder, { recursive: true, force: true })
+})
+
+async function storeWithBackup(file = path) {
   const states = listen()
-  const store = await openSqliteStore({ path, onState: states.onState })
+  const store = await openSqliteStore({ path: file, onState: states.onState })
   await fill(store, 'in-wal', 200)
   return { store, states }
 }
@@ -72,36 +88,36 @@ function scribble(file: string, at: number, length = 20_000): void {
   closeSync(descriptor)
 }
 
-const cases: readonly (readonly [what: string, lose: () => void])[] = [
-  ['the database is deleted', () => rmSync(path)],
+const cases: readonly (readonly [what: string, lose: (files: Files) => void])[] = [
+  ['the database is deleted', ({ path }) => rmSync(path)],
   [
     'the database and its log are deleted',
-    () => {
+    ({ path, wal }) => {
       for (const file of [path, wal, `${path}-shm`]) rmSync(file)
     },
   ],
-  ['the database is renamed', () => renameSync(path, `${path}.old`)],
-  ['the folder is renamed', () => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
-  ['a backup is moved in its place', () => renameSync(backup, path)],
-  ['a backup is copied over it', () => copyFileSync(backup, path)],
+  ['the database is renamed', ({ path }) => renameSync(path, `${path}.old`)],
+  ['the folder is renamed', ({ folder }) => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
+  ['a backup is moved in its place', ({ path, backup }) => renameSync(backup, path)],
+  ['a backup is copied over it', ({ path, backup }) => copyFileSync(backup, path)],
   [
     'a backup is copied over it, with its times',
-    () => {
+    ({ path, backup }) => {
       const { atime, mtime } = statSync(backup)
       copyFileSync(backup, path)
       utimesSync(path, atime, mtime)
     },
   ],
-  ['it is emptied', () => truncateSync(path, 0)],
-  ['it is cut in half', () => truncateSync(path, statSync(path).size / 2)],
-  ['its middle is overwritten', () => scribble(path, statSync(path).size / 2)],
-  ['its beginning is overwritten', () => scribble(path, 0)],
-  ['its log is deleted', () => rmSync(wal)],
-  ['its log is emptied', () => truncateSync(wal, 0)],
-  ['its log is cut in half', () => truncateSync(wal, statSync(wal).size / 2)],
+  ['it is emptied', ({ path }) => truncateSync(path, 0)],
+  ['it is cut in half', ({ path }) => truncateSync(path, statSync(path).size / 2)],
+  ['its middle is overwritten', ({ path }) => scribble(path, statSync(path).size / 2)],
+  ['its beginning is overwritten', ({ path }) => scribble(path, 0)],
+  ['its log is deleted', ({ wal }) => rmSync(wal)],
+  ['its log is emptied', ({ wal }) => truncateSync(wal, 0)],
+  ['its log is cut in half', ({ wal }) => truncateSync(wal, statSync(wal).size / 2)],
   [
     'its log is replaced by a copy',
-    () => {
+    ({ wal }) => {
       copyFileSync(wal, `${wal}.copy`)
       renameSync(`${wal}.copy`, wal)
     },
@@ -112,7 +128,7 @@ describe.each(cases)('%s', (_what, lose) => {
   test('nothing more is acknowledged, and a restart has the acknowledged writes or reports the loss', async () => {
     const { store, states } = await storeWithBackup()
     expect(store.ready()).toBe(true)
-    lose()
+    lose(files)
     // From here on, an acknowledged write might be lost.
     await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
     expect(store.ready()).toBe(false)
@@ -123,11 +139,16 @@ describe.each(cases)('%s', (_what, lose) => {
     await expect(store.links('acme', 'later-1')).rejects.toThrow(StoreDown)
     await store.close()
   })
+})
 
-  test('it is noticed without a write', async () => {
-    const { store, states } = await storeWithBackup()
+// At once, because the files are looked at twice in a second.
+describe('noticed without a write:', { concurrent: true }, () => {
+  test.for(cases)('%s', async ([, lose], { expect, onTestFinished }) => {
+    const own = copyFiles()
+    onTestFinished(() => rmSync(own.folder, { recursive: true, force: true }))
+    const { store, states } = await storeWithBackup(own.path)
     const noticed = states.next(false)
-    lose()
+    lose(own)
     await noticed
     expect(store.ready()).toBe(false)
     await store.close()
@@ -190,7 +211,7 @@ describe('a restart', () => {
 
   test('finds the backup that was moved in its place, and nothing else in it', async () => {
     const { store } = await storeWithBackup()
-    renameSync(backup, path)
+    renameSync(files.backup, path)
     await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
     // As after a SIGKILL.
     cpSync(join(folder, 'data'), join(folder, 'killed'), { recursive: true })

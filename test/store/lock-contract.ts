@@ -19,10 +19,7 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       store = await place.open()
       other = await place.open()
     })
-    afterEach(async () => {
-      await Promise.all([store.close(), other.close()])
-      await place.close()
-    })
+    afterEach(() => place.close())
 
     /** Holds a lock until released. */
     async function hold(holder: Store, key: string) {

@@ -105,7 +105,6 @@ export function storeModel(newPlace: () => Promise<Place>, { runs, delayed }: Mo
             expect(await store.listClaims({})).toEqual(await model.listClaims({}))
           }
         } finally {
-          await Promise.all(stores.map((store) => store.close()))
           await place.close()
         }
       }),

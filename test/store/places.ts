@@ -1,18 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import { expect } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
+import { ALL_CHANGED } from '../../src/store/postgres/cache.ts'
+import { CHANNEL } from '../../src/store/postgres/session.ts'
 import type { Store } from '../../src/store/store.ts'
 import { startPostgres } from './postgres-server.ts'
 
 /** A database of a test. */
 export interface Place {
-  /** Opens one more store on the database; the first finds it empty. */
+  /** Returns one more store on the database; the first finds it empty. */
   open(): Promise<Store>
   /** Sets the clock of the store, in milliseconds since 1970; from then on it stands still. */
   setClock(ms: number): Promise<void>
+  /** Closes the place and its stores; a later place may use what is still open. */
   close(): Promise<void>
 }
 
@@ -28,27 +33,21 @@ export interface Places {
 export async function openPlaces(): Promise<Places> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
   const server = await startPostgres()
-  let files = 0
-  let database: string | undefined
+  const files = openFiles(folder)
+  let database: ReturnType<typeof openDatabase> | undefined
   return {
     async memory() {
       const clock = machineClock()
       const store = createMemoryStore(clock)
-      return { open: async () => store, setClock: clock.set, close: async () => {} }
+      return { open: async () => store, setClock: clock.set, close: () => store.close() }
     },
-    async sqlite() {
-      files += 1
-      const path = join(folder, 'made', 'on the way', `${files}.db`)
-      const clock = machineClock()
-      return { open: () => openStore(`sqlite:${path}`, clock), setClock: clock.set, close: async () => {} }
-    },
+    sqlite: async () => files.place(),
     async postgres() {
-      // Emptied, not created again: the stores of the previous place are closed.
-      if (database === undefined) database = await server.createDatabase()
-      else await server.empty(database)
-      return postgresPlace(database)
+      database ??= openDatabase(await server.createDatabase())
+      return database.place()
     },
     async close() {
+      await Promise.all([files.close(), database?.close()])
       await server.remove()
       rmSync(folder, { recursive: true, force: true })
     },
@@ -62,25 +61,146 @@ function machineClock() {
     set: async (ms: number) => {
       fixed = ms
     },
+    release: () => {
+      fixed = undefined
+    },
   }
 }
 
-/** A database whose clock can be set: the store asks one function for the time. */
-async function postgresPlace(url: string): Promise<Place> {
-  let client: pg.Client | undefined
-  const replaceClock = async (): Promise<pg.Client> => {
-    const made = new pg.Client({ connectionString: url })
-    await made.connect()
-    await made.query(`CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0);
-      CREATE OR REPLACE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ms FROM test_clock'`)
-    return made
+/** Closes the stores that no test uses any more. */
+const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
+
+/** A file of an embedded store, and the stores on it that no test uses. */
+interface File {
+  readonly path: string
+  readonly clock: ReturnType<typeof machineClock>
+  readonly stores: readonly Store[]
+}
+
+/**
+ * Makes the places of the embedded store. Stores are kept from place to place, because opening one starts a thread, which takes
+ * longer than most tests.
+ */
+function openFiles(folder: string) {
+  const kept: File[] = []
+  let files = 0
+
+  function newFile(): File {
+    files += 1
+    const path = join(folder, 'made', 'on the way', `${files}.db`)
+    return { path, clock: machineClock(), stores: [] }
   }
+
+  function emptied(file: File): File {
+    emptyFile(file.path)
+    file.clock.release()
+    return file
+  }
+
   return {
-    open: () => openStore(url),
-    async setClock(ms) {
-      client ??= await replaceClock()
-      await client.query('UPDATE test_clock SET ms = $1', [ms])
+    place(): Place {
+      const last = kept.pop()
+      const { path, clock, stores } = last ? emptied(last) : newFile()
+      const free = [...stores]
+      const used: Store[] = []
+      return {
+        async open() {
+          const store = free.shift() ?? (await openStore(`sqlite:${path}`, clock))
+          used.push(store)
+          return store
+        },
+        setClock: clock.set,
+        async close() {
+          const open = [...used, ...free].filter((store) => store.ready())
+          if (open.length > 0) kept.push({ path, clock, stores: open })
+        },
+      }
     },
-    close: async () => client?.end(),
+    close: () => closeAll(kept.flatMap(({ stores }) => stores)),
   }
 }
+
+/** The tables that tell the stores what the file is. Writing threads remember the numbers of tenants. */
+const LASTING_TABLES: ReadonlySet<unknown> = new Set(['schema_steps', 'identity', 'tenants', 'change_counter'])
+
+/** Deletes all rows of a file, as another process would. */
+function emptyFile(path: string): void {
+  const db = new DatabaseSync(path, { timeout: 10_000 })
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  const deletions = tables.flatMap(({ name }) => (LASTING_TABLES.has(name) ? [] : `DELETE FROM "${name}";`))
+  db.exec(`PRAGMA synchronous = OFF; BEGIN IMMEDIATE; ${deletions.join(' ')}
+    UPDATE change_counter SET commits = commits + 1; COMMIT`)
+  db.close()
+}
+
+/**
+ * Makes the places of PostgreSQL, one after the other on one database. The schema stays, and so do the stores: a migration and a
+ * connection take longer than most tests.
+ */
+function openDatabase(url: string) {
+  const kept: Store[] = []
+  let client: pg.Client | undefined
+  /** Sets the tables and the clock to those of a new store, and tells all stores. */
+  let renewal = ''
+
+  async function connect(): Promise<pg.Client> {
+    await (await openStore(url)).close()
+    const made = new pg.Client({ connectionString: url })
+    await made.connect()
+    const { rows } = await made.query(SELECT_RENEWAL)
+    // TRUNCATE would take twenty times as long.
+    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; NOTIFY ${CHANNEL}, '${ALL_CHANGED}'; COMMIT`
+    await made.query('CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0)')
+    return made
+  }
+
+  /** Empties the database, and resolves when the kept stores know it: a mark is in their caches until then. */
+  async function empty(db: pg.Client): Promise<void> {
+    await db.query(INSERT_MARK)
+    const marked = () => Promise.all(kept.map((store) => store.thing(MARK, MARK)))
+    await marked()
+    await db.query(renewal)
+    await expect.poll(marked, { interval: 1 }).toEqual(kept.map(() => undefined))
+  }
+
+  return {
+    async place(): Promise<Place> {
+      client ??= await connect()
+      const db = client
+      await empty(db)
+      const stores: Store[] = []
+      let isSet = false
+      return {
+        async open() {
+          const store = kept.shift() ?? (await openStore(url))
+          stores.push(store)
+          return store
+        },
+        async setClock(ms) {
+          await db.query('UPDATE test_clock SET ms = $1', [ms])
+          // The store asks one function for the time.
+          if (!isSet) await db.query(FIXED_CLOCK)
+          isSet = true
+        },
+        close: async () => void kept.push(...stores.filter((store) => store.ready())),
+      }
+    },
+    async close() {
+      await closeAll(kept)
+      await client?.end()
+    },
+  }
+}
+
+/** The tenant and the id of a thing that no test uses. */
+const MARK = 'mark'
+const INSERT_MARK = `INSERT INTO transload.things (tenant, id, own, at) VALUES ('${MARK}', '${MARK}', '', 0)`
+/** Selects the deletion of all rows, and the clock. */
+const SELECT_RENEWAL = `SELECT string_agg(format('DELETE FROM transload.%I;', tablename), ' ') AS deletions,
+  pg_get_functiondef('transload.now_ms'::regproc) AS clock
+  FROM pg_tables WHERE schemaname = 'transload' AND tablename <> 'version'`
+/** Lets rows be numbered from the beginning. */
+const RESTART = `SELECT setval(format('transload.%I', sequencename), 1, false) FROM pg_sequences
+  WHERE schemaname = 'transload'`
+const FIXED_CLOCK =
+  "CREATE OR REPLACE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ms FROM test_clock'"

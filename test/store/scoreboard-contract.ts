@@ -53,10 +53,7 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
       store = await place.open()
       other = await place.open()
     })
-    afterEach(async () => {
-      await Promise.all([store.close(), other.close()])
-      await place.close()
-    })
+    afterEach(() => place.close())
 
     test('add up over gateways, each batch once', async () => {
       await store.addCounts(batch(1, { calls: [calls({ calls: 3 })], names: [named({ count: 3 })] }))

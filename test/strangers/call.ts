@@ -1,6 +1,5 @@
 import { type Agent, request } from 'node:http'
 
-/** One call. */
 export interface Call {
   readonly method?: string
   readonly path: string

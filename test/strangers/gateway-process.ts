@@ -21,7 +21,6 @@ export interface GatewayProcess {
 /** The usage of a process (proc(5)). */
 export interface Measured {
   readonly megabytes: number
-  /** The peak. */
   readonly peakMegabytes: number
   readonly descriptors: number
   /** How long its main thread ran, and how long it waited for a processor, in nanoseconds. */

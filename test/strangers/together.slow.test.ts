@@ -54,7 +54,7 @@ interface Honest {
   readonly authorization: string
 }
 
-/** What the attackers say at their end. */
+/** The report of the attackers at their end. */
 interface Report {
   readonly statuses: Readonly<Record<string, number>>
   /** The share of a processor that they took. */

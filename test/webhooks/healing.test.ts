@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import {
   book,
@@ -17,13 +18,20 @@ import { deliver, deliverTo, EVENT, metric, SECRET, SHORT_TIMEOUT, startReceiver
 
 const CREATION = { method: 'POST', path: /^\/v2\/shipments?$/ }
 /** The service carries the booking out, and its answer is never sent. */
-const LOST = { kind: 'timeout', on: CREATION } as const
+const SILENT = { kind: 'timeout', on: CREATION } as const
+/** The service carries the booking out, and its answer gets lost at once. */
+const LOST = { kind: 'reset-after', on: CREATION } as const
 /** The service loses the request. */
-const NOT_MADE = { kind: 'timeout-unprocessed', on: CREATION } as const
+const NOT_MADE = { kind: 'reset-before', on: CREATION } as const
 
 /** Books while the service's answer gets lost, and returns the claim and the shipment that was made. */
-async function bookUnknown(gateway: TestGateway, changes: object = {}, headers: Readonly<Record<string, string>> = {}) {
-  gateway.sandbox.fail(LOST)
+async function bookUnknown(
+  gateway: TestGateway,
+  changes: object = {},
+  headers: Readonly<Record<string, string>> = {},
+  fault: Fault = LOST,
+) {
+  gateway.sandbox.fail(fault)
   const before = new Set(gateway.sandbox.shipments.keys())
   const handle = expectUnknown(await book(gateway, changes, headers))
   const id = [...gateway.sandbox.shipments.keys()].find((one) => !before.has(one))
@@ -42,11 +50,14 @@ async function deliverAndRead(gateway: TestGateway, id: string, event = 'shipmen
   await gateway.sandbox.idle()
 }
 
+/** The pause after a first read that failed. */
+const READ_AGAIN_AFTER_MS = 5_000
+
 const quiet = { ...SHORT_TIMEOUT, SWEEP_INTERVAL: '1h' }
 
 test('a booking that times out, whose event comes first, is healed; the retry gets the reply of a booking', async () => {
   const gateway = await startReceiver({ env: quiet })
-  const { handle, id } = await bookUnknown(gateway)
+  const { handle, id } = await bookUnknown(gateway, {}, {}, SILENT)
   await untilState(gateway.store, handle, 'booked')
   const retry = await book(gateway)
   expect(expectBooked(retry, true)).toBe(id)
@@ -293,8 +304,13 @@ test('a read that fails is tried again', async () => {
   gateway.sandbox.set({ webhookUrl: undefined })
   const { handle, id } = await bookUnknown(gateway)
   gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'GET' } })
-  await deliver(gateway, { ...EVENT, shipment_id: id })
-  await untilState(gateway.store, handle, 'booked')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
+  onTestFinished(() => void vi.useRealTimers())
+  await deliverAndRead(gateway, id)
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(READ_AGAIN_AFTER_MS)
+    expect(await gateway.store.claimByHandle(handle)).toMatchObject({ state: 'booked' })
+  })
   expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith(id)).length).toBeGreaterThan(1)
 })
 

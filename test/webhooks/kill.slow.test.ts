@@ -112,7 +112,7 @@ describe.each(['embedded', 'PostgreSQL'])(
       await expect.poll(() => waiting(store, made), { timeout: HEALED_WITHIN_MS, interval: 200 }).toEqual([])
       const healed = await healedBy(store)
       expect(healed.length).toBeGreaterThan(0)
-      // What a caller gets now is the shipment that the service made.
+      // A caller now gets the shipment that the service made.
       const [first] = gateways
       for (const ReferenceNumber of references) {
         const id = made.get(ReferenceNumber)

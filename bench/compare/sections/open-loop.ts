@@ -72,7 +72,7 @@ export const openLoopQuotes: Section<readonly OpenLine[]> = {
   title: 'Quotes at a constant rate',
   about:
     'A quarter, a half and three quarters of what Transload answers at 32 connections, sent at a constant rate over as many connections as ' +
-    'it takes (at most 512). A latency counts from the time at which a call was due, so that no wait is left out. Added is the latency ' +
+    'it takes (at most 512). A latency counts from the time at which a call was due, and therefore includes every wait. Added is the latency ' +
     'beyond that of the stub alone at the same rate. fastify without a store only translates.',
   inRounds: true,
   measure,

@@ -6,7 +6,6 @@ import { makeLike, newPartialFile, removeDatabase, sync } from './partial-file.t
 import { storeVersion } from './schema.ts'
 import { hasIdentity } from './stamp.ts'
 
-/** The options of a copy. */
 export interface CopyOptions {
   /** Called with the share of the work that is done. @default does nothing */
   readonly onProgress?: ((pages: number, share: number) => void) | undefined

@@ -29,7 +29,6 @@ export interface Connection {
   close(): void
 }
 
-/** Options of a connection. */
 export interface ConnectionOptions {
   readonly path: string
   /** The file that it must be; undefined for any. */

@@ -18,7 +18,7 @@ export function changesCachedData({ name }: WriteCall): boolean {
 
 /** A write of one commit. */
 export interface WrittenCall extends WriteCall {
-  /** What it returned, if the keys that it changed are in there: those of `prune`. */
+  /** Its result, if that holds the keys that it changed: those of `prune`. */
   readonly result?: unknown
 }
 

@@ -12,9 +12,8 @@ import { migrate, storeVersion } from './schema.ts'
 import { StoreInUse, StoreUnreadable, takeSoleUse } from './sole-use.ts'
 import { acceptAs, hasIdentity, identityIn, readStamp } from './stamp.ts'
 
-/** The options of a restore. */
 export interface RestoreOptions extends CopyOptions {
-  /** What the restored store may lack; undefined for nothing. */
+  /** The doubt about the restored store; undefined if it lacks nothing. */
   readonly doubt: NewDoubt | undefined
   /**
    * True to replace a store that cannot be read, of which it is not known if a gateway uses it.

@@ -61,7 +61,7 @@ export function originOf({ id, commits, isStamped, isOlder, backupAt }: Identity
 }
 
 /**
- * Writes the stamp of a store, unless the store is a copy that nobody has accepted. The commits in the stamp are durable: after a
+ * Writes the stamp of a store, unless the store is a copy that no operator has accepted. The commits in the stamp are durable: after a
  * crash the database has at least as many.
  */
 export function keepStamp(db: DatabaseSync, path: string): void {

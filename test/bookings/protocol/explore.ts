@@ -4,7 +4,7 @@ import { type Invariant, stepOf, type Violation } from './invariants.ts'
 import { createMoves } from './moves.ts'
 import { keyOf, type Scenario, type World } from './world.ts'
 
-/** What an exploration is to find out. */
+/** The question of an exploration. */
 export interface Exploration {
   readonly depth: number
   readonly scenario: Scenario
@@ -15,7 +15,7 @@ export interface Exploration {
   readonly only?: Invariant
 }
 
-/** What an exploration has found. */
+/** The findings of an exploration. */
 export interface Explored {
   /** The number of different states, the first one included. */
   readonly states: number

@@ -35,7 +35,7 @@ const TOGETHER: ReadonlySet<string> = new Set([
 /** How an operation of the store goes. */
 export type StoreEnd = 'done' | 'fails' | 'fails after it was done'
 
-/** What runs on with what. */
+/** A job that runs on, with its exchanges so far. */
 interface Resumed {
   readonly progress: Progress
   readonly exchanges: readonly Exchange[]
@@ -236,7 +236,7 @@ function affected(world: World, job: Job, { name, value }: Effect): World {
     case 'log write':
       return { ...world, log: [...world.log, value as World['log'][number]] }
     case 'log clear':
-      // What was written since stays.
+      // Lines that were written since then stay.
       return isDeepStrictEqual(world.log, value) ? { ...world, log: [] } : world
     default:
       throw new Error(`Nothing is affected by ${name}.`)

@@ -20,7 +20,7 @@ export interface Effect {
   readonly value: unknown
 }
 
-/** What passed between the code and its process, in order. */
+/** One thing that passed between the code and its process. */
 export type Exchange =
   | { readonly kind: 'seen'; readonly name: string; readonly args: readonly unknown[]; readonly value: unknown }
   | { readonly kind: 'effect'; readonly effect: Effect }
@@ -29,7 +29,7 @@ export type Exchange =
 export interface Part {
   /** Absent in the first part. */
   readonly result?: Result
-  /** What the code saw of its process in this part, in order. */
+  /** The values that the code saw of its process in this part, in order. */
   readonly seen: readonly unknown[]
 }
 
@@ -50,7 +50,7 @@ export interface Reached {
   readonly exchanges: readonly Exchange[]
   /** The operation that the code waits for now; absent if it has ended. */
   readonly operation?: Operation
-  /** What the code returned at its end. */
+  /** The result that the code returned at its end. */
   readonly outcome?: unknown
 }
 

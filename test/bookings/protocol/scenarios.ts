@@ -10,7 +10,7 @@ const NOTHING: Budget = {
   storeFailures: 0,
 }
 
-/** What is explored. Fewer kinds of trouble at once let an exploration go deeper. */
+/** The scenarios of the explorations. Fewer kinds of trouble at once let an exploration go deeper. */
 export const SCENARIOS = {
   /** Everything at once. */
   everything: {

@@ -25,7 +25,7 @@ export interface Table {
 export interface Performed {
   readonly table: Table
   readonly result: Result
-  /** What it added to the trail of the claim. */
+  /** The entries that it added to the trail of the claim. */
   readonly entries: readonly AuditEntry[]
 }
 

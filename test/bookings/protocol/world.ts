@@ -19,7 +19,7 @@ export interface Budget {
   readonly storeFailures: number
 }
 
-/** What an exploration lets happen. */
+/** The calls of an exploration, and how much trouble it allows. */
 export interface Scenario {
   readonly calls: readonly CallName[]
   readonly budget: Budget
@@ -78,7 +78,7 @@ export interface World {
   readonly shipments: readonly Shipment[]
   readonly events: readonly { readonly shipment: string; readonly receivedAt: number }[]
   readonly gateways: readonly Gateway[]
-  /** What runs, by its place: the name of a call, or the kind of a job and its gateway. */
+  /** The running jobs, by place: the name of a call, or the kind of a job and its gateway. */
   readonly jobs: Readonly<Record<string, Progress>>
   /** The calls that were made, and those that got an answer or died with their gateway. */
   readonly begun: readonly string[]
