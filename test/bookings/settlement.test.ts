@@ -95,6 +95,18 @@ describe('a booking', () => {
     expect(await settle(claim, BOOKED, deps)).toMatchObject({ outcome: 'changed' })
   })
 
+  test('has an answer without fields where no action of the mappings books', async () => {
+    const { claim, deps, now } = await open()
+    expect(await settle(claim, BOOKED, { ...deps, catalog: { ...catalog, actions: new Map() } })).toMatchObject({
+      outcome: 'changed',
+    })
+    expect(JSON.parse((await now())?.reply ?? '')).toEqual({
+      status: 200,
+      headers: { 'Transload-Shipment-Id': UUID, 'Transload-Shipment-Number': 'TL-1' },
+      body: '{}',
+    })
+  })
+
   test('that was changed since it was read stays as it is', async () => {
     const { store, claim, deps, now } = await open()
     await store.change(claim, { state: 'refused', instance: 'gateway-1', why: 'answered 422' })
