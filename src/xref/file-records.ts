@@ -91,7 +91,6 @@ export async function* jsonRecords(input: Readable): AsyncGenerator<FileRecord> 
   for await (const text of textOf(input)) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    if (rest.length > ROW_LIMIT_CHARACTERS) throw new FileUnreadable(`has a line that is too long, line ${line + 1}`)
     for (const whole of lines) {
       line += 1
       if (whole.trim() === '') continue
@@ -99,6 +98,7 @@ export async function* jsonRecords(input: Readable): AsyncGenerator<FileRecord> 
       isFirst = false
       yield { line, record: jsonRecord(whole) }
     }
+    if (rest.length > ROW_LIMIT_CHARACTERS) throw new FileUnreadable(`has a line that is too long, line ${line + 1}`)
   }
   if (rest.trim() === '') return
   if (isFirst && !/^\s*\{/.test(rest)) throw new FileUnreadable(NOT_NDJSON)

@@ -1,16 +1,18 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readBytes } from '../../src/body/bytes.ts'
 import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
+import { createShares } from '../../src/callers/shares.ts'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
 import { unlimitedShare } from '../../src/observe/call.ts'
 
 type Entries = readonly (readonly [string, FieldValue])[]
 
 const FORM = 'application/x-www-form-urlencoded'
+const ROOM = { maxConnections: 10, sourceConnections: 10, maxInFlight: 10 }
 const UTF8_BOM = [0xef, 0xbb, 0xbf]
 
 /** Text as it is in ASCII, numbers as single bytes. */
@@ -677,6 +679,23 @@ describe('bytes from a connection', () => {
     }
     server.off('request', watch)
     socket.destroy()
+  })
+
+  test('a body for which there is no room is refused before any of it arrives', async () => {
+    const shares = createShares({ ...ROOM, bodiesLimitBytes: 4 * payload.length })
+    const source = { name: '127.0.1.1', isBehindProxy: false, isEverybody: false }
+    const full = createServer().listen(0, '127.0.0.1')
+    await once(full, 'listening')
+    // As for the server of all tests.
+    const socket = connect((full.address() as AddressInfo).port, '127.0.0.1')
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${payload.length + 1}\r\n\r\n`)
+    // The event's arguments, as Node documents them.
+    const [incoming, reply] = (await once(full, 'request')) as [IncomingMessage, ServerResponse]
+    const refused = readBytes(incoming, LIMIT_BYTES, shares.open(source, reply))
+    await expect(refused).rejects.toMatchObject({ code: 'too-many-calls' })
+    expect(shares.total.bodyBytes).toBe(0)
+    socket.destroy()
+    full.close()
   })
 
   test('a body that was already read rejects instead of waiting for ever', async () => {

@@ -3,7 +3,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { healedBy, isPlainId, isReopened, reopen, type SettlementDeps, settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import type { Claim, ClaimState, Store } from '../../src/store/store.ts'
+import { type Claim, type ClaimState, type Store, StoreDown } from '../../src/store/store.ts'
 import { SETTINGS } from '../delivery/office.ts'
 import { newClaim } from '../store/samples.ts'
 import { STATES } from './desk.ts'
@@ -95,6 +95,18 @@ describe('a booking', () => {
     expect(await settle(claim, BOOKED, deps)).toMatchObject({ outcome: 'changed' })
   })
 
+  test('has an answer without fields where no action of the mappings books', async () => {
+    const { claim, deps, now } = await open()
+    expect(await settle(claim, BOOKED, { ...deps, catalog: { ...catalog, actions: new Map() } })).toMatchObject({
+      outcome: 'changed',
+    })
+    expect(JSON.parse((await now())?.reply ?? '')).toEqual({
+      status: 200,
+      headers: { 'Transload-Shipment-Id': UUID, 'Transload-Shipment-Number': 'TL-1' },
+      body: '{}',
+    })
+  })
+
   test('that was changed since it was read stays as it is', async () => {
     const { store, claim, deps, now } = await open()
     await store.change(claim, { state: 'refused', instance: 'gateway-1', why: 'answered 422' })
@@ -102,6 +114,43 @@ describe('a booking', () => {
     expect(await reopen(claim, deps)).toEqual({ outcome: 'wrong-state', state: 'refused' })
     expect(await now()).toMatchObject({ state: 'refused', version: 3 })
     expect(await store.links('acme', 'REF-1')).toEqual([])
+  })
+})
+
+describe('the names of a settlement', () => {
+  const links = async (store: Store) => (await store.links('acme', 'REF-1')).map(({ id }) => id)
+
+  test('that was interrupted are taken back by the next one', async () => {
+    const inner = createMemoryStore()
+    let isDown = false
+    const store: Store = {
+      ...inner,
+      change: (claim, change) =>
+        isDown ? Promise.reject(new StoreDown('The disk is full.')) : inner.change(claim, change),
+    }
+    const { claim, deps } = await open('unknown', store)
+    isDown = true
+    await expect(settle(claim, BOOKED, deps)).rejects.toThrow('The disk is full.')
+    expect(await links(store)).toEqual([UUID])
+    isDown = false
+    expect(await settle(claim, 'not-booked', deps)).toMatchObject({ outcome: 'changed', claim: { state: 'freed' } })
+    expect(await links(store)).toEqual([])
+  })
+
+  test('that lost against a change of the booking are taken back at once', async () => {
+    const inner = createMemoryStore()
+    let isLate = false
+    const store: Store = {
+      ...inner,
+      change: async (claim, change) => {
+        if (isLate) await inner.change(claim, { state: 'refused', instance: 'gateway-1', why: 'answered 422' })
+        return inner.change(claim, change)
+      },
+    }
+    const { claim, deps } = await open('unknown', store)
+    isLate = true
+    expect(await settle(claim, BOOKED, deps)).toEqual({ outcome: 'wrong-state', state: 'refused' })
+    expect(await links(store)).toEqual([])
   })
 })
 

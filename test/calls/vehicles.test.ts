@@ -21,6 +21,14 @@ async function found(gateway: TestGateway, query: Record<string, string>) {
   return gateway.sandbox.requests.at(-1)?.path.split('/').at(-1)
 }
 
+const cancel = (gateway: TestGateway, fields: object) => post(gateway, '/deleteShipment.php', fields)
+
+/** The service shows another VIN from now on. */
+function changeVin({ sandbox }: TestGateway, id: string, vin: string): void {
+  const shipment = sandbox.shipments.get(id) ?? expect.fail('no shipment')
+  sandbox.shipments.set(id, { ...shipment, vehicles: shipment.vehicles.map((one) => ({ ...one, vin })) })
+}
+
 const change = (gateway: TestGateway, fields: object) => post(gateway, '/updateShipment.php', { ...fields, Model: 'T' })
 
 describe('a booking without a VIN', () => {
@@ -28,9 +36,7 @@ describe('a booking without a VIN', () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
     expect(await found(gateway, { ReferenceNumber: REFERENCE })).toBe(id)
-    const shipment = gateway.sandbox.shipments.get(id)
-    const [vehicle] = shipment?.vehicles ?? []
-    if (shipment && vehicle) gateway.sandbox.shipments.set(id, { ...shipment, vehicles: [{ ...vehicle, vin: VIN }] })
+    changeVin(gateway, id, VIN)
     expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
     expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
     expect(gateway.sandbox.shipments.get(id)?.vehicles[0]).toMatchObject({ vin: VIN, model: 'T' })
@@ -62,6 +68,18 @@ describe('a booking without a VIN', () => {
     expect(gateway.sandbox.shipments.get(plain)?.vehicles[0]).toMatchObject({ model: bookingExample.Model })
   })
 
+  test('is canceled with the VIN that the service shows, and with no other', async () => {
+    const gateway = await startGateway()
+    const id = await book(gateway, WITHOUT_VIN)
+    changeVin(gateway, id, VIN)
+    const { status, json } = await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+    expect(status).toBe(409)
+    expect(json.Message).toContain(VIN)
+    expect(gateway.sandbox.shipments.get(id)?.status).not.toBe('canceled')
+    expect((await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
+  })
+
   test('sent again with a VIN is a booking of its own, and sent again without one is replayed', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
@@ -72,10 +90,18 @@ describe('a booking without a VIN', () => {
   })
 })
 
+test('a booking with a VIN is canceled with it, whatever the service shows since', async () => {
+  const gateway = await startGateway()
+  const id = await book(gateway, bookingExample)
+  changeVin(gateway, id, OTHER_VIN)
+  expect((await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
+})
+
 test('a VIN that no booking of the reference has is no reason to take one that has another', async () => {
   const gateway = await startGateway()
   await book(gateway, bookingExample)
-  const { status, json } = await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+  const { status, json } = await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
   expect(status).toBe(409)
   expect(json.Message).toContain(VIN)
   expect([...gateway.sandbox.shipments.values()].map(({ status: now }) => now)).not.toContain('canceled')

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { createCounter, createHistogram, MAX_SERIES } from '../../src/observe/counters.ts'
+import {
+  CALL_BOUNDS_SECONDS,
+  createCounter,
+  createHistogram,
+  MAX_SERIES,
+  SHORT_BOUNDS_SECONDS,
+} from '../../src/observe/counters.ts'
 import { createLabeledCounter } from '../../src/observe/labeled-counter.ts'
 
 interface Value {
@@ -72,6 +78,15 @@ describe('a histogram', () => {
       'seconds_count["book"]': 1,
     })
     expect(await metric.get()).toMatchObject({ type: 'histogram', aggregator: 'sum' })
+  })
+
+  test('keeps the buckets that dashboards and alerts name', async () => {
+    expect(CALL_BOUNDS_SECONDS).toEqual([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15])
+    expect(SHORT_BOUNDS_SECONDS).toEqual([
+      0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5,
+    ])
+    const { metric } = createHistogram('calls', 'Calls.', [])
+    expect(Object.keys(await valuesOf(metric))).toContain('calls_bucket["15"]')
   })
 
   test('without labels has its buckets from the start', async () => {

@@ -105,6 +105,34 @@ describe('the metrics', () => {
     expect(lines).toContain('transload_service_requests_queued 0')
   })
 
+  test('have durations in seconds, and no action for a call that has none', async () => {
+    const meters = createMeters(false)
+    meters.countRequest('GET /v2/x', 204, 5_000)
+    meters.countRequest('GET /v2/x', undefined, 1_000)
+    meters.countStore('put', 2_500)
+    meters.countLoopDelay(50)
+    meters.countCall({ ...beginCall(INCOMING), route: '/*', startedAt: performance.now() - 60_000 }, 404)
+    // The form that prom-client asks for.
+    const read = (await Promise.all(meters.all.map((metric) => metric.get()))) as readonly {
+      readonly values: readonly { readonly metricName?: string; readonly labels: object; readonly value: number }[]
+    }[]
+    const sums = read
+      .flatMap(({ values }) => values)
+      .filter(({ metricName }) => metricName?.endsWith('_sum'))
+      .map(({ metricName, labels, value }) => [metricName, ...Object.values(labels), value])
+    expect(sums).toEqual([
+      ['transload_call_seconds_sum', '', expect.closeTo(60, 0)],
+      ['transload_gateway_seconds_sum', '', expect.closeTo(60, 0)],
+      ['transload_service_seconds_sum', 'GET /v2/x', '2xx', 5],
+      ['transload_service_seconds_sum', 'GET /v2/x', 'none', 1],
+      ['transload_store_seconds_sum', 'put', 2.5],
+      ['transload_event_loop_delay_seconds_sum', 0.05],
+    ])
+    expect(read[0]?.values).toEqual([
+      { labels: { route: '/*', action: '', status: '404', error: '', tenant: '' }, value: 1 },
+    ])
+  })
+
   test('count bookings by outcome, and show those that are pending', async () => {
     const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '300' } })
     await book(gateway)

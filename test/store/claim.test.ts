@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { changed, claimReason, isFree, LIST_LIMIT, newlyClaimed, orphaning } from '../../src/store/claim.ts'
+import {
+  changed,
+  claimReason,
+  isFree,
+  isOpen,
+  isPrunable,
+  LIST_LIMIT,
+  newlyClaimed,
+  orphaning,
+} from '../../src/store/claim.ts'
 import type { Claim, ClaimState } from '../../src/store/store.ts'
 import { newClaim } from './samples.ts'
 
@@ -23,6 +32,36 @@ describe('a key', () => {
     ['booked', { expires: 5_001 }, false],
   ])('that is %s with %j is free: %s', (state, given, free) => {
     expect(isFree(claim({ state, ...given }), 5_000)).toBe(free)
+  })
+})
+
+test.each<[ClaimState, boolean]>([
+  ['sending', true],
+  ['unknown', true],
+  ['booked', false],
+  ['refused', false],
+  ['freed', false],
+])('a claim that is %s has no outcome yet: %s', (state, isWithoutOutcome) => {
+  expect(isOpen({ state })).toBe(isWithoutOutcome)
+})
+
+describe('a claim may be pruned', () => {
+  const BEFORE = 5_000
+  const NOW = 9_000
+  const isPruned = (given: Partial<Claim>) => isPrunable(claim({ changedAt: BEFORE - 1, ...given }), BEFORE, NOW)
+
+  test.each<ClaimState>(['booked', 'refused', 'freed'])(
+    'once it is %s for long enough, and nobody repeats it',
+    (state) => {
+      expect(isPruned({ state })).toBe(true)
+      expect(isPruned({ state, changedAt: BEFORE })).toBe(false)
+      expect(isPruned({ state, expires: NOW })).toBe(true)
+      expect(isPruned({ state, expires: NOW + 1 })).toBe(false)
+    },
+  )
+
+  test.each<ClaimState>(['sending', 'unknown'])('never while it is %s', (state) => {
+    expect(isPruned({ state })).toBe(false)
   })
 })
 
@@ -58,6 +97,12 @@ describe('a new claim', () => {
   })
 })
 
+test('a new claim in doubt is unknown from the start, and as old as the doubt', () => {
+  const doubtful = newlyClaimed(newClaim({ doubtSince: 300, expiresInMs: 600 }), undefined, CLAIMED_AT)
+  expect(doubtful).toMatchObject({ state: 'unknown', createdAt: 300, changedAt: CLAIMED_AT, expires: CLAIMED_AT + 600 })
+  expect(doubtful).not.toHaveProperty('doubtSince')
+})
+
 describe('a change of a claim', () => {
   const before = claim({ version: 3, shipment: 'S-1', reply: '{"a":1}', expires: 9 })
 
@@ -91,4 +136,5 @@ test('a claim whose gateway is gone becomes unknown, and says which it was', () 
 
 test('what operators read keeps its form', () => {
   expect([claimReason({}), LIST_LIMIT]).toEqual(['claimed', 1_000])
+  expect(claimReason({ doubtSince: 0 })).toBe('may have been booked before the store was restored')
 })

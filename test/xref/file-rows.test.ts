@@ -1,0 +1,285 @@
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { headerOf, lineOf } from '../../src/xref/export-rows.ts'
+import { FileUnreadable, type Format } from '../../src/xref/file-records.ts'
+import { type ImportRow, type RowDefaults, readRows } from '../../src/xref/import-rows.ts'
+import { link } from '../store/samples.ts'
+
+const LONG = 64 * 1024
+
+/** The rows of a text, and the columns that are not used. */
+async function rowsOf(
+  text: string | Buffer | readonly Buffer[],
+  format: Format = 'csv',
+  defaults: RowDefaults = { tenant: 'acme' },
+) {
+  const unused: string[] = []
+  const rows: ImportRow[] = []
+  const parts = typeof text === 'string' || Buffer.isBuffer(text) ? [Buffer.from(text)] : text
+  for await (const row of readRows(Readable.from(parts), format, defaults, (columns) => unused.push(...columns))) {
+    rows.push(row)
+  }
+  return { rows, unused }
+}
+
+const refusalOf = async (text: string | Buffer, format?: Format): Promise<string> => {
+  try {
+    await rowsOf(text, format)
+  } catch (error) {
+    expect(error).toBeInstanceOf(FileUnreadable)
+    return error instanceof FileUnreadable ? `${error.name}: ${error.message}` : ''
+  }
+  return 'it was read'
+}
+
+const shipment = (name: string, id: string, more: object = {}) => ({
+  tenant: 'acme',
+  kind: 'shipment',
+  name,
+  vin: '',
+  id,
+  givenBy: 'caller',
+  at: undefined,
+  ...more,
+})
+
+describe('a CSV file', () => {
+  test('has its columns in any order and case, with any line ends, and blanks around its cells', async () => {
+    const { rows, unused } = await rowsOf(
+      '\ufeffVinNo, ShipmentNumber ,at,SHIPMENT_ID,given_by\r\n' +
+        ' 1hgcm826 33a004352 ,REF-1,2024-05-06T07:08:09Z,id-1,service\r' +
+        '\r\n' +
+        ',"REF ""2"", and\nmore",2024-05-06,"id-2"\n' +
+        '"", Ünïcode ☂ ,,id-3,,,\r\n',
+    )
+    expect(rows.map((row) => ('links' in row ? row.links : row.error))).toEqual([
+      [shipment('REF-1', 'id-1', { vin: '1HGCM82633A004352', givenBy: 'service', at: Date.UTC(2024, 4, 6, 7, 8, 9) })],
+      [shipment('REF "2", and\nmore', 'id-2', { at: Date.UTC(2024, 4, 6) })],
+      [shipment('Ünïcode ☂', 'id-3')],
+    ])
+    expect(unused).toEqual([])
+  })
+
+  test('names what a row is about by the column of its id, and links each of its numbers once', async () => {
+    const { rows, unused } = await rowsOf(
+      'tenant,ShipmentNumber,OrderRefNumber,ReferenceNumber,number,name,quote_id,shipment_id,uuid,Color,\n' +
+        'zenith,W-1,O-1,,,,q-1,,,red,\n' +
+        ',W-2,W-2,R-2,N-2,A-2,,s-2,s-2,,\n' +
+        ',W-3,,,,,,,u-3,,\n',
+    )
+    expect(rows).toEqual([
+      {
+        line: 2,
+        links: [
+          shipment('W-1', 'q-1', { kind: 'quote', tenant: 'zenith' }),
+          shipment('O-1', 'q-1', { kind: 'quote', tenant: 'zenith' }),
+        ],
+      },
+      { line: 3, links: ['W-2', 'R-2', 'N-2', 'A-2'].map((name) => shipment(name, 's-2')) },
+      { line: 4, links: [shipment('W-3', 'u-3')] },
+    ])
+    expect(unused).toEqual(['Color'])
+  })
+
+  test.each([
+    ['acme,,,,id-1,,', 'has no name'],
+    ['acme,,REF-1,,,,', 'has no id'],
+    ['acme,,,,,,', 'has no name'],
+    ['acme,booking,REF-1,,id-1,,', 'has a kind that is neither quote nor shipment'],
+    ['acme,,REF-1,,id-1,01/02/2024,', 'has a date that is not ISO 8601'],
+    ['acme,,REF-1,,id-1,x2024-01-02,', 'has a date that is not ISO 8601'],
+    ['acme,,REF-1,,id-1,2024-99-99,', 'has a date that is not ISO 8601'],
+    ['acme,,REF-1,,id-1,,us', 'has a given_by that is neither caller nor service'],
+    ['acme,,REF,1,id-1,2024-01-01,,more', 'has more fields than the first line'],
+    ['acme,,REF\0,,id-1,,', 'has a name with a character that cannot be stored'],
+  ])('says what is wrong with the row %j', async (row, error) => {
+    const header = 'tenant,kind,name,vin,id,at,given_by'
+    const { rows } = await rowsOf(`${header}\n${row}\nacme,quote,Q-1,VIN,id-9,,\n`)
+    expect(rows).toEqual([
+      { line: 2, error },
+      { line: 3, links: [shipment('Q-1', 'id-9', { kind: 'quote' })] },
+    ])
+  })
+
+  test('has one value for each column but the name', async () => {
+    const { rows } = await rowsOf('name,id,uuid\nREF-1,id-1,id-1\nREF-2,id-2,id-3\n')
+    expect(rows).toEqual([
+      { line: 2, links: [shipment('REF-1', 'id-1')] },
+      { line: 3, error: 'has two different values for id' },
+    ])
+  })
+
+  test('needs a tenant, in the row or for all', async () => {
+    const { rows } = await rowsOf('tenant,name,id\n,REF-1,id-1\nzenith,REF-2,id-2\n', 'csv', { tenant: undefined })
+    expect(rows).toEqual([
+      { line: 2, error: 'has no tenant; add the column or --tenant' },
+      { line: 3, links: [shipment('REF-2', 'id-2', { tenant: 'zenith' })] },
+    ])
+  })
+
+  test('reads the escapes of an export', async () => {
+    const { rows } = await rowsOf("name,id\n'=1+1,\\u0020id-1\n")
+    expect(rows).toEqual([{ line: 2, links: [shipment('=1+1', ' id-1')] }])
+  })
+
+  test.each([
+    ['', 'is empty; its first line must name the columns'],
+    ['\n\n', 'is empty; its first line must name the columns'],
+    [
+      'name;id\n',
+      /^FileUnreadable: has no column name and no column id; its first line must name the columns, separated by commas: tenant, kind, name, vin, id, at, given_by, shipmentnumber, /,
+    ],
+    ['name,vin\n', /^FileUnreadable: has no column id; its first line/],
+    ['uuid,vin\n', /^FileUnreadable: has no column name; its first line/],
+    ['  {"name":"REF-1"}\n', 'holds JSON, not CSV; add --format ndjson'],
+    ['[1]', 'holds JSON, not CSV; add --format ndjson'],
+    ['name,id\n"REF-1,id-1\n', /^FileUnreadable: is not CSV: .*Quote Not Closed.*line 2/],
+  ])('that begins with %j is refused', async (text, said) => {
+    const refusal = await refusalOf(text)
+    if (typeof said === 'string') expect(refusal).toBe(`FileUnreadable: ${said}`)
+    else expect(refusal).toMatch(said)
+  })
+
+  test('with a quote that is not closed is not read as one row', async () => {
+    expect(await refusalOf(`name,id\n"${'x'.repeat(2 * LONG)}`)).toMatch(
+      /^FileUnreadable: is not CSV: .*Max Record Size/,
+    )
+    expect((await rowsOf(`name,id\n${'x'.repeat(LONG - 100)},id-1\n`)).rows).toHaveLength(1)
+  })
+
+  test('that comes in pieces is the same, and only its beginning may be no JSON', async () => {
+    const text = Buffer.from(' \nname,id\nÜ-1,id-1\n{x},id-2\n')
+    const { rows } = await rowsOf([text.subarray(0, 2), text.subarray(2, 11), text.subarray(11)])
+    expect(rows.map((row) => ('links' in row ? row.links.map(({ name }) => name) : row))).toEqual([['Ü-1'], ['{x}']])
+    await expect(rowsOf([Buffer.from(' '), Buffer.from('{"name":1}')])).rejects.toThrow('holds JSON, not CSV')
+    expect((await rowsOf([Buffer.from('name,id\n'), Buffer.from('{x},id-1\n')])).rows).toHaveLength(1)
+  })
+})
+
+describe('an NDJSON file', () => {
+  test('has an object on each line, with numbers or texts, in any order of names', async () => {
+    const { rows } = await rowsOf(
+      '\ufeff{"uuid":"id-1","ReferenceNumber":12345,"VinNo":"vin 1","kind":"shipment","unknown":{"a":[1]}}\r\n' +
+        '\r\n' +
+        '{"at":"2024-05-06T07:08:09.010Z","id":" id-2 ","name":"line\u2028end","tenant":"zenith","kind":"quote","vin":"V"}\r\n' +
+        '{"name":9007199254740993,"id":"id-3"}\n' +
+        '{"name":"last","id":"id-4"}',
+      'ndjson',
+    )
+    expect(rows).toEqual([
+      { line: 1, links: [shipment('12345', 'id-1', { vin: 'VIN1' })] },
+      {
+        line: 3,
+        links: [
+          shipment('line\u2028end', 'id-2', {
+            tenant: 'zenith',
+            kind: 'quote',
+            at: Date.UTC(2024, 4, 6, 7, 8, 9, 10),
+          }),
+        ],
+      },
+      { line: 4, error: 'has no name' },
+      { line: 5, links: [shipment('last', 'id-4')] },
+    ])
+  })
+
+  test('may have wrong lines after the first one', async () => {
+    const { rows } = await rowsOf('\n{"name":"a","id":"b"}\n[1]\nnull\n{"name\n"text"\n7', 'ndjson')
+    expect(rows.map((row) => ('error' in row ? `${row.line} ${row.error}` : row.line))).toEqual([
+      2,
+      '3 is not a JSON object',
+      '4 is not a JSON object',
+      '5 is not JSON',
+      '6 is not a JSON object',
+      '7 is not a JSON object',
+    ])
+  })
+
+  test('may be empty', async () => {
+    expect((await rowsOf('', 'ndjson')).rows).toEqual([])
+    expect((await rowsOf(' \n \n ', 'ndjson')).rows).toEqual([])
+  })
+
+  test('comes in pieces of any length', async () => {
+    const text = Buffer.from('{"name":"Ü-1","id":"id-1"}\n{"name":"Ü-2","id":"id-2"}\n')
+    const { rows } = await rowsOf(
+      [...text].map((byte) => Buffer.of(byte)),
+      'ndjson',
+    )
+    expect(rows).toEqual([
+      { line: 1, links: [shipment('Ü-1', 'id-1')] },
+      { line: 2, links: [shipment('Ü-2', 'id-2')] },
+    ])
+  })
+
+  const NOT_NDJSON = 'does not begin with a JSON object on one line; add --format csv if it is CSV'
+  test.each([
+    ['name,id\nREF-1,id-1\n', NOT_NDJSON],
+    ['name,id', NOT_NDJSON],
+    ['{\n  "name": "REF-1"\n}\n', NOT_NDJSON],
+    ['[{"name":"REF-1"}]\n', NOT_NDJSON],
+  ])('that begins with %j is refused', async (text, said) => {
+    expect(await refusalOf(text, 'ndjson')).toBe(`FileUnreadable: ${said}`)
+  })
+
+  test('has lines up to the limit', async () => {
+    const [begin, end] = ['{"id":"b","name":"', '"}']
+    const longest = begin + 'x'.repeat(LONG - begin.length - end.length) + end
+    expect((await rowsOf(longest, 'ndjson')).rows).toHaveLength(1)
+    expect(await refusalOf(`${longest} `, 'ndjson')).toBe('FileUnreadable: has a line that is too long, line 1')
+    expect(await refusalOf(`{"name":"a","id":"b"}\n${longest} `, 'ndjson')).toMatch(/too long, line 2$/)
+  })
+})
+
+test.each<Format>(['csv', 'ndjson'])('a %s file with letters in another encoding is refused', async (format) => {
+  const begin = format === 'csv' ? 'name,id\n' : '{"name":"a","id":"b"}\n'
+  const said = 'FileUnreadable: is not UTF-8; convert it first'
+  expect(await refusalOf(Buffer.from(`${begin}Jos\xe9`, 'latin1'), format)).toBe(said)
+  expect(await refusalOf(Buffer.concat([Buffer.from(begin), Buffer.of(0xc3)]), format)).toBe(said)
+})
+
+test.each<Format>(['csv', 'ndjson'])('an error of the input itself is passed on, as of %s', async (format) => {
+  const broken = Readable.from(
+    (async function* () {
+      yield Buffer.from(format === 'csv' ? 'name,id\nREF-1,id-1\n' : '{"name":"REF-1","id":"id-1"}\n')
+      throw new RangeError('the disk is gone')
+    })(),
+  )
+  const all = async () => {
+    for await (const row of readRows(broken, format, { tenant: 'acme' })) expect(row).toHaveProperty('links')
+  }
+  await expect(all()).rejects.toThrow(new RangeError('the disk is gone'))
+})
+
+describe('an export', () => {
+  const links = [
+    link({ name: 'REF, "1"', vin: 'VIN1', kind: 'shipment', at: Date.UTC(2024, 4, 6, 7, 8, 9, 10) }),
+    link({ name: '=1+1\u001b', givenBy: 'service', kind: 'shipment', id: ' id ' }),
+    link({ name: 'Ü\n', kind: 'quote' }),
+  ]
+
+  test.each<Format>(['csv', 'ndjson'])('as %s is read back as it was', async (format) => {
+    const { rows } = await rowsOf(
+      headerOf(format) +
+        links
+          .slice(0, 1)
+          .map((one) => lineOf(one, format))
+          .join(''),
+      format,
+    )
+    expect(rows.flatMap((row) => ('links' in row ? row.links : expect.fail(row.error)))).toEqual(links.slice(0, 1))
+  })
+
+  test('has the columns in their order, and nothing that a terminal obeys', () => {
+    expect(headerOf('csv')).toBe('tenant,kind,name,vin,id,at,given_by\n')
+    expect(headerOf('ndjson')).toBe('')
+    expect(links.map((one) => lineOf(one, 'csv'))).toEqual([
+      'acme,shipment,"REF, ""1""",VIN1,id-1,2024-05-06T07:08:09.010Z,caller\n',
+      "acme,shipment,'=1+1\\u001b,,\\u0020id\\u0020,1970-01-01T00:00:01.000Z,service\n",
+      'acme,quote,Ü\\u000a,,id-1,1970-01-01T00:00:01.000Z,caller\n',
+    ])
+    expect(lineOf(link({ name: 'a\u001b' }), 'ndjson')).toBe(
+      '{"tenant":"acme","kind":"quote","name":"a\\u001b","vin":"","id":"id-1","at":"1970-01-01T00:00:01.000Z","given_by":"caller"}\n',
+    )
+  })
+})
