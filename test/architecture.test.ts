@@ -78,8 +78,9 @@ const LAYERS: readonly string[] = [
   'src/migration/',
   'src/compare/',
   'src/store/',
-  // The other files at the root of src: errors, exit codes, small data structures.
+  // The other files at the root of src: errors, exit codes.
   'src/',
+  'src/collections/',
   'mappings/',
   'src/mapping/',
   // JSON and strings as they come from outside.
@@ -192,7 +193,7 @@ function mutualImports(sources: readonly Source[]): readonly string[] {
 }
 
 const MAX_LINES = 250
-const MAX_ROOT_FILES = 13
+const MAX_ROOT_FILES = 12
 const MAX_FOLDERS = 3
 
 const isMapping = (path: string) => inside(path, 'src/mapping/')
@@ -264,10 +265,11 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'mappings/restless.ts', text: 'export const lot = Math.random()' }],
   },
   {
-    name: 'the stores import nothing of the gateway but files at the root of src',
+    name: 'the stores import nothing of the gateway but collections and files at the root of src',
     breaches: mayNotImport(
       (path) => inside(path, 'src/store/'),
-      (target) => folderOf(target) !== undefined && !['src/store/', 'src/'].includes(folderOf(target) ?? ''),
+      (target) =>
+        folderOf(target) !== undefined && !['src/store/', 'src/', 'src/collections/'].includes(folderOf(target) ?? ''),
     ),
     broken: [{ path: 'src/store/nosy.ts', text: "import { vehicleTypes } from '../../mappings/vehicle-types.ts'" }],
   },

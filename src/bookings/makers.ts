@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 
 /** Remembers, in this process only, which credential made which booking. */
 export interface Makers {
@@ -13,14 +13,12 @@ const BOOKINGS_KEPT = 10_000
 /** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
 export function createMakers(): Makers {
   const key = createSecretKey(randomBytes(32))
-  /** Made late, because only client mode needs it, and it takes its memory at once. */
-  let made: LRUCache<string, string> | undefined
+  const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
   const digest = (credential: string) => createHmac('sha256', key).update(credential).digest('base64url')
   return {
     note: (booking, credential) => {
-      made ??= new LRUCache({ max: BOOKINGS_KEPT })
       made.set(booking, digest(credential))
     },
-    isMaker: (booking, credential) => made?.get(booking) === digest(credential),
+    isMaker: (booking, credential) => made.get(booking) === digest(credential),
   }
 }

@@ -27,13 +27,14 @@ const KEPT_BYTES = 32 * 1024 * 1024
 /** The size of an account with its token and three encodings of the credential. */
 const ACCOUNT_BYTES = 2_048
 const SPELLINGS = 3
+/** The size that counts for a small entry: it limits their number. */
+const LEAST_BYTES = Math.ceil(KEPT_BYTES / KEPT)
 
 /** Makes the cache of accepted credentials; a credential that the service has not accepted takes no place in it. */
 export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
   const kept = new LRUCache<string, Accepted<T>>({
-    max: KEPT,
     maxSize: KEPT_BYTES,
-    sizeCalculation: (_entry, { length }) => ACCOUNT_BYTES + SPELLINGS * length,
+    sizeCalculation: (_entry, { length }) => Math.max(LEAST_BYTES, ACCOUNT_BYTES + SPELLINGS * length),
   })
   return {
     find: (header) => kept.get(header),

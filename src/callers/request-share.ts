@@ -1,6 +1,6 @@
+import type { Held, UnorderedList } from '../collections/unordered-list.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Share } from '../observe/call.ts'
-import type { Held, UnorderedList } from '../unordered-list.ts'
 import { type Quota, type Shortage, shortage } from './fair-share.ts'
 import type { Source } from './source-address.ts'
 import type { Usage } from './usage.ts'

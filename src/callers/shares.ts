@@ -1,5 +1,5 @@
+import { createUnorderedList } from '../collections/unordered-list.ts'
 import type { Share } from '../observe/call.ts'
-import { createUnorderedList } from '../unordered-list.ts'
 import { type Quota, shortage } from './fair-share.ts'
 import { type Reply, RequestShare, type SharedLimits } from './request-share.ts'
 import type { Source } from './source-address.ts'

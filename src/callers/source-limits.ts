@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { compileNetworks } from '../networks.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { sourceAddress, sourceOf } from './source-address.ts'
@@ -13,7 +13,7 @@ export function createSourceLimits(
 ): (incoming: IncomingMessage) => void {
   if (perSecond === undefined) return () => {}
   const trusted = trustProxy && compileNetworks(trustProxy)
-  const sources = new LRUCache<string, Limits>({ max: SOURCES_KEPT })
+  const sources = createBoundedCache<string, Limits>(SOURCES_KEPT)
   return (incoming) => {
     const source = sourceOf(sourceAddress(incoming, trusted))
     const limits = sources.get(source) ?? createLimits({ perSecond })

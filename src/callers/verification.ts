@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { gatewayError } from '../errors.ts'
 import { type BasicPair, basicOf } from '../service/basic.ts'
 import type { Caller, CredentialsDeps } from './caller.ts'
@@ -49,10 +49,10 @@ export function createVerification(
   // The key exists in this process only, so the remembered values are useless elsewhere.
   const key = createSecretKey(randomBytes(32))
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
-  const verified = new LRUCache<string, Caller>({ max: VERIFIED_KEPT })
+  const verified = createBoundedCache<string, Caller>(VERIFIED_KEPT)
   // An old secret that is sent again and again uses no guesses and no hashing time.
-  const refused = new LRUCache<string, true>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS })
-  const guesses = new LRUCache<string, number>({ max: GUESSES_KEPT, ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
+  const refused = createBoundedCache<string, true>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS })
+  const guesses = createBoundedCache<string, number>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
   const hashes = createFairQueue({
     atOnce: HASHES_AT_ONCE,
     atOnceOfSource: HASHES_AT_ONCE,

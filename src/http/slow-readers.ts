@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { UnorderedList } from '../unordered-list.ts'
+import type { UnorderedList } from '../collections/unordered-list.ts'
 import type { ListenerTimeouts } from './timeouts.ts'
 
 /**

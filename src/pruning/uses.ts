@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Store } from '../store/store.ts'
 
@@ -15,7 +15,7 @@ export type NoteUse = (tenant: string, at: number, names: () => readonly string[
  * nothing. No call waits for it, and a note that is lost is made again at the next use after a restart or a day.
  */
 export function createNoteUse(store: Pick<Store, 'noteUses' | 'now'>, keepMs: number, log: Logger): NoteUse {
-  const noted = new LRUCache<string, true>({ max: MAX_NOTED, ttl: NOTED_FOR_MS })
+  const noted = createBoundedCache<string, true>(MAX_NOTED, { ttl: NOTED_FOR_MS })
   return (tenant, at, names) => {
     if (store.now() - at < keepMs / 2) return
     const fresh = names().filter((name) => !noted.has(JSON.stringify([tenant, name])))

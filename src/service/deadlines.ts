@@ -1,4 +1,4 @@
-import { createUnorderedList, type Held } from '../unordered-list.ts'
+import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
 
 /** Work with a deadline, in milliseconds of `performance.now()`. */
 export interface Waiting {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Held } from '../collections/unordered-list.ts'
 import { RequestAccount } from '../observe/request-account.ts'
 import { withTraceHeaders } from '../observe/trace.ts'
-import type { Held } from '../unordered-list.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
 

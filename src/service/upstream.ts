@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
 import { type Connector, createConnector } from './connector.ts'
 import { createDeadlines } from './deadlines.ts'
@@ -105,7 +106,7 @@ export function createUpstream({
   const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
 
   const newConnector = () => createConnector({ timeout: timeoutMs, ...tls, lookup: names.lookup, allowH2: false })
-  const connectors = new LRUCache<string, Connector>({ max: POOLS_KEPT })
+  const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
   /** Returns the connector of a credential. Those that share nothing share no TLS session either. */
   const connectorOf = (origin: string, name: string | undefined): Connector => {
     if (name === undefined) return newConnector()

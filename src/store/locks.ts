@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createKeyedMutex } from '../keyed-mutex.ts'
+import { createKeyedMutex } from '../collections/keyed-mutex.ts'
 import { currentMoment, elapsedSince, type Moment } from './elapsed.ts'
 import { type Locks, LockTimeout } from './store.ts'
 

@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache'
 import { type HealedBy, isReopened, settle } from '../bookings/settlement.ts'
 import type { Credentials, OwnCaller } from '../callers/caller.ts'
 import { shipmentRead } from '../calls/service-request.ts'
 import { idAt, isSameId, type Shipment, shipmentNamed, shipmentWithId } from '../calls/verify.ts'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Logger } from '../observe/log.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
@@ -46,7 +46,7 @@ const NOT_THERE = new Set([400, 404, 405, 410, 422])
 export function createHealing(deps: HealingDeps): Healing {
   const { store, unknownBookings, credentials, log } = deps
   /** The identities of shipments that were looked at. */
-  const identities = new LRUCache<string, string>({ max: SHIPMENTS_KEPT })
+  const identities = createBoundedCache<string, string>(SHIPMENTS_KEPT)
 
   async function byShipment(tenant: string, shipment: string, how: HealedBy): Promise<void> {
     const own = credentials.ownCaller(tenant)
