@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, post, startGateway, type TestGateway } from '../gateway.ts'
-import { size } from '../size.ts'
+import { sample, size } from '../size.ts'
 import { NAUGHTY } from './naughty-values.ts'
 
 const QUOTE = '/getShippingQuote.php'
@@ -97,7 +97,7 @@ async function attempt(
 const AT_ONCE = 16
 const THOROUGH = process.env['TRANSLOAD_RUNS'] !== undefined
 /** Each value is tried in several fields, and each field with several values. */
-const ONE_IN = size(12, 3)
+const ONE_IN = size(24, 3)
 
 test('there are at least 200 naughty values', () => {
   expect(NAUGHTY.length).toBeGreaterThanOrEqual(200)
@@ -122,7 +122,7 @@ test.each(Object.keys(ACTIONS))(
       return met.map((value) => ({ action, field, value }))
     })
     // The names of fields come from outside as well.
-    all.push(...NAUGHTY.map((field) => ({ action, field, value: 'x' })))
+    all.push(...sample(NAUGHTY, 4).map((field) => ({ action, field, value: 'x' })))
     const queue = all.entries()
     const wrong: string[] = []
     await Promise.all(
