@@ -7,10 +7,11 @@ import { restOfTests } from './test/rest.ts'
 const LEAST_AT_ONCE = 4
 
 /**
- * What `npm test` leaves to `npm run test:all`: tests with programs from Debian, and those that take long because they start
- * dozens of processes, kill or stop them, let leases lapse or fill pipes.
+ * The tests that `npm test` leaves to `npm run test:all`: tests with programs from Debian, those that stop and crash servers
+ * of PostgreSQL, and those that take long because they start dozens of processes, kill or stop them, let leases lapse or
+ * fill pipes.
  */
-const ONLY_WHOLE = ['test/debian/**', 'test/**/*.slow.test.ts']
+const ONLY_WHOLE = ['test/debian/**', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
 
 /** Generates code, which a strict Node refuses: `.ci/run` leaves it out of `npm test`. */
 const NOT_STRICT = 'test/pages/open-api.test.ts'

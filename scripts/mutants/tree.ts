@@ -54,7 +54,7 @@ export const sourceFiles = (root: string): readonly string[] => [
   ...filesIn(root, 'mappings', '.ts'),
 ]
 
-/** Returns the test files that `npm test` runs. */
+/** Returns the test files that `npm test` runs, and those with servers of PostgreSQL. */
 export const testFiles = (root: string): readonly string[] =>
   filesIn(root, 'test', '.test.ts').filter((path) => !path.includes('.slow.') && !path.startsWith('test/debian/'))
 
