@@ -1,3 +1,4 @@
+import { createUnorderedList } from '../collections/unordered-list.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Meters } from '../observe/meters.ts'
 import { isFree } from '../store/claim.ts'
@@ -62,9 +63,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, countBooking } = deps
   const { handle = newHandle, wait = waited } = deps
   /** Every call that books or waits, even if its caller has hung up. */
-  const calls = new Set<Promise<Booked>>()
-  /** The calls that send, by their keys. */
-  const senders = new Map<string, Promise<void>>()
+  const calls = createUnorderedList<Promise<Booked>>()
+  /** The calls that send, with their keys. */
+  const senders = createUnorderedList<{ readonly id: string; readonly over: Promise<void> }>()
   const makers = createMakers()
   let draining = false
 
@@ -154,17 +155,15 @@ export function createBookings(deps: BookingsDeps): Bookings {
 
   /** Lets the other calls of this gateway wait for the one that sends. */
   async function announced(claim: Claim, sent: Promise<Booked>): Promise<Booked> {
-    const id = idOf(claim)
     const over = sent.then(
       () => undefined,
       () => undefined,
     )
-    senders.set(id, over)
+    const sender = senders.add({ id: idOf(claim), over })
     try {
       return await sent
     } finally {
-      // The next call may have taken the released claim already.
-      if (senders.get(id) === over) senders.delete(id)
+      senders.take(sender)
     }
   }
 
@@ -173,13 +172,14 @@ export function createBookings(deps: BookingsDeps): Bookings {
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
     const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
-    await Promise.race([look, senders.get(idOf(claim)) ?? look])
+    const sender = senders.items().find(({ id }) => id === idOf(claim))
+    await Promise.race([look, sender?.over ?? look])
   }
 
   return {
     once: (booking, send) => {
-      const call = once(booking, send).finally(() => calls.delete(call))
-      calls.add(call)
+      const call = once(booking, send).finally(() => calls.take(held))
+      const held = calls.add(call)
       return call
     },
     free: record.canceled,
@@ -192,7 +192,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
     },
     drain: async () => {
       draining = true
-      await Promise.allSettled(calls)
+      await Promise.allSettled(calls.items())
     },
   }
 }
