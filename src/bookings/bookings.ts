@@ -1,4 +1,3 @@
-import { createUnorderedList } from '../collections/unordered-list.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Meters } from '../observe/meters.ts'
 import { isFree } from '../store/claim.ts'
@@ -63,9 +62,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, countBooking } = deps
   const { handle = newHandle, wait = waited } = deps
   /** Every call that books or waits, even if its caller has hung up. */
-  const calls = createUnorderedList<Promise<Booked>>()
-  /** The calls that send, with their keys. */
-  const senders = createUnorderedList<{ readonly id: string; readonly over: Promise<void> }>()
+  const calls = new Set<Promise<Booked>>()
+  /** The calls that send, by their keys. */
+  const senders = new Map<string, Promise<void>>()
   const makers = createMakers()
   let draining = false
 
@@ -155,15 +154,17 @@ export function createBookings(deps: BookingsDeps): Bookings {
 
   /** Lets the other calls of this gateway wait for the one that sends. */
   async function announced(claim: Claim, sent: Promise<Booked>): Promise<Booked> {
+    const id = idOf(claim)
     const over = sent.then(
       () => undefined,
       () => undefined,
     )
-    const sender = senders.add({ id: idOf(claim), over })
+    senders.set(id, over)
     try {
       return await sent
     } finally {
-      senders.take(sender)
+      // The next call may have taken the released claim already.
+      if (senders.get(id) === over) senders.delete(id)
     }
   }
 
@@ -172,14 +173,13 @@ export function createBookings(deps: BookingsDeps): Bookings {
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
     const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
-    const sender = senders.items().find(({ id }) => id === idOf(claim))
-    await Promise.race([look, sender?.over ?? look])
+    await Promise.race([look, senders.get(idOf(claim)) ?? look])
   }
 
   return {
     once: (booking, send) => {
-      const call = once(booking, send).finally(() => calls.take(held))
-      const held = calls.add(call)
+      const call = once(booking, send).finally(() => calls.delete(call))
+      calls.add(call)
       return call
     },
     free: record.canceled,
@@ -192,7 +192,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
     },
     drain: async () => {
       draining = true
-      await Promise.allSettled(calls.items())
+      await Promise.allSettled(calls)
     },
   }
 }
