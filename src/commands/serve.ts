@@ -18,7 +18,7 @@ import { openConfiguredStore } from './store.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls
- * do. It never learns otherwise, and under load collects the old generation many times a second (docs/decisions/0010).
+ * do. It never learns otherwise, and under load collects the old generation several times a second (docs/decisions/0010).
  */
 const YOUNG_FLAG = '--no-allocation-site-pretenuring'
 
