@@ -82,21 +82,16 @@ function bookOne(writes: ReturnType<typeof createWrites>, index: number): void {
     at,
   )
   const ofShipment = { ...given, kind: 'shipment', vin, id: shipment } as const
-  writes.put(
-    {
-      links: [
-        { ...ofShipment, name: reference },
-        { ...ofShipment, name: number, givenBy: 'service' },
-      ],
-    },
-    at,
-  )
+  const links = [
+    { ...ofShipment, name: reference },
+    { ...ofShipment, name: number, givenBy: 'service' },
+  ] as const
   const reply = JSON.stringify({
     status: 200,
     headers: { 'Transload-Shipment-Id': shipment, 'Transload-Shipment-Number': number },
     body: `{"Message":"Transportation booked: shipment ${number}.","TransportationBooked":"Yes"}`,
   })
-  writes.change(claim, { state: 'booked', instance: claim.instance, shipment, reply, why: 'made' }, at)
+  writes.change(claim, { state: 'booked', instance: claim.instance, shipment, reply, why: 'made' }, { links }, at)
 }
 
 async function fill(): Promise<void> {

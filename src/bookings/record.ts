@@ -1,6 +1,6 @@
 import type { StatusSet } from '../config/values.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Claim, type ClaimChange, type Claims, StoreDown } from '../store/store.ts'
+import { type Claim, type ClaimChange, type Claims, StoreDown, type XrefWrite } from '../store/store.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type Backlog, createBacklog, type LateWork } from './backlog.ts'
 import type { Made } from './booking.ts'
@@ -27,7 +27,7 @@ export interface BookingRecord {
 
 export interface BookingRecordDeps {
   readonly claims: Claims
-  readonly xref: Pick<Xref, 'write'>
+  readonly xref: Pick<Xref, 'rowsOf' | 'write'>
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
@@ -62,15 +62,16 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   }
 
   async function recordMade(claim: Claim, { tenant, answer, record }: Unrecorded): Promise<void> {
-    // The names come first: once the claim says booked, a retry gets them and may ask for them.
-    await deps.xref.write(tenant, record)
+    // Once the claim says booked, a retry gets the names and may ask for them.
+    const names = await deps.xref.rowsOf(tenant, record)
     const reply = JSON.stringify(answer)
     const change = { state: 'booked', instance, shipment: record.id, reply, why: 'made' } as const
-    if (!(await changeClaim(claim, change))) throw new Error(`the claim ${claim.handle} was changed by somebody else`)
+    if (!(await changeClaim(claim, change, names)))
+      throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
-  async function changeClaim(claim: Claim, change: ClaimChange): Promise<Claim | undefined> {
-    const changed = await claims.change(claim, change)
+  async function changeClaim(claim: Claim, change: ClaimChange, names?: XrefWrite): Promise<Claim | undefined> {
+    const changed = await claims.change(claim, change, names)
     if (changed || change.state === 'unknown') return changed
     const current = await claims.claimByHandle(claim.handle)
     const course = afterAnother(current, change)

@@ -17,6 +17,7 @@ import {
   type NewLink,
   type Store,
   StoreDown,
+  type XrefWrite,
 } from './store.ts'
 
 /** The number of links in a page of a scan. */
@@ -57,6 +58,15 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     innerMap(linksOf, link.tenant).set(link.name, list)
   }
 
+  function put({ links, thing }: XrefWrite): void {
+    const at = now()
+    for (const link of links) {
+      const asked = link.at ?? at
+      insert({ ...link, at: Math.max(asked, existing(link)?.at ?? asked) })
+    }
+    if (thing) innerMap(things, thing.tenant).set(thing.id, { ...thing, at })
+  }
+
   function everyClaim(): Claim[] {
     return [...claims.values()].flatMap((ofTenant) => [...ofTenant.values()]).sort(byAge)
   }
@@ -89,12 +99,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 
     async put(write) {
       checkOpen()
-      const at = now()
-      for (const link of write.links) {
-        const asked = link.at ?? at
-        insert({ ...link, at: Math.max(asked, existing(link)?.at ?? asked) })
-      }
-      if (write.thing) innerMap(things, write.thing.tenant).set(write.thing.id, { ...write.thing, at })
+      put(write)
     },
     async unlink(links) {
       checkOpen()
@@ -170,8 +175,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         claim: record(newlyClaimed(wanted, before, at), before?.state ?? 'none', claimReason(wanted)),
       }
     },
-    async change(claim, change) {
+    async change(claim, change, names) {
       checkOpen()
+      if (names) put(names)
       const before = claims.get(claim.tenant)?.get(claim.key)
       return before?.version === claim.version ? apply(before, change) : undefined
     },
@@ -235,15 +241,10 @@ function innerMap<V>(maps: Map<string, Map<string, V>>, key: string): Map<string
   return made
 }
 
-function sameKey(one: LinkKey, other: LinkKey): boolean {
-  return one.kind === other.kind && one.vin === other.vin && one.givenBy === other.givenBy
-}
+const sameKey = (one: LinkKey, other: LinkKey) =>
+  one.kind === other.kind && one.vin === other.vin && one.givenBy === other.givenBy
 
 /** Tells if a link that is written now comes before one that exists. */
-function isNewer(written: Link, other: Link): boolean {
-  return written.givenBy === other.givenBy && written.at >= other.at
-}
+const isNewer = (written: Link, other: Link) => written.givenBy === other.givenBy && written.at >= other.at
 
-function byAge(one: Claim, other: Claim): number {
-  return one.createdAt - other.createdAt || compareBytes(one.handle, other.handle)
-}
+const byAge = (one: Claim, other: Claim) => one.createdAt - other.createdAt || compareBytes(one.handle, other.handle)

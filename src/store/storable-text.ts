@@ -1,4 +1,4 @@
-import type { Store } from './store.ts'
+import type { Store, XrefWrite } from './store.ts'
 
 /** Tells if every engine keeps this text as it is: PostgreSQL refuses NUL, and half a surrogate pair is not UTF-8. */
 export function isStorableText(text: string): boolean {
@@ -15,6 +15,8 @@ const badText = () => new RangeError('Text with a NUL character or an unpaired s
 function checkText(record: object): void {
   if (hasBadText(record)) throw badText()
 }
+
+const hasBadName = ({ links, thing }: XrefWrite) => links.some(hasBadText) || (thing !== undefined && hasBadText(thing))
 
 const areStorable = (one: string, other: string) => isStorableText(one) && isStorableText(other)
 
@@ -33,10 +35,7 @@ export function withTextChecks(store: Store): Store {
       return store.unlink(links)
     },
     // Not `async`, because every call reads and writes.
-    put: (write) =>
-      write.links.some(hasBadText) || (write.thing && hasBadText(write.thing))
-        ? Promise.reject(badText())
-        : store.put(write),
+    put: (write) => (hasBadName(write) ? Promise.reject(badText()) : store.put(write)),
     links: (tenant, name) => (areStorable(tenant, name) ? store.links(tenant, name) : NO_LINKS),
     thing: (tenant, id) => (areStorable(tenant, id) ? store.thing(tenant, id) : NO_THING),
     async load(links, options) {
@@ -47,9 +46,10 @@ export function withTextChecks(store: Store): Store {
       checkText(wanted)
       return store.claim(wanted)
     },
-    async change(claim, change) {
+    async change(claim, change, names) {
       checkText(change)
-      return areStorable(claim.tenant, claim.key) ? store.change(claim, change) : undefined
+      if (names && hasBadName(names)) throw badText()
+      return areStorable(claim.tenant, claim.key) ? store.change(claim, change, names) : undefined
     },
     async findClaim(tenant, key) {
       return areStorable(tenant, key) ? store.findClaim(tenant, key) : undefined

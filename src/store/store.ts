@@ -74,13 +74,19 @@ export type NewThing = Omit<Thing, 'at'>
 
 export type Facts = Readonly<Record<string, string | number>>
 
+/** Links, and a thing, that are written together. */
+export interface XrefWrite {
+  readonly links: readonly NewLink[]
+  readonly thing?: NewThing
+}
+
 /** The durable record from names to ids. */
 export interface Xref {
   /**
    * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
    * regardless of `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
    */
-  put(write: { readonly links: readonly NewLink[]; readonly thing?: NewThing }): Promise<void>
+  put(write: XrefWrite): Promise<void>
   /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
   unlink(links: readonly LinkToId[]): Promise<number>
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
@@ -176,8 +182,15 @@ export interface Claims {
    * callers and gateways wins; the others get the claim that holds the key.
    */
   claim(wanted: NewClaim): Promise<{ readonly won: boolean; readonly claim: Claim }>
-  /** Changes a claim if it still has this version; else returns undefined. */
-  change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange): Promise<Claim | undefined>
+  /**
+   * Changes a claim if it still has this version; else returns undefined. In either case it has written `names` before, as
+   * `put` does: nobody who sees the change misses them.
+   */
+  change(
+    claim: Pick<Claim, 'tenant' | 'key' | 'version'>,
+    change: ClaimChange,
+    names?: XrefWrite,
+  ): Promise<Claim | undefined>
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>

@@ -1,6 +1,6 @@
 import type { NoteUse } from '../pruning/uses.ts'
 import { APPROVAL_OF } from '../store/kept-things.ts'
-import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore } from '../store/store.ts'
+import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
 
 /** A quote or shipment that a name stands for. */
 export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>
@@ -45,6 +45,8 @@ export interface Xref {
   /** Returns the ids of the shipments that the service calls by a number. */
   readonly numbered: (tenant: string, number: string) => Promise<readonly string[]>
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
+  /** Returns what `write` would write now. */
+  readonly rowsOf: (tenant: string, record: XrefRecord) => Promise<XrefWrite>
   /** Resolves when the record is durable; only then may an answer depend on it. */
   readonly write: (tenant: string, record: XrefRecord) => Promise<void>
   /** Returns the state of a quote's approval; undefined if none was sent. It stays as long as the quote. */
@@ -59,8 +61,8 @@ export function createXref(
   quoteMemoryMs: number,
   noteUse: NoteUse = () => {},
 ): Xref {
-  /** Adds the names that this VIN does not have yet. */
-  async function addNames(tenant: string, record: XrefRecord): Promise<void> {
+  /** Returns the names that this VIN does not have yet. */
+  async function newNames(tenant: string, record: XrefRecord): Promise<XrefWrite> {
     const { kind, id, vin } = record
     const links: NewLink[] = []
     for (const [name, givenBy] of namesOf(record)) {
@@ -70,7 +72,12 @@ export function createXref(
       const at = existing.find((link) => link.id === id)?.at
       links.push({ tenant, kind, name, vin, id, givenBy, at })
     }
-    if (links.length > 0) await store.put({ links })
+    return { links }
+  }
+
+  async function addNames(tenant: string, record: XrefRecord): Promise<void> {
+    const names = await newNames(tenant, record)
+    if (names.links.length > 0) await store.put(names)
   }
 
   return {
@@ -92,13 +99,9 @@ export function createXref(
       const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
-    write: (tenant, record) => {
-      if (record.isOnRecord) return addNames(tenant, record)
-      const { kind, id, vin, own, facts } = record
-      const links: NewLink[] = namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy }))
-      const thing = { tenant, id, own: own ?? '', facts: facts ?? null }
-      return store.put({ links, ...((own !== undefined || facts !== undefined) && { thing }) })
-    },
+    rowsOf: async (tenant, record) => (record.isOnRecord ? newNames(tenant, record) : allRows(tenant, record)),
+    // Without a further promise, because every quote is recorded.
+    write: (tenant, record) => (record.isOnRecord ? addNames(tenant, record) : store.put(allRows(tenant, record))),
     approval: async (tenant, quote) => {
       const own = (await store.thing(tenant, approvalId(quote)))?.own
       return own === 'sent' || own === 'approved' ? own : undefined
@@ -106,6 +109,13 @@ export function createXref(
     setApproval: (tenant, quote, approval) =>
       store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null } }),
   }
+}
+
+function allRows(tenant: string, record: XrefRecord): XrefWrite {
+  const { kind, id, vin, own, facts } = record
+  const links: NewLink[] = namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy }))
+  const thing = { tenant, id, own: own ?? '', facts: facts ?? null }
+  return { links, ...((own !== undefined || facts !== undefined) && { thing }) }
 }
 
 /** An approval has its own record, because the facts of the quote are deleted after `QUOTE_MEMORY`. */

@@ -26,7 +26,7 @@ test('a booking of an earlier run that the emergency log has is unrecorded until
   let isStoreDown = true
   const bookings = createBookingRecord({
     claims: { ...store, claimByHandle: async (handle) => (isStoreDown ? store.claimByHandle(handle) : undefined) },
-    xref: { write: async () => {} },
+    xref: { rowsOf: async () => ({ links: [] }), write: async () => {} },
     instance: 'one',
     log: createLog('silent', { write: () => {} }),
     emergencyLog: { write: () => {}, read: () => (isStoreDown ? [entry] : []), clear: () => {} },

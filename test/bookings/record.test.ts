@@ -125,19 +125,9 @@ describe('a booking that failed', () => {
 })
 
 describe('a booking that was made', () => {
-  test('is recorded, with its name first', async () => {
-    const opened = await open()
-    const order: string[] = []
-    opened.current.put = (...args) => {
-      order.push('names')
-      return opened.store.put(...args)
-    }
-    opened.current.change = (...args) => {
-      order.push('claim')
-      return opened.store.change(...args)
-    }
+  test('is recorded with its names, in one step of the store', async () => {
+    const opened = await open({ put: down })
     await opened.record.made(opened.claim, MADE)
-    expect(order).toEqual(['names', 'claim'])
     expect(await opened.now()).toMatchObject({ state: 'booked', shipment: 'S-1', reply: JSON.stringify(ANSWER) })
     expect((await opened.store.links('acme', 'REF-1')).map(({ id }) => id)).toEqual(['S-1'])
     expect(await opened.why()).toBe('made')
@@ -167,7 +157,7 @@ describe('a booking that was made', () => {
   })
 
   test('while the store is down is in the emergency log, and the next gateway records it', async () => {
-    const opened = await open({ put: down })
+    const opened = await open({ change: down })
     const { record, claim, lines, path } = opened
     await expect(record.made(claim, MADE)).rejects.toThrow('The disk is full.')
     expect(lines).toEqual([
@@ -201,7 +191,7 @@ describe('a booking that was made', () => {
   })
 
   test('and whose key was freed meanwhile is reported as a possible second one', async () => {
-    const opened = await open({ put: down })
+    const opened = await open({ change: down })
     const { record, claim, lines } = opened
     await expect(record.made(claim, MADE)).rejects.toThrow()
     opened.heal()

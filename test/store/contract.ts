@@ -353,6 +353,30 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(why).toBe('answered 201')
     })
 
+    test('write the names of a change with it, whether or not it changes the claim', async () => {
+      const { claim } = await store.claim(newClaim())
+      const change = { state: 'booked', instance: 'gateway-2', why: 'made', shipment: 'S-1', reply: '{}' } as const
+      const names = (id: string) => ({ links: [link({ id })], thing: thing({ id }) })
+      const told = async () => [
+        (await store.links('acme', link().name)).map(({ id }) => id),
+        await store.findClaim('acme', 'REF-1'),
+      ]
+      // What is cached now must not outlive the change.
+      expect(await told()).toEqual([[], claim])
+
+      const bad = { links: [link(), link({ name: 'a\0b' })] }
+      await expect(store.change(claim, change, bad)).rejects.toThrow(RangeError)
+      expect(await told()).toEqual([[], claim])
+
+      const changed = await store.change(claim, change, names('S-1'))
+      expect(changed).toMatchObject({ state: 'booked', version: 2 })
+      expect(await told()).toEqual([['S-1'], changed])
+
+      expect(await store.change(claim, change, names('S-2'))).toBeUndefined()
+      expect(await told()).toEqual([['S-2'], changed])
+      expect(await store.thing('acme', 'S-2')).toMatchObject({ id: 'S-2' })
+    })
+
     test.each([
       { state: 'sending', expiresInMs: 10, free: false },
       { state: 'unknown', expiresInMs: 10, free: false },

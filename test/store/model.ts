@@ -44,12 +44,12 @@ function step<A>(text: string, args: fc.Arbitrary<A>, call: (store: Store, args:
   )
 }
 
+const someNames = fc
+  .record({ links: newLinks, thing: fc.option(someThing, { nil: undefined }) })
+  .map(({ links, thing }) => (thing ? { links, thing } : { links }))
+
 const steps = fc.oneof(
-  step(
-    'put',
-    fc.record({ links: newLinks, thing: fc.option(someThing, { nil: undefined }) }),
-    (store, { links, thing }) => store.put(thing ? { links, thing } : { links }),
-  ),
+  step('put', someNames, (store, some) => store.put(some)),
   step('unlink', links, (store, some) => store.unlink(some)),
   step('load', fc.record({ links: newLinks, replace: fc.boolean() }), (store, { links, replace }) =>
     store.load(links, { replace }),
@@ -64,9 +64,13 @@ const steps = fc.oneof(
   ),
   step(
     'change',
-    fc.record({ tenant, key: name, version: fc.integer({ min: 1, max: 4 }), state, shipment: fc.option(id) }),
-    (store, { shipment, ...given }) =>
-      store.change(given, { ...given, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }),
+    fc.record({
+      claim: fc.record({ tenant, key: name, version: fc.integer({ min: 1, max: 4 }) }),
+      change: fc.record({ state, shipment: fc.option(id) }),
+      names: fc.option(someNames, { nil: undefined }),
+    }),
+    (store, { claim, change: { state, shipment }, names }) =>
+      store.change(claim, { state, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }, names),
   ),
   step('listClaims', fc.record({ state, tenant, newest: fc.boolean() }), (store, options) => store.listClaims(options)),
   step('claimsOfShipment', fc.tuple(tenant, id), (store, [one, of]) => store.claimsOfShipment(one, of)),

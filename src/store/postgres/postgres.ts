@@ -5,7 +5,7 @@ import { thingOf } from '../rows.ts'
 import type { StoreOptions } from '../state.ts'
 import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
-import { type LinkKey, type Store, StoreDown } from '../store.ts'
+import { type LinkKey, type Store, StoreDown, type XrefWrite } from '../store.ts'
 import { readAddress } from './address.ts'
 import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { CAPACITY_EVERY_MS, capacityWarning } from './capacity.ts'
@@ -128,6 +128,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     newInstance(),
   )
 
+  const putNames = (names: XrefWrite) =>
+    write(
+      () => (names.thing ? [thingKey(names.thing.tenant, names.thing.id)] : []),
+      () => put(names),
+    )
+
   async function close(): Promise<void> {
     clearInterval(capacityTimer)
     await Promise.all([session.close(), pool.end()])
@@ -152,11 +158,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       await close()
     },
 
-    put: (asked) =>
-      write(
-        () => (asked.thing ? [thingKey(asked.thing.tenant, asked.thing.id)] : []),
-        () => put(asked),
-      ),
+    put: putNames,
     unlink: (links) => ask(() => unlink(pool, links)),
     load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
     forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)).finally(cache.dropAll),
@@ -184,7 +186,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     },
 
     claim: (wanted) => ask(() => claims.claim(wanted)),
-    change: (claim, change) => ask(() => claims.change(claim, change)),
+    async change(claim, change, names) {
+      if (names) await putNames(names)
+      return ask(() => claims.change(claim, change))
+    },
     findClaim: (tenant, key) => ask(() => claims.findClaim(tenant, key)),
     claimByHandle: (handle) => ask(() => claims.claimByHandle(handle)),
     claimsOfShipment: (tenant, shipment) => ask(() => claims.claimsOfShipment(tenant, shipment)),

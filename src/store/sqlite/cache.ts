@@ -1,7 +1,7 @@
 import { type Cache, linksKey, thingKey } from '../cache.ts'
-import { StoreDown } from '../store.ts'
+import { StoreDown, type XrefWrite } from '../store.ts'
 import { isDamage, messageOf } from './errors.ts'
-import type { WrittenCall } from './protocol.ts'
+import { namesOf, type WrittenCall } from './protocol.ts'
 import { openReads, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
 import type { Writes } from './writes.ts'
@@ -88,9 +88,10 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
 function dropWritten(cache: Cache, call: WrittenCall): void {
   if (call.name === 'put') {
     // The types of the sending side paired name and arguments.
-    const [{ links, thing }] = call.args as Parameters<Writes['put']>
-    for (const link of links) cache.drop(linksKey(link.tenant, link.name))
-    if (thing) cache.drop(thingKey(thing.tenant, thing.id))
+    dropNames(cache, (call.args as Parameters<Writes['put']>)[0])
+  } else if (call.name === 'change') {
+    const names = namesOf(call.args)
+    if (names) dropNames(cache, names)
   } else if (call.name === 'load' || call.name === 'unlink') {
     const [links] = call.args as Parameters<Writes['load'] | Writes['unlink']>
     for (const link of links) cache.drop(linksKey(link.tenant, link.name))
@@ -100,4 +101,9 @@ function dropWritten(cache: Cache, call: WrittenCall): void {
   } else if (call.name === 'forget') {
     cache.clear()
   }
+}
+
+function dropNames(cache: Cache, { links, thing }: XrefWrite): void {
+  for (const { tenant, name } of links) cache.drop(linksKey(tenant, name))
+  if (thing) cache.drop(thingKey(thing.tenant, thing.id))
 }

@@ -1,3 +1,4 @@
+import type { XrefWrite } from '../store.ts'
 import type { FileIdentity } from './file-guard.ts'
 import type { Writes } from './writes.ts'
 
@@ -12,8 +13,15 @@ export interface WriteCall {
 }
 
 /** Tells if a write may change cached data. */
-export function changesCachedData({ name }: WriteCall): boolean {
+export function changesCachedData({ name, args }: WriteCall): boolean {
+  if (name === 'change') return namesOf(args) !== null
   return name === 'put' || name === 'unlink' || name === 'load' || name === 'forget' || name === 'prune'
+}
+
+/** Returns the names that a change of a claim writes. */
+export function namesOf(args: WriteCall['args']): XrefWrite | null {
+  // The types of the sending side paired name and arguments.
+  return (args as Parameters<Writes['change']>)[2]
 }
 
 /** A write of one commit. */

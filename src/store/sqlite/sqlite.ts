@@ -103,7 +103,7 @@ export async function openSqliteStore({
     scan: (options) => scan(reader, options),
 
     claim: (wanted) => writer.call('claim', wanted, now()),
-    change: (claim, change) => writer.call('change', claim, change, now()),
+    change: (claim, change, names) => writer.call('change', claim, change, names ?? null, now()),
     findClaim: async (tenant, key) => reader.read((reads) => reads.findClaim(tenant, key)),
     claimByHandle: async (handle) => reader.read((reads) => reads.claimByHandle(handle)),
     claimsOfShipment: async (tenant, shipment) => reader.read((reads) => reads.claimsOfShipment(tenant, shipment)),

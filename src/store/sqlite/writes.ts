@@ -12,7 +12,7 @@ import type {
   LoadResult,
   NewClaim,
   NewLink,
-  Xref,
+  XrefWrite,
 } from '../store.ts'
 import { monotonicMs } from './clock.ts'
 import { createComparisonWrites } from './comparisons.ts'
@@ -58,6 +58,9 @@ export function createWrites(db: DatabaseSync) {
     version = excluded.version, body = excluded.body, instance = excluded.instance, credential = '',
     reference = excluded.reference, vin = excluded.vin, shipment = excluded.shipment, reply = excluded.reply,
     expires = excluded.expires, created_at = excluded.created_at, changed_at = excluded.changed_at`)
+  // Only what changes: each further column would be written again in its index.
+  const updateClaim = db.prepare(`UPDATE claims SET state = ?, version = ?, instance = ?, shipment = ?, reply = ?,
+    changed_at = ? WHERE tenant = ? AND key = ?`)
   const addAudit = db.prepare(
     'INSERT INTO claim_audit (handle, at, was, became, instance, why) VALUES (?, ?, ?, ?, ?, ?)',
   )
@@ -93,6 +96,24 @@ export function createWrites(db: DatabaseSync) {
     return claim
   }
 
+  function update(before: Claim, change: ClaimChange, now: number): Claim {
+    const claim = changed(before, change, now)
+    const { tenant, key, handle, state, version, instance, shipment, reply } = claim
+    updateClaim.run(state, version, instance, shipment, reply, now, tenantNumber(tenant), key)
+    addAudit.run(handle, now, before.state, state, instance, change.why)
+    return claim
+  }
+
+  function put({ links, thing }: XrefWrite, now: number): void {
+    for (const link of links) {
+      const { tenant, name, vin, id, at = now } = link
+      putLink.run(tenantNumber(tenant), name, kindNumber(link), vin, id, at)
+    }
+    if (!thing) return
+    const facts = thing.facts && JSON.stringify(thing.facts)
+    putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, now)
+  }
+
   function loadOne(asked: NewLink, replace: boolean, now: number): Link | 'same' | 'written' {
     const tenant = tenantNumber(asked.tenant)
     const kind = kindNumber(asked)
@@ -110,15 +131,7 @@ export function createWrites(db: DatabaseSync) {
     ...createDriftWrites(db),
     ...createEventWrites(db, tenantNumber),
     ...createPruneWrites(db, tenantNumber),
-    put({ links, thing }: Parameters<Xref['put']>[0], now: number): void {
-      for (const link of links) {
-        const { tenant, name, vin, id, at = now } = link
-        putLink.run(tenantNumber(tenant), name, kindNumber(link), vin, id, at)
-      }
-      if (!thing) return
-      const facts = thing.facts && JSON.stringify(thing.facts)
-      putThing.run(tenantNumber(thing.tenant), thing.id, thing.own, facts, now)
-    },
+    put,
     unlink(links: readonly LinkToId[]): number {
       let dropped = 0
       for (const link of links) {
@@ -127,7 +140,7 @@ export function createWrites(db: DatabaseSync) {
       }
       return dropped
     },
-    load(links: readonly NewLink[], { replace }: Parameters<Xref['load']>[1], now: number): LoadResult {
+    load(links: readonly NewLink[], { replace }: { readonly replace: boolean }, now: number): LoadResult {
       const conflicts: { asked: NewLink; found: Link }[] = []
       let same = 0
       for (const asked of links) {
@@ -151,10 +164,15 @@ export function createWrites(db: DatabaseSync) {
         claim: record(newlyClaimed(wanted, before, now), before?.state ?? 'none', claimReason(wanted)),
       }
     },
-    change(claim: Pick<Claim, 'tenant' | 'key' | 'version'>, change: ClaimChange, now: number): Claim | undefined {
+    change(
+      claim: Pick<Claim, 'tenant' | 'key' | 'version'>,
+      change: ClaimChange,
+      names: XrefWrite | null,
+      now: number,
+    ): Claim | undefined {
+      if (names) put(names, now)
       const before = claimAt(claim.tenant, claim.key)
-      if (before?.version !== claim.version) return undefined
-      return record(changed(before, change, now), before.state, change.why)
+      return before?.version === claim.version ? update(before, change, now) : undefined
     },
     renewLease(instance: string, maxAgeMs: number): boolean {
       const now = monotonicMs()
@@ -168,10 +186,7 @@ export function createWrites(db: DatabaseSync) {
     orphanClaims(silentForMs: number, by: string, now: number): readonly Claim[] {
       const bootTime = monotonicMs()
       const gone = orphans.all(bootTime - silentForMs, bootTime).map(claimOf)
-      return gone.map((claim) => {
-        const change = orphaning(claim, by)
-        return record(changed(claim, change, now), claim.state, change.why)
-      })
+      return gone.map((claim) => update(claim, orphaning(claim, by), now))
     },
     takeLock(key: string, holder: string, leaseMs: number): boolean {
       const now = monotonicMs()
