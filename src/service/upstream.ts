@@ -62,6 +62,9 @@ interface AgeingPool {
   readonly usedUntil: number
 }
 
+/** Ends a connection that was made for one request. One for all: undici would make an error, and its stack, for each. */
+const REQUEST_OVER = new Error('The request is over.')
+
 const POOLS_KEPT = 1000
 const CONNECTION_AGE_MS = 60_000
 /** The share of a connection's lifetime after which the address of a name is refreshed. */
@@ -134,10 +137,8 @@ export function createUpstream({
   const ownLine = (origin: string, name: string | undefined): Line => {
     const dispatch: Line['dispatcher']['dispatch'] = (request, handler) => {
       const client = new Client(origin, { ...options, connect: connectorOf(origin, name) })
-      const isReady = client.dispatch(request, handler)
-      // Takes no more requests, and closes after this one.
-      client.close().catch(() => undefined)
-      return isReady
+      client.once('drain', () => client.destroy(REQUEST_OVER, () => undefined))
+      return client.dispatch(request, handler)
     }
     return {
       origin,

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -82,4 +82,23 @@ test.each([
   await Promise.all(Array.from({ length: AT_ONCE }, caller))
   expect(Object.fromEntries(statuses)).toEqual({ 200: CALLS })
   if (usesKept) expect(service.closed()).toBeGreaterThan(CALLS / CLOSES_EVERY / 4)
+})
+
+test('each booking has a connection of its own, which ends with it', async () => {
+  const sockets: Socket[] = []
+  const server = createServer((incoming, outgoing) => {
+    if (incoming.method === 'POST') sockets.push(incoming.socket)
+    incoming.resume().once('end', () => outgoing.end(JSON.stringify(replyTo(incoming))))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const gateway = await startGateway({ serviceUrl: `http://127.0.0.1:${port}` })
+  for (let count = 1; count <= 3; count += 1) {
+    const { status } = await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: `O-${count}` })
+    expect(status).toBe(200)
+    expect(new Set(sockets).size).toBe(count)
+    // Long before the gateway would close an idle connection.
+    expect(sockets.slice(0, -1).every(({ destroyed }) => destroyed)).toBe(true)
+  }
 })
