@@ -9,14 +9,24 @@ import { link } from './samples.ts'
 
 afterEach(() => vi.useRealTimers())
 
-/** Returns how many commits store five writes, one in each turn of the event loop. */
-async function commitsOfFive(betweenWrites: () => void): Promise<number> {
+/** Opens a store, with a count of its commits. */
+async function open() {
   const folder = newFolder('commits')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'store.db')
   const store = await openSqliteStore({ path })
-  const reader = new DatabaseSync(path, { readOnly: true })
-  const commits = () => Number(reader.prepare('SELECT commits FROM change_counter').get()?.['commits'])
+  const other = new DatabaseSync(path)
+  onTestFinished(async () => {
+    other.close()
+    await store.close()
+    rmSync(folder, { recursive: true })
+  })
+  const commits = () => Number(other.prepare('SELECT commits FROM change_counter').get()?.['commits'])
+  return { store, other, commits }
+}
+
+/** Returns how many commits store five writes, one in each turn of the event loop. */
+async function commitsOfFive(betweenWrites: () => void): Promise<number> {
+  const { store, commits } = await open()
   const before = commits()
   vi.useFakeTimers({ toFake: ['performance'] })
   const writes: Promise<void>[] = []
@@ -26,10 +36,7 @@ async function commitsOfFive(betweenWrites: () => void): Promise<number> {
     await nextTurn()
   }
   await Promise.all(writes)
-  const made = commits() - before
-  reader.close()
-  await store.close()
-  return made
+  return commits() - before
 }
 
 test('writes of consecutive turns of the event loop share a commit', async () => {
@@ -38,4 +45,26 @@ test('writes of consecutive turns of the event loop share a commit', async () =>
 
 test('a write waits for others no longer than a few milliseconds', async () => {
   expect(await commitsOfFive(() => vi.advanceTimersByTime(6))).toBeGreaterThan(1)
+})
+
+test('writes that arrive while another process has the lock share the commit of the one that waits for it', async () => {
+  const { store, other, commits } = await open()
+  const ROUNDS = 50
+  let shared = 0
+  for (let round = 1; round <= ROUNDS && shared === 0; round += 1) {
+    const before = commits()
+    other.exec('BEGIN IMMEDIATE')
+    const writes: Promise<void>[] = []
+    // Longer in each round: nothing tells when the thread has found the lock taken.
+    for (let turn = 0; turn < 20 * round; turn += 1) {
+      if (turn === 0 || turn === 10 * round) writes.push(store.put({ links: [link({ name: `R-${round}-${turn}` })] }))
+      await nextTurn()
+    }
+    other.exec('ROLLBACK')
+    await Promise.all(writes)
+    if (commits() - before === 1) shared = writes.length
+    expect(await store.links('acme', `R-${round}-0`)).toHaveLength(1)
+    expect(await store.links('acme', `R-${round}-${10 * round}`)).toHaveLength(1)
+  }
+  expect(shared).toBe(2)
 })

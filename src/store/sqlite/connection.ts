@@ -20,8 +20,8 @@ export interface Connection {
   readonly db: DatabaseSync
   readonly writes: Writes
   readonly guard: FileGuard
-  /** Begins a transaction as soon as other processes release the lock. */
-  begin(): void
+  /** Begins a transaction as soon as other processes release the lock. Returns true if it waited, as it has told `onWait`. */
+  begin(onWait: () => void): boolean
   commit(): void
   /** Counts a commit that changes cached data, and returns its number. */
   nextCacheVersion(): number
@@ -74,15 +74,18 @@ function connectionOf(db: DatabaseSync, path: string): Connection {
     db,
     writes,
     guard,
-    begin() {
+    begin(onWait) {
       const until = performance.now() + BUSY_TIMEOUT_MS
+      let hasWaited = false
       for (;;) {
         try {
           begin.run()
-          return
+          return hasWaited
         } catch (error) {
           if (!isBusy(error) || performance.now() > until) throw error
         }
+        if (!hasWaited) onWait()
+        hasWaited = true
         // With jitter: in step with another process, this one could always come second.
         Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
       }

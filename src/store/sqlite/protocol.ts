@@ -43,12 +43,14 @@ export interface WriteResult {
 /** A message to the worker. */
 export type WriterRequest =
   /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
-  { readonly calls: readonly WriteCall[]; readonly steps?: readonly WriteCall[] } | { readonly close: true }
+  { readonly calls: readonly WriteCall[]; readonly steps: readonly WriteCall[] } | { readonly close: true }
 
 /** A message from the worker. */
 export type WriterReply =
   /** The results of one commit; `cacheVersion` is its number if it changed links or things. */
   | { readonly results: readonly WriteResult[]; readonly cacheVersion?: number }
+  /** Another process writes to the file: the writes that arrive until it has finished join those that wait. */
+  | { readonly waiting: true }
   | { readonly ready: true; readonly file: FileIdentity }
   | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
 

@@ -59,12 +59,15 @@ function connect(): Connection {
 /** One write of a batch is invalid, and the batch cannot be committed. */
 class InvalidWrite extends Error {}
 
-/** Commits a batch in one transaction. The files are looked at before, and again before any write is acknowledged. */
-function commitBatch(calls: readonly WriteCall[]): WriterReply {
+/**
+ * Commits a batch in one transaction, with what `more` returns after a wait for another process. The files are looked at
+ * before, and again before any write is acknowledged.
+ */
+function commitBatch(calls: WriteCall[], more: () => readonly WriteCall[]): WriterReply {
   connection ??= connect()
   const { writes, guard } = connection
   guard.check()
-  connection.begin()
+  if (connection.begin(() => send({ waiting: true }))) calls.push(...more())
   const results: WriteResult[] = calls.map((call) => {
     try {
       return { no: call.no, result: run(writes, call) }
@@ -90,16 +93,16 @@ function isCacheOutdated(calls: readonly WriteCall[], results: readonly WriteRes
 }
 
 /** Commits a batch; if one of its writes is invalid, commits each write by itself. */
-function commitAll(calls: readonly WriteCall[]): void {
+function commitAll(calls: WriteCall[], more: () => readonly WriteCall[]): void {
   try {
-    send(commitBatch(calls))
+    send(commitBatch(calls, more))
   } catch (error) {
     if (!(error instanceof InvalidWrite)) throw error
     connection?.db.exec('ROLLBACK')
     connection?.writes.clearTenantNumbers()
     const [only, ...others] = calls
     if (only && others.length === 0) send({ results: [{ no: only.no, failed: error.message }] })
-    else for (const call of calls) commitAll([call])
+    else for (const call of calls) commitAll([call], () => [])
   }
 }
 
@@ -114,7 +117,7 @@ function serve(calls: readonly WriteCall[]): void {
     const batch = calls.slice(from, from + MAX_BATCH)
     try {
       if (lost) throw lost
-      commitAll(batch)
+      commitAll(batch, arrived)
       markUp()
       if (connection) checkpoints.afterCommit(connection.db, connection.guard)
     } catch (error) {
@@ -129,7 +132,7 @@ function probe(): void {
   try {
     connection ??= connect()
     connection.guard.check()
-    connection.begin()
+    connection.begin(() => undefined)
     connection.db.exec('UPDATE change_counter SET commits = commits; COMMIT')
     lost = undefined
     markUp()
@@ -201,24 +204,31 @@ function send(reply: WriterReply): void {
   port.postMessage(encode(reply))
 }
 
-port.on('message', (first: string) => {
+let steps: WriteCall[] = []
+let isClosing = false
+
+/** Takes every request that has arrived, and returns its writes: the slower the disk, the larger the batch. */
+function arrived(first?: string): WriteCall[] {
   const calls: WriteCall[] = []
-  const steps: WriteCall[] = []
-  let request: WriterRequest | undefined = decode(first)
-  let closing = false
-  // All waiting writes share a commit: the slower the disk, the larger the batch.
-  while (request) {
-    if ('close' in request) closing = true
+  for (let text = first ?? nextMessage(); text !== undefined; text = nextMessage()) {
+    const request: WriterRequest = decode(text)
+    if ('close' in request) isClosing = true
     else {
       calls.push(...request.calls)
-      if (request.steps) steps.push(...request.steps)
+      steps.push(...request.steps)
     }
-    const next: { message: string } | undefined = receiveMessageOnPort(port)
-    request = next && decode(next.message)
   }
-  serve(calls)
-  for (const step of steps) serve([step])
-  if (!closing) return
+  return calls
+}
+
+const nextMessage = (): string | undefined => receiveMessageOnPort(port)?.message
+
+port.on('message', (first: string) => {
+  serve(arrived(first))
+  const some = steps
+  steps = []
+  for (const step of some) serve([step])
+  if (!isClosing) return
   clearTimeout(retry)
   clearInterval(watching)
   clearInterval(stamping)

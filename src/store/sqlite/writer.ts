@@ -67,10 +67,10 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   let deaths = 0
   let lastNo = 0
   let unsent: PendingWrite[] = []
-  /** True while there are steps among the unsent writes. */
-  let hasSteps = false
-  /** True while writes are at the worker, or will be soon. */
-  let busy = false
+  /** True while the unsent writes wait for others. */
+  let isGathering = false
+  /** True while the worker waits for another process, and takes more writes into its commit. */
+  let isWaiting = false
   let opened = false
   let closed = false
   /** The file that was opened first; a worker that is started again may open no other. */
@@ -103,8 +103,12 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
 
   function receive(reply: WriterReply): void {
     if ('results' in reply) {
+      isWaiting = false
       settle(reply.results, reply.cacheVersion)
-      if (unanswered === 0) gather()
+      gather()
+    } else if ('waiting' in reply) {
+      isWaiting = true
+      gather()
     } else if (reply.ready) {
       opened = true
       file = reply.file
@@ -155,7 +159,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     sent = []
     unsent = []
     unanswered = 0
-    busy = false
+    isWaiting = false
     started.resolve()
     onState({ ready: false, error: new StoreDown(reason) })
   }
@@ -165,12 +169,12 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   }
 
   /**
-   * Sends the waiting writes once a turn of the event loop adds no other. A message costs more than its content, and so does
-   * a commit: writes that arrive one after the other, or during a commit, share both.
+   * Sends the unsent writes once a turn of the event loop adds no other, and the worker takes them. A message costs more than
+   * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
    */
   function gather(): void {
-    busy = unsent.length > 0
-    if (!busy) return
+    if (isGathering || unsent.length === 0 || (unanswered > 0 && !isWaiting)) return
+    isGathering = true
     const until = performance.now() + GATHER_MS
     let gathered = 0
     const look = () => {
@@ -182,23 +186,18 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   }
 
   function flush(): void {
-    busy = unsent.length > 0
+    isGathering = false
     const [next] = unsent
     if (!next) return
     if (unanswered === 0) {
-      sent = unsent
+      sent = []
       firstNo = next.call.no
-    } else {
-      sent.push(...unsent)
     }
+    sent.push(...unsent)
     unanswered += unsent.length
-    const callsOf = (writes: readonly PendingWrite[]) => writes.map(({ call }) => call)
-    if (hasSteps) {
-      const steps = callsOf(unsent.filter(({ isStep }) => isStep))
-      send({ calls: callsOf(unsent.filter(({ isStep }) => !isStep)), steps })
-    } else send({ calls: callsOf(unsent) })
+    const callsOf = (isStep: boolean) => unsent.filter((write) => write.isStep === isStep).map(({ call }) => call)
+    send({ calls: callsOf(false), steps: callsOf(true) })
     unsent = []
-    hasSteps = false
   }
 
   function add<N extends WriteName>(
@@ -214,7 +213,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     const { promise, resolve, reject } = Promise.withResolvers<never>()
     // The worker answers with what the write of that name returned.
     unsent.push({ call, isStep, resolve: resolve as (result: unknown) => void, reject })
-    if (!busy) gather()
+    gather()
     return promise
   }
 
@@ -231,10 +230,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
       onState({ ready: false, error })
     },
     call: (name, ...args) => add(name, args, false),
-    step(name, ...args) {
-      hasSteps = true
-      return add(name, args, true)
-    },
+    step: (name, ...args) => add(name, args, true),
     async close() {
       if (closed) return
       closed = true
