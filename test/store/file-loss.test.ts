@@ -122,6 +122,14 @@ const cases: readonly (readonly [what: string, lose: (files: Files) => void])[] 
       renameSync(`${wal}.copy`, wal)
     },
   ],
+  ['the index of its log is deleted', ({ path }) => rmSync(`${path}-shm`)],
+  [
+    'the index of its log is replaced by a copy',
+    ({ path }) => {
+      copyFileSync(`${path}-shm`, `${path}.copy`)
+      renameSync(`${path}.copy`, `${path}-shm`)
+    },
+  ],
 ]
 
 describe.each(cases)('%s', (_what, lose) => {
