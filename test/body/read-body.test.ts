@@ -101,6 +101,10 @@ describe('encodings', () => {
     expect(readBody(body, contentType).entries).toEqual(entries)
   })
 
+  test.each(['%3:', '%:3', '%3/', '%3@', '%3G', '%3`', '%3g'])('%s is no escape of a form, and stays', (text) => {
+    expect(readBody(bytes(`a=${text}`), FORM).entries).toEqual([['a', text]])
+  })
+
   test.each([
     ['ÿ first', [0xff, 0x20]],
     ['þ first', [0xfe, 0x20]],

@@ -427,6 +427,17 @@ describe('the line for a shell', () => {
 })
 
 describe('a reply of version 2', () => {
+  test('is used by the sentences that mention it', async () => {
+    const gateway = await startGateway()
+    const v2 = { id: UUID, number: 'TL-7', price: 5 }
+    const { json } = await post(gateway, '/dry-run/reply/shipment.create', v2)
+    expect(json.fields).toContainEqual(
+      expect.objectContaining({ to: 'Message', from: expect.arrayContaining(['number']) }),
+    )
+    expect(json.unused.map(({ field }: { readonly field: string }) => field)).toContain('price')
+    expect(json.unused.map(({ field }: { readonly field: string }) => field)).not.toContain('number')
+  })
+
   test('is shown in its version-1 form, place by place', async () => {
     const gateway = await startGateway()
     const v2 = { shipment_id: UUID, price: 1.005, currency: 'USD' }
