@@ -4,6 +4,7 @@ import { auditOf, claimOf } from '../rows.ts'
 import type { Claim, Claims, NewClaim } from '../store.ts'
 import { CLOCK, NOW } from './clock.ts'
 import { WriteRefused } from './errors.ts'
+import { putSteps, putValues } from './xref.ts'
 
 const COLUMNS = `tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply,
   expires, created_at, changed_at`
@@ -35,15 +36,19 @@ const CLAIM_AGAIN = claimFree(newValues('sending', NOW))
 const DOUBT_NEW = claimNew(newValues('unknown', '$11::bigint'))
 const DOUBT_AGAIN = claimFree(newValues('unknown', '$12::bigint'))
 
-const CHANGE = `WITH ${CLOCK}, before AS (SELECT tenant, key, state FROM transload.claims
+const CHANGE_STEPS = `before AS (SELECT tenant, key, state FROM transload.claims
     WHERE ${AT_KEY} AND version = $3 FOR UPDATE),
   changed AS (UPDATE transload.claims AS claim SET state = $4, version = version + 1, instance = $5,
       changed_at = ${NOW}, shipment = coalesce($6, shipment), reply = coalesce($7, reply)
     FROM before WHERE claim.tenant = before.tenant AND claim.key = before.key
     RETURNING claim.*, before.state AS was),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, was, state, instance, $8 FROM changed)
-  SELECT ${COLUMNS} FROM changed`
+    SELECT handle, changed_at, was, state, instance, $8 FROM changed)`
+
+const CHANGE = `WITH ${CLOCK}, ${CHANGE_STEPS} SELECT ${COLUMNS} FROM changed`
+/** Writes names as well: in one row, which is empty if the claim has another version. */
+const CHANGE_AND_PUT = `WITH ${CLOCK}, ${CHANGE_STEPS}, ${putSteps(9)}
+  SELECT ${COLUMNS} FROM notified LEFT JOIN changed ON true`
 
 /** The time of a lease's renewal; the column is older than `now_ms`. */
 const RENEWED_AT = `to_timestamp(${NOW} / 1000.0)`
@@ -105,10 +110,14 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       if (!claimed) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
       return claimed
     },
-    async change({ tenant, key, version }, { state, instance, shipment, reply, why }) {
+    async change({ tenant, key, version }, { state, instance, shipment, reply, why }, names) {
       const values = [tenant, key, version, state, instance, shipment, reply, why]
-      const { rows } = await pool.query({ name: 'change', text: CHANGE, values })
-      return rows[0] && claimOf(rows[0])
+      const { rows } = await pool.query(
+        names
+          ? { name: 'change-and-put', text: CHANGE_AND_PUT, values: [...values, ...putValues([names])] }
+          : { name: 'change', text: CHANGE, values },
+      )
+      return rows[0]?.handle ? claimOf(rows[0]) : undefined
     },
     async findClaim(tenant, key) {
       return (await claims(AT_KEY, [tenant, key]))[0]

@@ -128,12 +128,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     newInstance(),
   )
 
-  const putNames = (names: XrefWrite) =>
-    write(
-      () => (names.thing ? [thingKey(names.thing.tenant, names.thing.id)] : []),
-      () => put(names),
-    )
-
   async function close(): Promise<void> {
     clearInterval(capacityTimer)
     await Promise.all([session.close(), pool.end()])
@@ -158,7 +152,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       await close()
     },
 
-    put: putNames,
+    put: (names) =>
+      write(
+        () => keysOf(names),
+        () => put(names),
+      ),
     unlink: (links) => ask(() => unlink(pool, links)),
     load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
     forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)).finally(cache.dropAll),
@@ -186,10 +184,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     },
 
     claim: (wanted) => ask(() => claims.claim(wanted)),
-    async change(claim, change, names) {
-      if (names) await putNames(names)
-      return ask(() => claims.change(claim, change))
-    },
+    change: (claim, change, names) =>
+      write(
+        () => (names ? keysOf(names) : []),
+        () => claims.change(claim, change, names),
+      ),
     findClaim: (tenant, key) => ask(() => claims.findClaim(tenant, key)),
     claimByHandle: (handle) => ask(() => claims.claimByHandle(handle)),
     claimsOfShipment: (tenant, shipment) => ask(() => claims.claimsOfShipment(tenant, shipment)),
@@ -216,3 +215,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     ...createPruning(pool, inTransaction, ask, cache.drop),
   })
 }
+
+/** Returns the keys of what is cached of names. */
+const keysOf = ({ thing }: XrefWrite) => (thing ? [thingKey(thing.tenant, thing.id)] : [])

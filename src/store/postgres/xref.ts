@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createBatcher } from '../batch.ts'
 import { thingKey } from '../cache.ts'
-import type { Link, LinkKey, LinkToId, LoadResult, NewLink, NewThing, Xref } from '../store.ts'
+import type { Link, LinkKey, LinkToId, LoadResult, NewLink, NewThing, XrefWrite } from '../store.ts'
 import { ALL_CHANGED, notificationsOf } from './cache.ts'
 import { CLOCK, NOW } from './clock.ts'
 import { isInvalidWrite } from './errors.ts'
@@ -18,28 +18,39 @@ const CONCURRENT_BATCHES = 2
 /** The most puts that share a statement. */
 const MAX_BATCH = 256
 
-type Put = Parameters<Xref['put']>[0]
-
-const LINK_ROWS = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::int[])
+/** The rows of parameters, of which the first has this number. */
+const linkRows = (first: number) =>
+  `unnest(${['text', 'text', 'text', 'text', 'text', 'bigint', 'int'].map((type, index) => `$${first + index}::${type}[]`)})
   AS row (tenant, name, kind, vin, id, at, nth)`
+const LINK_ROWS = linkRows(1)
 // One number of the sequence for each statement, with room for the order inside it.
 const ROW_TURN = "(SELECT nextval('transload.turn')) * 100000 + row.nth"
 const ROW_AT = `coalesce(row.at, ${NOW})`
-const INSERT_LINKS = `INSERT INTO transload.links AS stored (tenant, name, kind, vin, id, at, turn)
-  SELECT row.tenant, row.name, row.kind, row.vin, row.id, ${ROW_AT}, ${ROW_TURN} FROM ${LINK_ROWS}`
+const insertLinks = (rows: string) => `INSERT INTO transload.links AS stored (tenant, name, kind, vin, id, at, turn)
+  SELECT row.tenant, row.name, row.kind, row.vin, row.id, ${ROW_AT}, ${ROW_TURN} FROM ${rows}`
 
-const PUT = `WITH ${CLOCK}, put_links AS (${INSERT_LINKS}
+/** The steps of a statement (`WITH`, after `CLOCK`) that writes links and things; its parameters for them begin at a number. */
+export const putSteps = (first: number) => `put_links AS (${insertLinks(linkRows(first))}
     ON CONFLICT (tenant, name, kind, vin) DO UPDATE
     SET id = excluded.id, turn = excluded.turn, at = greatest(excluded.at, stored.at)),
   put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at)
-    SELECT row.*, ${NOW} FROM unnest($8::text[], $9::text[], $10::text[], $11::text[]) AS row
-    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at)
-  SELECT pg_notify('${CHANNEL}', payload) FROM unnest($12::text[]) AS payload`
+    SELECT row.*, ${NOW} FROM unnest(${[7, 8, 9, 10].map((index) => `$${first + index}::text[]`)}) AS row
+    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at),
+  notified AS MATERIALIZED (SELECT count(pg_notify('${CHANNEL}', payload)) FROM unnest($${first + 11}::text[]) AS payload)`
+
+/** Returns the parameters of `putSteps`. */
+export function putValues(writes: readonly XrefWrite[]): readonly unknown[] {
+  const links = lastLinks(writes.flatMap((write) => write.links))
+  const things = lastThings(writes.flatMap((write) => write.thing ?? []))
+  return [...linkColumns(links), ...thingColumns(things), notificationsOf(things)]
+}
+
+const PUT = `WITH ${CLOCK}, ${putSteps(1)} SELECT FROM notified`
 
 const UNLINK = `DELETE FROM transload.links WHERE (tenant, name, kind, vin, id) IN
   (SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]))`
 
-const LOAD_NEW = `WITH ${CLOCK} ${INSERT_LINKS} ON CONFLICT DO NOTHING RETURNING *`
+const LOAD_NEW = `WITH ${CLOCK} ${insertLinks(LINK_ROWS)} ON CONFLICT DO NOTHING RETURNING *`
 const LOAD_FOUND = `SELECT stored.* FROM transload.links AS stored JOIN
   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS row (tenant, name, kind, vin) USING (tenant, name, kind, vin)
   ORDER BY tenant, name, kind, vin FOR UPDATE OF stored`
@@ -48,16 +59,13 @@ const LOAD_REPLACED = `WITH ${CLOCK} UPDATE transload.links AS stored SET id = r
   WHERE (stored.tenant, stored.name, stored.kind, stored.vin) = (row.tenant, row.name, row.kind, row.vin)`
 
 /** Creates a `put` that batches writes: one prepared statement, transaction and round trip for many. */
-export function createPut(pool: pg.Pool): (put: Put) => Promise<void> {
-  return createBatcher<Put>({
+export function createPut(pool: pg.Pool): (write: XrefWrite) => Promise<void> {
+  return createBatcher<XrefWrite>({
     concurrency: CONCURRENT_BATCHES,
     maxItems: MAX_BATCH,
     isInvalidItem: isInvalidWrite,
-    async run(puts) {
-      const links = lastLinks(puts.flatMap((put) => put.links))
-      const things = lastThings(puts.flatMap((put) => put.thing ?? []))
-      const values = [...linkColumns(links), ...thingColumns(things), notificationsOf(things)]
-      await pool.query({ name: 'put', text: PUT, values })
+    async run(writes) {
+      await pool.query({ name: 'put', text: PUT, values: [...putValues(writes)] })
     },
   })
 }
