@@ -34,20 +34,25 @@ export const isOpen = ({ state }: Pick<Claim, 'state'>): boolean => state === 's
  */
 export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: number): Claim {
   const { expiresInMs, doubtSince, ...given } = wanted
+  const createdAt = doubtSince ?? at
   return {
     ...given,
     state: doubtSince === undefined ? 'sending' : 'unknown',
     version: (before?.version ?? 0) + 1,
     shipment: '',
     reply: '',
-    expires: expiresInMs === undefined ? 0 : at + expiresInMs,
-    createdAt: doubtSince ?? at,
+    expires: expiresInMs === undefined ? 0 : createdAt + expiresInMs,
+    createdAt,
     changedAt: at,
   }
 }
 
-/** Returns the claim after a change. */
+/**
+ * Returns the claim after a change. Its time begins once it is booked: one that an operator settles later is answered to
+ * the caller's next attempt, too.
+ */
 export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
+  const lastsMs = claim.expires - (claim.state === 'booked' ? claim.changedAt : claim.createdAt)
   return {
     ...claim,
     state: change.state,
@@ -55,6 +60,7 @@ export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
     instance: change.instance,
     shipment: change.shipment ?? claim.shipment,
     reply: change.reply ?? claim.reply,
+    expires: claim.expires === 0 ? 0 : lastsMs + (change.state === 'booked' ? at : claim.createdAt),
     changedAt: at,
   }
 }

@@ -35,8 +35,8 @@ describe('the key of a booking stays the same over versions', () => {
 test('only a booking that nothing names expires', async () => {
   expect((await claimOf({})).expires).toBe(0)
   expect((await claimOf(NO_REFERENCE, { 'idempotency-key': 'K-1' })).expires).toBe(0)
-  const { expires, createdAt } = await claimOf(NO_REFERENCE)
-  expect(expires - createdAt).toBe(600_000)
+  const { expires, changedAt } = await claimOf(NO_REFERENCE)
+  expect(expires - changedAt).toBe(600_000)
 })
 
 test('a key, a reference and a body of the same text are three bookings', async () => {

@@ -33,6 +33,21 @@ async function open(state: ClaimState = 'unknown', store: Store = createMemorySt
 }
 
 describe('a booking', () => {
+  test('without a reference that is settled a day later keeps its key from then on', async () => {
+    const DAY_MS = 86_400_000
+    let now = 0
+    const { store, deps } = await open('unknown', createMemoryStore({ now: () => now }))
+    const wanted = newClaim({ key: 'body', handle: 'bk_body', expiresInMs: 600 })
+    const { claim } = await store.claim(wanted)
+    const unknown = await store.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'late' })
+    now = DAY_MS
+    expect(await settle(unknown ?? claim, BOOKED, deps)).toMatchObject({ outcome: 'changed' })
+    now += 599
+    expect(await store.claim(wanted)).toMatchObject({ won: false, claim: { state: 'booked', shipment: UUID } })
+    now += 1
+    expect(await store.claim(wanted)).toMatchObject({ won: true })
+  })
+
   test.each(STATES)('that is %s is settled only if its outcome is unknown', async (state) => {
     for (const settlement of ['not-booked', BOOKED] as const) {
       const { claim, deps, now } = await open(state)

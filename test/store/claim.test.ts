@@ -99,12 +99,12 @@ describe('a new claim', () => {
 
 test('a new claim in doubt is unknown from the start, and as old as the doubt', () => {
   const doubtful = newlyClaimed(newClaim({ doubtSince: 300, expiresInMs: 600 }), undefined, CLAIMED_AT)
-  expect(doubtful).toMatchObject({ state: 'unknown', createdAt: 300, changedAt: CLAIMED_AT, expires: CLAIMED_AT + 600 })
+  expect(doubtful).toMatchObject({ state: 'unknown', createdAt: 300, changedAt: CLAIMED_AT, expires: 900 })
   expect(doubtful).not.toHaveProperty('doubtSince')
 })
 
 describe('a change of a claim', () => {
-  const before = claim({ version: 3, shipment: 'S-1', reply: '{"a":1}', expires: 9 })
+  const before = claim({ version: 3, shipment: 'S-1', reply: '{"a":1}' })
 
   test.each<ClaimState>(['sending', 'booked', 'refused', 'unknown', 'freed'])(
     'to %s keeps what it does not name',
@@ -118,6 +118,19 @@ describe('a change of a claim', () => {
       })
     },
   )
+
+  test('begins its time once it is booked, and takes it back with the booking', () => {
+    const lasting = claim({ expires: CLAIMED_AT + 600 })
+    const to = (state: ClaimState, from: Claim, at: number) => changed(from, { state, instance: 'g', why: 'test' }, at)
+    const unknown = to('unknown', lasting, 1_050)
+    expect(unknown.expires).toBe(CLAIMED_AT + 600)
+    const settled = to('booked', unknown, 9_000)
+    expect(settled.expires).toBe(9_600)
+    const reopened = to('unknown', settled, 9_500)
+    expect(reopened.expires).toBe(CLAIMED_AT + 600)
+    expect(to('booked', reopened, 20_000).expires).toBe(20_600)
+    expect(to('booked', claim(), 9_000).expires).toBe(0)
+  })
 
   test('sets the shipment and the reply, also to nothing', () => {
     const made = { state: 'booked', instance: 'g', why: 'made', shipment: 'S-2', reply: '{}' } as const

@@ -339,13 +339,13 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const change = { ...booked, shipment: 'S-1', reply: '{"a":1}' }
       const changed = await other.change(claim, change)
       const { why, ...set } = change
-      expect(changed).toEqual({ ...claim, ...set, version: 2, changedAt: 2_000 })
+      expect(changed).toEqual({ ...claim, ...set, version: 2, expires: 2_077, changedAt: 2_000 })
       expect(await store.change(claim, change)).toBeUndefined()
       expect(await store.change({ ...claim, key: 'none' }, change)).toBeUndefined()
       expect(await store.findClaim('acme', 'REF-1')).toEqual(changed)
       await place.setClock(3_000)
       const freed = await store.change({ ...claim, version: 2 }, { ...booked, state: 'freed' })
-      expect(freed).toEqual({ ...changed, state: 'freed', version: 3, changedAt: 3_000 })
+      expect(freed).toEqual({ ...changed, state: 'freed', version: 3, expires: 1_077, changedAt: 3_000 })
       const racing = Array.from({ length: 50 }, (_, index) =>
         (index % 2 === 0 ? store : other).change({ ...claim, version: 3 }, booked),
       )

@@ -11,7 +11,7 @@ const COLUMNS = `tenant, key, handle, state, version, body, instance, credential
 const AT_KEY = 'tenant = $1 AND key = $2'
 /** The values of a new claim; $9 is how long it lasts once booked. */
 const newValues = (state: string, createdAt: string) => `$1, $2, $3, '${state}', $4, $5, $6, '', $7, $8, '', '',
-  CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${NOW} + $9::bigint END, ${createdAt}, ${NOW}`
+  CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${createdAt} + $9::bigint END, ${createdAt}, ${NOW}`
 
 /**
  * Inserts the row of the winner, and its audit entry, in one statement. Prepared statements name their columns: a newer gateway may
@@ -39,7 +39,10 @@ const DOUBT_AGAIN = claimFree(newValues('unknown', '$12::bigint'))
 const CHANGE_STEPS = `before AS (SELECT tenant, key, state FROM transload.claims
     WHERE ${AT_KEY} AND version = $3 FOR UPDATE),
   changed AS (UPDATE transload.claims AS claim SET state = $4, version = version + 1, instance = $5,
-      changed_at = ${NOW}, shipment = coalesce($6, shipment), reply = coalesce($7, reply)
+      changed_at = ${NOW}, shipment = coalesce($6, shipment), reply = coalesce($7, reply),
+      expires = CASE claim.expires WHEN 0 THEN 0 ELSE claim.expires
+        - CASE claim.state WHEN 'booked' THEN claim.changed_at ELSE claim.created_at END
+        + CASE $4 WHEN 'booked' THEN ${NOW} ELSE claim.created_at END END
     FROM before WHERE claim.tenant = before.tenant AND claim.key = before.key
     RETURNING claim.*, before.state AS was),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)

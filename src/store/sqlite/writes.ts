@@ -60,7 +60,7 @@ export function createWrites(db: DatabaseSync) {
     expires = excluded.expires, created_at = excluded.created_at, changed_at = excluded.changed_at`)
   // Only what changes: each further column would be written again in its index.
   const updateClaim = db.prepare(`UPDATE claims SET state = ?, version = ?, instance = ?, shipment = ?, reply = ?,
-    changed_at = ? WHERE tenant = ? AND key = ?`)
+    expires = ?, changed_at = ? WHERE tenant = ? AND key = ?`)
   const addAudit = db.prepare(
     'INSERT INTO claim_audit (handle, at, was, became, instance, why) VALUES (?, ?, ?, ?, ?, ?)',
   )
@@ -98,8 +98,8 @@ export function createWrites(db: DatabaseSync) {
 
   function update(before: Claim, change: ClaimChange, now: number): Claim {
     const claim = changed(before, change, now)
-    const { tenant, key, handle, state, version, instance, shipment, reply } = claim
-    updateClaim.run(state, version, instance, shipment, reply, now, tenantNumber(tenant), key)
+    const { tenant, key, handle, state, version, instance, shipment, reply, expires } = claim
+    updateClaim.run(state, version, instance, shipment, reply, expires, now, tenantNumber(tenant), key)
     addAudit.run(handle, now, before.state, state, instance, change.why)
     return claim
   }
