@@ -58,6 +58,11 @@ export interface ErrorDetails extends ErrorOptions {
   readonly serviceStatus?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly problems?: readonly Problem[]
+  /**
+   * True if the service may have made a booking.
+   * @default only for `outcome-unknown`
+   */
+  readonly mayHaveBooked?: boolean
 }
 
 /** An error that the gateway answers with. Anything else that is thrown is a fault of the gateway. */
@@ -68,15 +73,17 @@ export class GatewayError extends Error {
   readonly serviceStatus: number | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly problems: readonly Problem[]
+  readonly mayHaveBooked: boolean
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    const { status, serviceStatus, headers = {}, problems = [], ...options } = details
+    const { status, serviceStatus, headers = {}, problems = [], mayHaveBooked, ...options } = details
     super(message, options)
     this.code = code
     this.status = status ?? errorTable[code].status
     this.serviceStatus = serviceStatus
     this.headers = headers
     this.problems = problems
+    this.mayHaveBooked = mayHaveBooked ?? code === 'outcome-unknown'
   }
 }
 

@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Bookings } from '../bookings/bookings.ts'
+import type { UpstreamReply } from '../service/exchange.ts'
+import { isSuccess } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
+import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 
 /** A shipment in the path of a version-2 call. */
-const SHIPMENT_PATH = /^\/v2\/shipments?\/([^/?]+)\/?(?:\?|$)/
+const SHIPMENT_PATH = /^\/v2\/+shipments?\/+([^/?]+)\/*(?:\?|$)/
 
 /** Returns the id, or the number, of the shipment that a version-2 call cancels; undefined if it cancels none. */
 export function canceledBy({ method, url = '' }: Pick<IncomingMessage, 'method' | 'url'>): string | undefined {
@@ -13,7 +16,7 @@ export function canceledBy({ method, url = '' }: Pick<IncomingMessage, 'method' 
 }
 
 /** A shipment, or the quote that may become it, in the path of a version-2 call. */
-const CHANGED_PATH = /^\/v2\/(?:shipments?|quote)\/([^/?]+)/
+const CHANGED_PATH = /^\/v2\/+(?:shipments?|quote)\/+([^/?]+)/
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Returns the id, or the number, of the shipment that a version-2 call may change; undefined if it changes none. */
@@ -22,13 +25,40 @@ export function changedBy({ method = '', url = '' }: Pick<IncomingMessage, 'meth
   return segment === undefined ? undefined : decodeURIComponent(segment)
 }
 
+/**
+ * Returns the names of a shipment that a version-2 call has canceled: its id, or the name in the path. None if the reply
+ * denies it. A reply that proves nothing, such as an empty one, is followed by a read.
+ */
+export async function provenCanceled(
+  name: string,
+  reply: UpstreamReply | undefined,
+  read: () => Promise<UpstreamReply>,
+): Promise<readonly string[]> {
+  const said = reply && saidOfCancellation(reply, name)
+  if (said === false) return []
+  if (said !== undefined) return [name, said]
+  try {
+    const now = await read()
+    if (NOT_FOUND.has(now.status)) return [name]
+    if (!isSuccess(now.status)) return []
+    const { id, body } = shipmentNamed(now, name)
+    return isCanceled(body) ? [name, id] : []
+  } catch {
+    // Without an answer, the shipment may live: a booking that is sent again would be a second one.
+    return []
+  }
+}
+
+const NOT_FOUND = new Set([404, 410])
+
 /** Frees the keys of a shipment that a version-2 call canceled, by its id or by the service's number. */
 export async function freeCanceled(
-  name: string,
+  names: readonly string[],
   tenant: string,
   { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'numbered'> },
 ): Promise<void> {
   // If the store fails, the id of a number stays unknown. That must not fail the call, because the cancellation succeeded.
-  const ids = await xref.numbered(tenant, name).catch(() => [])
-  for (const id of new Set([name, name.toLowerCase(), ...ids])) await bookings.freeLater(tenant, id)
+  const ids = await Promise.all(names.map((name) => xref.numbered(tenant, name).catch(() => [])))
+  const all = names.flatMap((name) => [name, name.toLowerCase()])
+  for (const id of new Set([...all, ...ids.flat()])) await bookings.freeLater(tenant, id)
 }

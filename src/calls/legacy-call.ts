@@ -8,21 +8,24 @@ import type { Prove } from '../callers/prove.ts'
 import { GatewayError, gatewayError, problemsInOneLine } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { unansweredError } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { brownoutError } from './brownout.ts'
-import { freeCanceled } from './canceled.ts'
+import { freeCanceled, provenCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
 import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
+import { shipmentRead } from './service-request.ts'
 import type { NoteShadowed } from './shadowed-call.ts'
 import type { StatusCache } from './status-cache.ts'
-import { deniesCancellation, idAt } from './verify.ts'
+import { idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
 export interface LegacyCallDeps extends ApproveDeps, BookDeps {
@@ -182,11 +185,18 @@ async function answerVersion2(
   const brownout = brownoutError(action, profile.deprecation, now)
   if (brownout) throw brownout
   const { doneWhenStatus } = action.service
-  const reply = await service.send(toService, sending).finally(() => {
-    if (id !== undefined && toService.method !== 'GET') statusCache?.drop(id)
-  })
-  if (isSuccess(reply.status) && doneWhenStatus && id !== undefined && !deniesCancellation(reply, id, doneWhenStatus)) {
-    await freeCanceled(id, tenant, { bookings, xref })
+  const { method, path } = toService
+  let reply: UpstreamReply
+  try {
+    reply = await service.send(toService, sending)
+  } catch (cause) {
+    throw cause instanceof NoReply ? unansweredError(cause, method, path) : cause
+  } finally {
+    if (id !== undefined && method !== 'GET') statusCache?.drop(id)
+  }
+  if (isSuccess(reply.status) && doneWhenStatus && id !== undefined) {
+    const names = await provenCanceled(id, reply, () => service.send(shipmentRead(id), sending))
+    await freeCanceled(names, tenant, { bookings, xref })
   }
   return unchanged(reply)
 }

@@ -5,15 +5,15 @@ import { streamedBody } from '../body/streamed-body.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Credentials, PassThrough } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError, gatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
-import { NoReply } from '../service/exchange.ts'
-import { noReplyError } from '../service/failures.ts'
+import type { UpstreamReply } from '../service/exchange.ts'
+import { unansweredError } from '../service/failures.ts'
 import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
-import { canceledBy, changedBy, freeCanceled } from './canceled.ts'
+import { canceledBy, changedBy, freeCanceled, provenCanceled } from './canceled.ts'
 import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
 import type { StatusCache } from './status-cache.ts'
 
@@ -68,7 +68,9 @@ async function passOn(
   try {
     const patience = { deadline, readerTimeoutMs }
     const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
+    let sent: string | undefined
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
+      sent = authorization
       const request: StreamedRequest = {
         // Every method passes; undici's type lists the common ones only.
         method: (incoming.method ?? 'GET') as 'GET',
@@ -95,17 +97,41 @@ async function passOn(
     mayHaveChanged = false
     const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
     // Before the reply: the caller may book again at once.
-    if (canceled !== undefined && account.tenant !== undefined) await freeCanceled(canceled, account.tenant, deps)
+    if (canceled !== undefined && account.tenant !== undefined) {
+      const read = () => readAgain(incoming, account, sent, { call, deadline, upstream })
+      const whole = await reply.whole()
+      const names = await provenCanceled(canceled, whole && { status: reply.status, headers: {}, body: whole }, read)
+      await freeCanceled(names, account.tenant, deps)
+    }
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()
   } catch (cause) {
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
-    else throw cause instanceof GatewayError ? cause : passThroughError(cause)
+    else
+      throw cause instanceof GatewayError ? cause : unansweredError(cause, incoming.method ?? 'GET', incoming.url ?? '')
   } finally {
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()
   }
 }
+
+/** Reads the shipment of a call, with the credential that the call was sent with. */
+function readAgain(
+  { url = '' }: IncomingMessage,
+  { origin, prefix, pool }: PassThrough,
+  authorization: string | undefined,
+  { call, deadline, upstream }: { readonly call: Call; readonly deadline: number; readonly upstream: Upstream },
+): Promise<UpstreamReply> {
+  const headers = {
+    ...READ_HEADERS,
+    'x-request-id': call.id,
+    ...(authorization !== undefined && { authorization }),
+  }
+  const path = prefix + (url.split('?')[0] ?? '')
+  return upstream.call({ method: 'GET', origin, path, headers, body: undefined, pool: pool(), deadline })
+}
+
+const READ_HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'transload' } as const
 
 const isRefusal = (status: number) => status >= 400 && status < 500
 
@@ -178,10 +204,4 @@ function streamedBodyOf(incoming: IncomingMessage, share: Share): Readable | nul
   if (coding === undefined && Number(length ?? 0) === 0) return null
   share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))
   return streamedBody(incoming)
-}
-
-function passThroughError(cause: unknown): GatewayError {
-  if (cause instanceof NoReply) return noReplyError(cause)
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return gatewayError(code === 'UND_ERR_HEADERS_TIMEOUT' ? 'service-silent' : 'service-unreachable', {}, { cause })
 }

@@ -47,10 +47,12 @@ export function isGone(reply: UpstreamReply, id: string): boolean {
 /** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
 export function shipmentNamed(reply: UpstreamReply, name: string): Shipment {
   const shipment = shownShipment(reply)
-  const names = ['id', 'number', 'external_id'].map((key) => idAt(shipment.body, key))
-  if (!names.some((one) => one !== undefined && isSameId(one, name))) throw doubtful('it shows another shipment')
+  if (!isNamed(shipment.body, name)) throw doubtful('it shows another shipment')
   return shipment
 }
+
+const isNamed = (shipment: Readonly<Draft>, name: string) =>
+  ['id', 'number', 'external_id'].some((key) => isSameId(idAt(shipment, key) ?? '', name))
 
 /** Returns the shipment that a booking made; throws if the reply does not show one, or shows a canceled one. */
 export function bookedShipment(reply: UpstreamReply): Shipment {
@@ -108,13 +110,21 @@ export function idAt(body: unknown, key: string): string | undefined {
   return isObject(body) ? serviceId(body[key]) : undefined
 }
 
-/** Tells if a successful reply to a cancellation contradicts it. */
-export function deniesCancellation(reply: UpstreamReply, id: string, canceled: string): boolean {
+/**
+ * Returns what a successful reply to the cancellation of a shipment by any name of it says: the id of the canceled
+ * shipment, false for a denial, undefined for nothing that proves one or the other.
+ */
+export function saidOfCancellation(reply: UpstreamReply, name: string): string | false | undefined {
+  const parsed = parsedOrNothing(reply)
+  if (!isObject(parsed)) return undefined
+  const id = idAt(parsed, 'id')
   try {
-    cancellationOf(reply, id, canceled)
-    return false
+    const body = successIn(parsed)
+    const isOther = id !== undefined && !isNamed(body, name)
+    if (isOther || (isPresent(body['status']) && !isCanceled(body))) return false
+    return isCanceled(body) ? id : undefined
   } catch {
-    return true
+    return false
   }
 }
 

@@ -8,6 +8,6 @@ export function legacyError(error: GatewayError, family: Endpoint['family'], own
   const body =
     family === 'quote'
       ? { Cost: '', ShipmentNumber: own, Message: message }
-      : { Message: message, TransportationBooked: error.code === 'outcome-unknown' ? 'Unknown' : 'No' }
+      : { Message: message, TransportationBooked: error.mayHaveBooked ? 'Unknown' : 'No' }
   return { status: error.status, headers: error.headers, body: JSON.stringify(body) }
 }

@@ -1,7 +1,7 @@
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import { serviceSays } from '../messages.ts'
 import { serviceMessage } from './error-message.ts'
-import type { NoReply, UpstreamReply } from './exchange.ts'
+import { NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
 /** Returns the error of a call without a whole reply. */
@@ -23,6 +23,22 @@ export function noReplyError(error: NoReply): GatewayError {
       return error.silence satisfies never
   }
 }
+
+/** Returns the error of a version-2 call as the caller wrote it: nothing prevents that it is sent a second time. */
+export function unansweredError(cause: unknown, method: string, path: string): GatewayError {
+  const silence = cause instanceof NoReply ? cause.silence : isHeadersTimeout(cause) ? 'late' : 'lost'
+  if (SAFE_METHODS.has(method) || (silence !== 'late' && silence !== 'lost')) {
+    return noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
+  }
+  const name = silence === 'late' ? 'service-silent/perhaps-done' : 'service-failed/perhaps-done'
+  return gatewayError(name, {}, { cause, mayHaveBooked: method === 'POST' && !A_QUOTE.test(path) })
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+const A_QUOTE = /^\/v2\/quote\/?(\?|$)/
+
+const isHeadersTimeout = (cause: unknown) =>
+  cause instanceof Error && 'code' in cause && cause.code === 'UND_ERR_HEADERS_TIMEOUT'
 
 /** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
 export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {

@@ -11,6 +11,8 @@ export interface StreamedReply {
   readonly status: number
   /** Names and values in turn, as received, one character per byte. */
   readonly lines: readonly string[]
+  /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. */
+  readonly whole: () => Promise<Buffer | undefined>
   /** Writes the body as fast as the reader takes it; resolves when all of it is written. */
   readonly toReader: () => Promise<void>
   /** Discards a reply that will not be read. */
@@ -79,6 +81,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
   #heldBytes = 0
+  #onWhole: ((body: Buffer | undefined) => void) | undefined
   #isOver = false
   #failure: Error | undefined
   #patience: NodeJS.Timeout | undefined
@@ -131,16 +134,27 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     }
     this.#held.push(chunk)
     this.#heldBytes += chunk.length
-    if (this.#heldBytes > HELD_BYTES) controller.pause()
+    if (this.#heldBytes <= HELD_BYTES) return
+    controller.pause()
+    this.#onWhole?.(undefined)
   }
 
   onResponseEnd(): void {
     this.#leave(this.status)
-    if (!this.#held) this.#finish()
+    if (this.#held) this.#onWhole?.(Buffer.concat(this.#held))
+    else this.#finish()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#fail(this.#controller ? error : notConnected(error))
+  }
+
+  whole(): Promise<Buffer | undefined> {
+    return new Promise((resolve) => {
+      if (this.#failure || this.#heldBytes > HELD_BYTES) resolve(undefined)
+      else if (this.#isOver) resolve(Buffer.concat(this.#held ?? []))
+      else this.#onWhole = resolve
+    })
   }
 
   toReader(): Promise<void> {
@@ -196,6 +210,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     if (this.#isOver) return
     this.#leave()
     this.#failure = error
+    this.#onWhole?.(undefined)
     this.#reject(error)
     if (!this.#held) this.#handedOver.reject(error)
   }

@@ -32,7 +32,7 @@ async function expectHeld(gateway: TestGateway, booked: string): Promise<void> {
 }
 
 describe('a DELETE under /v2/', () => {
-  test.each(['/v2/shipments/ID', '/v2/shipment/ID', '/v2/shipments/ID/', '/v2/shipments/ID?why=changed'])(
+  test.each(['/v2/shipments/ID', '/v2/shipment/ID', '/v2//shipments//ID/', '/v2/shipments/ID?why=changed'])(
     '%s frees the key where it succeeds',
     async (path) => {
       const { gateway, id } = await openBooked()
@@ -75,6 +75,51 @@ describe('a DELETE under /v2/', () => {
     const { gateway, id } = await openBooked()
     gateway.sandbox.fail({ kind: 'status', status, on: { method: 'DELETE' } })
     expect((await remove(gateway, `/v2/shipments/${id}`)).status).toBe(status)
+    await expectHeld(gateway, id)
+  })
+
+  test.each([
+    { success: false },
+    { id: 'another', status: 'canceled' },
+    { status: 'in_transit' },
+    { error: 'on the truck' },
+    {},
+    'Accepted',
+    '',
+  ])('that the service answers %o frees nothing while the shipment lives, and passes it on', async (body) => {
+    const { gateway, id } = await openBooked()
+    gateway.sandbox.fail({ kind: 'status', status: 200, body, on: { method: 'DELETE' } })
+    const reply = await remove(gateway, `/v2/shipments/${id}`)
+    expect(await reply.text()).toBe(typeof body === 'string' ? body : JSON.stringify(body))
+    await expectHeld(gateway, id)
+  })
+
+  test('frees it for a name that only the reply connects with the shipment', async () => {
+    const { gateway, id } = await openBooked()
+    gateway.sandbox.shipments.delete(id)
+    const body = { id, external_id: 'EXT-1', status: 'canceled', note: 'x'.repeat(60_000) }
+    gateway.sandbox.fail({ kind: 'status', status: 200, body, on: { method: 'DELETE' } })
+    expect(await (await remove(gateway, '/v2/shipments/EXT-1')).json()).toEqual(body)
+    expect(expectBooked(await book(gateway))).not.toBe(id)
+  })
+
+  test('frees it by a read where the reply is too large to be looked at', async () => {
+    const { gateway, id } = await openBooked()
+    const body = { id, status: 'canceled', note: 'x'.repeat(70_000) }
+    gateway.sandbox.fail({ kind: 'status', status: 200, times: 2, body, on: { method: 'DELETE' } })
+    expect(await (await remove(gateway, `/v2/shipments/${id}`)).json()).toEqual(body)
+    await expectHeld(gateway, id)
+    const shipment = gateway.sandbox.shipments.get(id)
+    if (shipment) shipment.status = 'canceled'
+    expect(await (await remove(gateway, `/v2/shipments/${id}`)).json()).toEqual(body)
+    await expectFree(gateway, id)
+  })
+
+  test('frees nothing while the service does not show what became of the shipment', async () => {
+    const { gateway, id } = await openBooked()
+    gateway.sandbox.fail({ kind: 'status', status: 204, body: '', on: { method: 'DELETE' } })
+    gateway.sandbox.fail({ kind: 'status', status: 503, on: { method: 'GET' } })
+    expect((await remove(gateway, `/v2/shipments/${id}`)).status).toBe(204)
     await expectHeld(gateway, id)
   })
 
