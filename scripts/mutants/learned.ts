@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { hitModule, recording } from './hits.ts'
-import { runTests } from './run-tests.ts'
+import { runTestFile } from './run-tests.ts'
 import { functionsIn, parse } from './syntax.ts'
 import { copyTree, folderOf, ROOT, sourceFiles, testFiles } from './tree.ts'
 
@@ -41,7 +41,7 @@ export async function learn(which: (test: string) => boolean, say: (line: string
     for (const test of tests.filter(which)) {
       rmSync(hits, { force: true })
       const start = performance.now()
-      const outcome = await runTests(tree, [test], LONGEST_MS, [])
+      const outcome = await runTestFile(tree, test, LONGEST_MS)
       const ms = Math.round(performance.now() - start)
       const calls = existsSync(hits) ? [...new Set(readFileSync(hits, 'utf8').split('\n'))].filter(Boolean).sort() : []
       const files = new Set(calls.map((call) => call.split('#')[0] ?? ''))
@@ -60,13 +60,17 @@ export async function learn(which: (test: string) => boolean, say: (line: string
   return learned
 }
 
+/** Tells whether a test is the one that mirrors a file. */
+const isOwn = (test: string, path: string): boolean =>
+  test === path.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts')
+
 /** Tells whether a test is in the folder that mirrors a file's. */
 export const isNear = (test: string, path: string): boolean =>
   test.startsWith(`test/${folderOf(path).replace(/^src\/?/, '')}/`)
 
 /**
- * Returns the test files that call a function, the likeliest to notice a mutant first: those of the same folder, then
- * the quickest. A test that was learned with another number of functions in the file counts for all of them.
+ * Returns the test files that call a function, the likeliest to notice a mutant first: the file's own, those of the same
+ * folder, then the quickest. A test that was learned with another number of functions in the file counts for all of them.
  */
 export function testsOf(learned: Learned, path: string, fn: number, functions: number): readonly string[] {
   const id = `${path}#${fn}`
@@ -78,7 +82,9 @@ export function testsOf(learned: Learned, path: string, fn: number, functions: n
     )
     .sort(
       ([one, { ms }], [other, { ms: otherMs }]) =>
-        Number(isNear(other, path)) - Number(isNear(one, path)) || ms - otherMs,
+        Number(isOwn(other, path)) - Number(isOwn(one, path)) ||
+        Number(isNear(other, path)) - Number(isNear(one, path)) ||
+        ms - otherMs,
     )
     .map(([test]) => test)
 }
