@@ -64,27 +64,30 @@ export async function learn(which: (test: string) => boolean, say: (line: string
 const isOwn = (test: string, path: string): boolean =>
   test === path.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts')
 
-/** Tells whether a test is in the folder that mirrors a file's. */
+/** Tells whether a test is in the folder that mirrors a file's, or is about the whole program, as those in no folder are. */
 export const isNear = (test: string, path: string): boolean =>
-  test.startsWith(`test/${folderOf(path).replace(/^src\/?/, '')}/`)
+  test.startsWith(`test/${folderOf(path).replace(/^src\/?/, '')}/`) || !test.slice('test/'.length).includes('/')
 
 /**
  * Returns the test files that call a function, the likeliest to notice a mutant first: the file's own, those of the same
- * folder, then the quickest. A test that was learned with another number of functions in the file counts for all of them.
+ * folder, then those that call most functions of the file. A test that was learned with another number of functions in the
+ * file counts for all of them.
  */
 export function testsOf(learned: Learned, path: string, fn: number, functions: number): readonly string[] {
   const id = `${path}#${fn}`
   return Object.entries(learned)
-    .filter(([, test]) =>
-      test.functions?.[path] === functions
-        ? test.calls.includes(id)
-        : test.calls.some((call) => call.startsWith(`${path}#`)),
-    )
+    .map(([test, { ms, calls, functions: counts }]) => {
+      const inFile = calls.filter((call) => call.startsWith(`${path}#`))
+      const isCaller = counts?.[path] === functions ? inFile.includes(id) : inFile.length > 0
+      return { test, ms, isCaller, calls: inFile.length, own: isOwn(test, path), near: isNear(test, path) }
+    })
+    .filter(({ isCaller }) => isCaller)
     .sort(
-      ([one, { ms }], [other, { ms: otherMs }]) =>
-        Number(isOwn(other, path)) - Number(isOwn(one, path)) ||
-        Number(isNear(other, path)) - Number(isNear(one, path)) ||
-        ms - otherMs,
+      (one, other) =>
+        Number(other.own) - Number(one.own) ||
+        Number(other.near) - Number(one.near) ||
+        (one.near ? 0 : other.calls - one.calls) ||
+        one.ms - other.ms,
     )
-    .map(([test]) => test)
+    .map(({ test }) => test)
 }

@@ -113,11 +113,13 @@ test('a recording file runs as before, and writes down each function that is cal
   expect(pointsOf(source).find(({ text }) => text === 'return undefined')?.fn).toBe(1)
 })
 
-test('the tests of a mutant are those that call its function: its own first, then the near ones, then the quick ones', () => {
+test('the tests of a mutant are those that call its function: its own first, then the near ones, then those that call most of its file', () => {
   const calls = ['src/store/claim.ts#1']
   const functions = { 'src/store/claim.ts': 4 }
   const learned = {
     'test/calls/quick.test.ts': { ms: 10, calls, functions },
+    'test/calls/most.test.ts': { ms: 900, calls: [...calls, 'src/store/claim.ts#2'], functions },
+    'test/docs.test.ts': { ms: 600, calls, functions },
     'test/store/slow.test.ts': { ms: 500, calls, functions },
     'test/store/quick.test.ts': { ms: 100, calls, functions },
     'test/store/claim.test.ts': { ms: 900, calls, functions },
@@ -125,11 +127,12 @@ test('the tests of a mutant are those that call its function: its own first, the
     'test/body/other.test.ts': { ms: 1, calls: ['src/body/bytes.ts#1'], functions: { 'src/body/bytes.ts': 4 } },
   }
   const own = 'test/store/claim.test.ts'
-  const near = ['test/store/quick.test.ts', 'test/store/slow.test.ts', 'test/calls/quick.test.ts']
-  expect(testsOf(learned, 'src/store/claim.ts', 1, 4)).toEqual([own, ...near])
+  const near = ['test/store/quick.test.ts', 'test/store/slow.test.ts', 'test/docs.test.ts']
+  const far = ['test/calls/most.test.ts', 'test/calls/quick.test.ts']
+  expect(testsOf(learned, 'src/store/claim.ts', 1, 4)).toEqual([own, ...near, ...far])
   // The file has one function more than when the tests were learned: its numbers mean others now.
-  expect(testsOf(learned, 'src/store/claim.ts', 1, 5)).toEqual([own, 'test/store/other.test.ts', ...near])
-  expect(testFiles(ROOT).filter((path) => /slow|debian/.test(path) && !path.startsWith('test/http/slow.'))).toEqual([])
+  expect(testsOf(learned, 'src/store/claim.ts', 1, 5)).toEqual([own, 'test/store/other.test.ts', ...near, ...far])
+  expect(testFiles(ROOT).filter((path) => /^test\/(?!commands).*\.slow\.|debian/.test(path))).toEqual([])
 })
 
 test('the first test of a mutant runs alone, then some quick ones, then the others', () => {
