@@ -13,8 +13,11 @@ async function serve(root: string): Promise<void> {
   )
   await vitest.standalone()
 
+  // That file was changed back since.
+  let changedBefore = ''
   const answer = async ({ changed, tests }: Question): Promise<Answer> => {
-    vitest.invalidateFile(join(root, changed))
+    for (const path of [changedBefore, changed]) vitest.invalidateFile(join(root, path))
+    changedBefore = changed
     // Failures of an earlier run would stop this one at once.
     vitest.state.idMap.clear()
     vitest.state.filesMap.clear()

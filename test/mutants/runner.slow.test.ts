@@ -41,9 +41,9 @@ test('a Vitest that stays open notices each change, and a hanging one is replace
     runner.close()
     tree.remove()
   })
-  const answerTo = async (source: string, timeoutMs = PATIENCE_MS) => {
+  const answerTo = async (source: string, timeoutMs = PATIENCE_MS, changed = 'src/two.ts') => {
     writeFileSync(join(tree.root, 'src/two.ts'), source)
-    return await runner.run({ changed: 'src/two.ts', tests: ['test/two.test.ts'] }, timeoutMs)
+    return await runner.run({ changed, tests: ['test/two.test.ts'] }, timeoutMs)
   }
   const passed = { failed: [], error: false }
   expect(await answerTo('export const two = () => 2')).toEqual(passed)
@@ -51,7 +51,8 @@ test('a Vitest that stays open notices each change, and a hanging one is replace
   await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false)
   expect(existsSync(join(tree.scratch, 'left'))).toBe(false)
   expect(await answerTo('export const two = () => 3')).toEqual({ failed: ['test/two.test.ts'], error: false })
-  expect(await answerTo('export const two = () => 2')).toEqual(passed)
+  // The file is changed back, and the next mutant is one of another file.
+  expect(await answerTo('export const two = () => 2', PATIENCE_MS, 'src/other.ts')).toEqual(passed)
   expect(await answerTo('export const two = () => { for (;;); }', 2_000)).toBe('timed out')
   expect(await answerTo('export const two = () => 2')).toEqual(passed)
   expect(await answerTo('export const two = () => { Promise.reject(new Error("late")); return 2 }')).toMatchObject({
