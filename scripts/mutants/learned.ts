@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { hitModule, recording } from './hits.ts'
@@ -12,6 +13,8 @@ export interface Learned {
     readonly calls: readonly string[]
     /** How many functions each called file had: with another number, they are counted otherwise now. */
     readonly functions?: Readonly<Record<string, number>>
+    /** The digest of the test file; one that changed since may call other functions. */
+    readonly digest?: string
   }
 }
 
@@ -20,6 +23,11 @@ const LONGEST_MS = 300_000
 
 /** Reads the record of earlier runs. */
 export const readLearned = (): Learned => (existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {})
+
+const digestOf = (test: string): string => hash('sha256', readFileSync(join(ROOT, test)))
+
+/** Tells whether a test file is known as it is now. */
+export const isLearned = (learned: Learned, test: string): boolean => learned[test]?.digest === digestOf(test)
 
 /** Runs each test file alone in a tree that records calls, and keeps the record. */
 export async function learn(which: (test: string) => boolean, say: (line: string) => void): Promise<Learned> {
@@ -48,6 +56,7 @@ export async function learn(which: (test: string) => boolean, say: (line: string
       learned[test] = {
         ms,
         calls,
+        digest: digestOf(test),
         functions: Object.fromEntries([...files].map((path) => [path, counts.get(path) ?? 0])),
       }
       say(`${test}: ${calls.length} functions, ${ms} ms, ${outcome}`)

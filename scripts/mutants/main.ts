@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { learn, readLearned } from './learned.ts'
+import { isLearned, learn, readLearned } from './learned.ts'
 import { describe, type Equivalent, isAccepted, type Mutant, mutantsOf, sampleOf } from './mutants.ts'
 import { report, type Tried } from './report.ts'
 import { copyTree, ROOT, testFiles } from './tree.ts'
@@ -55,7 +55,8 @@ async function main(): Promise<void> {
     return
   }
   const known = readLearned()
-  const learned = testFiles(ROOT).every((test) => known[test]) ? known : await learn((test) => !known[test], say)
+  const isKnown = (test: string) => isLearned(known, test)
+  const learned = testFiles(ROOT).every(isKnown) ? known : await learn((test) => !isKnown(test), say)
   const tree = copyTree()
   const trials = openTrials(tree, learned)
   const tried: Tried[] = []
