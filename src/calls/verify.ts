@@ -172,8 +172,8 @@ const isPresent = (value: unknown) =>
 const NO = new Set(['false', '0', 'no'])
 
 function isNo(value: unknown): boolean {
-  if (value === undefined || value === true) return false
-  return NO.has(scalarText(value)?.trim().toLowerCase() ?? '')
+  const text = scalarText(value)
+  return text !== undefined && NO.has(text.trim().toLowerCase())
 }
 
 /** Tells if a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */

@@ -21,7 +21,7 @@ export function parsePlace(path: string): Place | undefined {
     if (path[at] === '.' && at + 1 < path.length && path[at + 1] !== '[') at += 1
     else if (at < path.length && path[at] !== '[') return undefined
   }
-  return steps.length > 0 && typeof steps[0] === 'string' ? steps : undefined
+  return typeof steps[0] === 'string' ? steps : undefined
 }
 
 /** Parses a dotted path; throws if it is not one. */

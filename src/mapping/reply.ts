@@ -77,7 +77,7 @@ function compileRow(row: Row): ReplyStep | undefined {
           before[part] = asText(value)
           from.push(v2)
         }
-        const after = from.length === 0 ? '' : shown(row.v1, encode(row.codec, before, false) ?? '')
+        const after = from.length === 0 ? '' : shown(row.v1, encoded(row.codec, before) ?? '')
         run.reply[row.v1] = after
         explain(run, row.v1, from, before, after, rule, 'service')
       }

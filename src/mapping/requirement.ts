@@ -5,7 +5,7 @@ import { factOf, type RequestStep } from './request-run.ts'
 /** Compiles a rule over several fields. */
 export function compileRequirement({ anyOf }: Requirement, index: FieldIndex): RequestStep {
   const alternatives = anyOf.map((alternative) =>
-    'facts' in alternative ? alternative : { slots: alternative.map((name) => index.slotOf(name) ?? -1) },
+    'facts' in alternative ? alternative : { slots: alternative.flatMap((name) => index.slotOf(name) ?? []) },
   )
   const field = anyOf.flatMap((alternative) => ('facts' in alternative ? [] : alternative))[0] ?? ''
   const choices = anyOf.flatMap(describeFields)

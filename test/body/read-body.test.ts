@@ -101,6 +101,19 @@ describe('encodings', () => {
     expect(readBody(body, contentType).entries).toEqual(entries)
   })
 
+  test.each([
+    ['ÿ first', [0xff, 0x20]],
+    ['þ first', [0xfe, 0x20]],
+    ['þ second', [0x20, 0xfe]],
+    ['ÿ second', [0x20, 0xff]],
+  ])('one byte of a mark is no mark: %s in the preamble of a multipart body', (_, mark) => {
+    const part = 'Content-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+    const body = bytes(mark, `preamble.\r\n--x\r\n${part}--x--`)
+    // Else it could not be UTF-16.
+    expect(body.length % 2).toBe(0)
+    expect(readBody(body, 'multipart/form-data; boundary=x').entries).toEqual([['a', '1']])
+  })
+
   test('a charset reads the same the second time, also after bytes that it cannot have made', () => {
     const read = (...body: number[]) => readBody(bytes('{"a":"', body, '"}'), 'a/b; charset=EUC-JP').entries
     expect([read(0xa4, 0xa2), read(0xe9), read(0xa4, 0xa2)]).toEqual([[['a', 'あ']], [['a', 'é']], [['a', 'あ']]])

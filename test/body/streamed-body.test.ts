@@ -65,6 +65,19 @@ test('a body of a declared length comes through, byte by byte', async () => {
   expect(await reading).toBe('z'.repeat(300))
 })
 
+test('what arrived before the reader came is handed on at once, before the rest arrives', async () => {
+  const { socket, incoming, body } = await begin('Content-Length: 10')
+  socket.write('1')
+  await once(incoming, 'data')
+  await turn()
+  await turn()
+  expect(body.readableLength).toBe(0)
+  expect(body.read()).toBeNull()
+  await turn()
+  await turn()
+  expect(String(body.read())).toBe('1')
+})
+
 test('while the body is not read, the caller has to wait', async () => {
   const { socket, incoming, body } = await begin()
   await fill(socket, chunked(Array(16).fill('x'.repeat(65_536))))

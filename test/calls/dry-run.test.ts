@@ -124,6 +124,32 @@ describe('the explanation', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
+  test('why a field that was sent is not sent on', async () => {
+    const gateway = await startGateway()
+    const unusedOf = async (path: string, fields: object) => {
+      const { json } = await post(gateway, `/dry-run${path}`, fields)
+      return Object.fromEntries(json.unused.map(({ field, why }: Record<string, string>) => [field, why]))
+    }
+    const trip = {
+      PickupCommodityCode: 'BOX TRUCK',
+      DeliveryCommodityCode: 'SEDAN',
+      CSR: 'A. Agent',
+      BillToCity: 'Dallas',
+    }
+    expect(await unusedOf('/getShippingQuote.php', { ...QUOTE, ...trip })).toEqual({
+      ShipmentNumber: 'names the quote in the cross-reference; version 2 has no place for it',
+      DeliveryCommodityCode: 'an earlier field decided, or the lookup table does not know the value',
+      CSR: 'version 2 does not record the agent',
+      BillToCity: 'remembered for a later booking; this call does not send it',
+    })
+    expect(await unusedOf('/createShipment.php', { ...BOOKING, 'PickupPhNo.': 'TBD' })).toEqual({
+      'PickupPhNo.': expect.stringMatching(/^lost: ./),
+    })
+    expect(await unusedOf('/updateShipment.php', { ReferenceNumber: UUID, PickupZip: '10314' })).toEqual({
+      ReferenceNumber: 'names the thing: its id stands in the path',
+    })
+  })
+
   test('a reading takes a body as well as a query', async () => {
     const gateway = await startGateway()
     const queried = await get(gateway, `/dry-run/getShipment.php?ReferenceNumber=${UUID}&Foo=1`)

@@ -96,6 +96,15 @@ describe('a quote', () => {
     expect((await quote(gateway)).json).toEqual({ Cost: '1.5', ShipmentNumber: 'WTS1', Note: 'a b' })
   })
 
+  test('has fields and a message of the usual lengths, and not more than a hundred fields', async () => {
+    const gateway = await startNative()
+    const long = 'x'.repeat(5_000)
+    const more = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`More${i}`, 'y']))
+    gateway.sandbox.fail({ kind: 'body', body: JSON.stringify({ Cost: '1.5', Message: long, Note: long, ...more }) })
+    const { json } = await quote(gateway)
+    expect([json.Message.length, json.Note.length, Object.keys(json).length]).toEqual([500, 4_096, 100])
+  })
+
   test('by a synonym of the operator is asked for by the documented name', async () => {
     const file = join(newFolder('native'), 'lookups.json')
     writeFileSync(file, JSON.stringify({ actions: { 'Fetch Price': 'quote.get' } }))

@@ -42,6 +42,15 @@ describe('a booking without a VIN', () => {
     expect(gateway.sandbox.shipments.get(id)?.vehicles[0]).toMatchObject({ vin: VIN, model: 'T' })
   })
 
+  test('is told from a later one by the VIN that the service showed after an update', async () => {
+    const gateway = await startGateway()
+    const id = await book(gateway, WITHOUT_VIN)
+    changeVin(gateway, id, VIN)
+    expect((await change(gateway, { ReferenceNumber: REFERENCE })).status).toBe(200)
+    await book(gateway, { ...bookingExample, VinNo: OTHER_VIN })
+    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
+  })
+
   test('gets the VIN that an update sends, and is found by it from then on', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
@@ -88,6 +97,16 @@ describe('a booking without a VIN', () => {
     expect(await book(gateway, { ...WITHOUT_VIN, VinNo: OTHER_VIN })).not.toBe(id)
     expect(gateway.sandbox.shipments.size).toBe(2)
   })
+})
+
+test('a shipment that has lost its vehicle gets the one that an update sends', async () => {
+  const gateway = await startGateway()
+  const id = await book(gateway, bookingExample)
+  const shipment = gateway.sandbox.shipments.get(id) ?? expect.fail('no shipment')
+  gateway.sandbox.shipments.set(id, { ...shipment, vehicles: [] })
+  await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })
+  const { method, body } = gateway.sandbox.requests.at(-1) ?? expect.fail('no request')
+  expect([method, JSON.parse(body).vehicles]).toEqual(['PUT', [{ vin: VIN, model: 'T' }]])
 })
 
 test('a booking with a VIN is canceled with it, whatever the service shows since', async () => {

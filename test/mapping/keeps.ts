@@ -61,6 +61,7 @@ const anyText: fc.Arbitrary<string> = fc
     fc.stringMatching(/^(\+1 ?)?\(?[2-9]\d\d\)?[ -]?\d{3}-\d{4}( ?(x|ext\.?|#) ?\d{1,4})?$/),
     fc.stringMatching(/^(19|20)\d\d(\.0)?$/),
     fc.stringMatching(/^\$?\d{1,3}(,\d{3}){0,2}(\.\d{1,4})?$/),
+    fc.stringMatching(/^\d{1,4}\.\d\d[1-9]$/),
     fc.stringMatching(/^[A-HJ-NPR-Z0-9]{16,17}$/),
     fc.constantFrom('TX', 'ny', 'New York', 'texas', 'D.C.', 'OPEN AUTO', 'open_auto', 'Enclosed  Auto', 'BOX TRUCK'),
     fc

@@ -415,6 +415,8 @@ describe('contactParts', () => {
     ['2145550000~~~~pat@example.com', { contact_phone: '2145550000', contact_email: 'pat@example.com' }, undefined],
     ['7-11~2145550000', { contact_name: '7-11', contact_phone: '2145550000' }, undefined],
     ['84 Lumber~2145550000', { contact_name: '84 Lumber', contact_phone: '2145550000' }, undefined],
+    ['Pat~999-999-9999', { contact_name: 'Pat', contact_phone: '9999999999' }, undefined],
+    ['Pat~9::', { contact_name: 'Pat' }, { loss: REST }],
     ['Pat~12345@9', { contact_name: 'Pat', contact_email: '12345@9' }, undefined],
     ['Pat~2145550000~Suite', { contact_name: 'Pat', contact_phone: '2145550000' }, { loss: REST }],
     [

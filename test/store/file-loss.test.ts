@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openConnection } from '../../src/store/sqlite/connection.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { link, newClaim, thing } from './samples.ts'
@@ -120,6 +121,14 @@ const cases: readonly (readonly [what: string, lose: (files: Files) => void])[] 
     ({ wal }) => {
       copyFileSync(wal, `${wal}.copy`)
       renameSync(`${wal}.copy`, wal)
+    },
+  ],
+  ['the index of its log is deleted', ({ path }) => rmSync(`${path}-shm`)],
+  [
+    'the index of its log is replaced by a copy',
+    ({ path }) => {
+      copyFileSync(`${path}-shm`, `${path}.copy`)
+      renameSync(`${path}.copy`, `${path}-shm`)
     },
   ],
 ]
@@ -227,6 +236,15 @@ describe('a restart', () => {
       db.close()
     }
   })
+})
+
+test('a file that lacks commits that this process has made is not opened again', () => {
+  const options = { path, file: undefined, mustExist: true, room: 0 }
+  const opened = openConnection({ ...options, cacheVersion: 0 })
+  const commits = opened.nextCacheVersion()
+  opened.close()
+  openConnection({ ...options, cacheVersion: commits }).close()
+  expect(() => openConnection({ ...options, cacheVersion: commits + 10 })).toThrow(/lacks what was written to it/)
 })
 
 test('content that SQLite cannot read ends readiness, whichever thread meets it', async () => {

@@ -75,6 +75,7 @@ test.each([
   ['postgres://u:secret@h1,,h2/db', /^STORE_URL is not a PostgreSQL address/],
   ['postgres://u:secret@h1:99999,h2/db', /^STORE_URL is not a PostgreSQL address/],
   ['postgres://u:secret@/db?host=h1,h2&port=1,2,3', /^STORE_URL has 2 hosts and 3 ports/],
+  ['postgres://u:secret@/db?host=h1,h2,h3&port=1,2', /^STORE_URL has 3 hosts and 2 ports/],
   [
     'postgres://u:secret@h/db?target_session_attrs=standby',
     /^STORE_URL has target_session_attrs=standby, and the gateway writes/,

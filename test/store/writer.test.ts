@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { startWriter } from '../../src/store/sqlite/writer.ts'
@@ -88,6 +89,24 @@ test('a thread that dies of an error says of which, and dies as often as it must
     await writer.call('put', ...put(`round ${round}`))
   }
   expect(threads).toHaveLength(3)
+})
+
+test('a thread that dies before the store is open lets the start go on, and the store is not ready', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-writer-'))
+  const kill = (thread: Worker) => void thread.terminate()
+  process.on('worker', kill)
+  const states = listen()
+  const down = states.next(false)
+  const events = { onState: states.onState, onCommit: () => undefined, onLost: () => undefined }
+  const writer = startWriter({ path: join(folder, 'store.db') }, events)
+  onTestFinished(async () => {
+    await writer.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await down
+  process.off('worker', kill)
+  expect(await Promise.race([writer.started.then(() => 'started'), nextTurn('waits')])).toBe('started')
+  expect(writer.opened()).toBe(false)
 })
 
 test('a writer that closes lets the queued writes through, and starts no other thread', async () => {

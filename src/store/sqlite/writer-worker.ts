@@ -160,7 +160,6 @@ function watch(): void {
 
 function markUp(): void {
   clearTimeout(retry)
-  retry = undefined
   if (failures !== 0 && identity) send({ ready: true, file: identity })
   failures = 0
 }

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { CLIENT, post, startGateway, type TestGateway } from '../gateway.ts'
+import { link } from '../store/samples.ts'
+
+const QUOTE = '/getShippingQuote.php'
+const NUMBER = quoteExample.ShipmentNumber
+const VINS = [bookingExample.VinNo, '1HGCM82633A004352']
+
+/** Books under the number of the quote, and returns the service's number of the shipment. */
+async function book(gateway: TestGateway, VinNo: string) {
+  const { headers } = await post(gateway, '/createShipment.php', {
+    ...bookingExample,
+    ReferenceNumber: NUMBER,
+    VinNo,
+  })
+  return headers.get('transload-shipment-number') ?? expect.fail('not booked')
+}
+
+const cancel = (gateway: TestGateway, VinNo: string) =>
+  post(gateway, '/deleteShipment.php', { ReferenceNumber: NUMBER, VinNo })
+
+const approve = (gateway: TestGateway) => post(gateway, QUOTE, { ActionName: 'Accept Rate', ShipmentNumber: NUMBER })
+
+/** The paths of the last call at the service. */
+function paths(gateway: TestGateway): string[] {
+  return gateway.sandbox.requests.splice(0).map(({ path }) => path)
+}
+
+test('a quote of which several vehicles are booked is answered with the newest that is not canceled', async () => {
+  const gateway = await startGateway()
+  await post(gateway, QUOTE, quoteExample)
+  const [older = '', newer = ''] = [await book(gateway, VINS[0] ?? ''), await book(gateway, VINS[1] ?? '')]
+  expect((await approve(gateway)).json.Message).toContain(`as shipment ${newer};`)
+  await cancel(gateway, VINS[1] ?? '')
+  expect((await approve(gateway)).json.Message).toContain(`as shipment ${older};`)
+  await cancel(gateway, VINS[0] ?? '')
+  paths(gateway)
+  expect((await approve(gateway)).json).toMatchObject({ TransportationBooked: 'Yes' })
+  expect(paths(gateway).at(-1)).toMatch(/^\/v2\/quote\/.*\/approve$/)
+})
+
+test('of the shipments of one name, the newest ten are read before a quote is approved', async () => {
+  const gateway = await startGateway({ env: { V2_SHIPMENT_PATH: '/v2/shipments' } })
+  await post(gateway, QUOTE, quoteExample)
+  const ids = Array.from({ length: 12 }, (_, i) => `gone-${i}`)
+  for (const [at, id] of ids.entries()) {
+    const shipment = { tenant: CLIENT.id, kind: 'shipment', name: NUMBER, vin: id, id, at } as const
+    await gateway.store.put({ links: [link(shipment)] })
+  }
+  paths(gateway)
+  expect((await approve(gateway)).status).toBe(200)
+  const [approval, ...reads] = paths(gateway).reverse()
+  expect(reads.reverse()).toEqual(
+    ids
+      .slice(-10)
+      .reverse()
+      .map((id) => `/v2/shipments/${id}`),
+  )
+  expect(approval).toMatch(/^\/v2\/quote\/.*\/approve$/)
+})
