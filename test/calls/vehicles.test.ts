@@ -77,6 +77,17 @@ describe('a booking without a VIN', () => {
     expect(gateway.sandbox.shipments.get(plain)?.vehicles[0]).toMatchObject({ model: bookingExample.Model })
   })
 
+  test('is listed with the VIN that it has got, and not as one without', async () => {
+    const gateway = await startGateway()
+    await book(gateway, WITHOUT_VIN)
+    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    await book(gateway, { ...bookingExample, VinNo: OTHER_VIN })
+    const { status, json } = await change(gateway, { ReferenceNumber: REFERENCE })
+    expect(status).toBe(409)
+    expect(json.Message).toContain(`${OTHER_VIN}, ${VIN}`)
+    expect(json.Message).not.toContain('(none)')
+  })
+
   test('is canceled with the VIN that the service shows, and with no other', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)

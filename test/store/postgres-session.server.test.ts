@@ -1,10 +1,11 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { readAddress, type Server } from '../../src/store/postgres/address.ts'
 import { SessionsShared } from '../../src/store/postgres/errors.ts'
 import { requireSession } from '../../src/store/postgres/pooler.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { link, thing } from './samples.ts'
 
 const CHANNEL = 'test'
 
@@ -41,6 +42,35 @@ test('the store has the time of the server as soon as it is open', async () => {
   const now = store.now()
   await store.close()
   expect(Math.abs(now - NOON)).toBeLessThan(10_000)
+})
+
+test('what was read is not asked for again while notifications of changes arrive', async () => {
+  const store = await openPostgresStore({ url: await server.createDatabase() })
+  await store.put({ links: [], thing: thing() })
+  await vi.waitFor(async () => {
+    const before = store.lookups?.().hits ?? 0
+    await store.thing('acme', 'id-1')
+    await store.thing('acme', 'id-1')
+    expect(store.lookups?.().hits).toBeGreaterThan(before)
+  })
+  await store.close()
+})
+
+test('a connection that breaks within a transaction fails it, and the next one is another', async () => {
+  const url = await server.createDatabase()
+  const store = await openPostgresStore({ url })
+  const other = await connect(url)
+  await other.query('BEGIN; LOCK TABLE transload.links IN ACCESS EXCLUSIVE MODE')
+  const loading = Promise.allSettled([store.load([link()], { replace: false })])
+  const watcher = await connect(url)
+  const END = `SELECT count(pg_terminate_backend(pid))::int AS ended FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'transload' AND wait_event_type = 'Lock'`
+  await vi.waitFor(async () => expect((await watcher.query(END)).rows[0]?.ended).toBe(1))
+  expect(await loading).toMatchObject([{ status: 'rejected', reason: { name: 'StoreDown' } }])
+  await other.query('ROLLBACK')
+  await vi.waitFor(() => expect(store.ready()).toBe(true))
+  expect(await store.load([link()], { replace: false })).toMatchObject({ written: 1 })
+  await store.close()
 })
 
 test('PostgreSQL itself keeps a session for each connection, which needs no second connection to be known', async () => {
