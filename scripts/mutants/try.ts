@@ -47,6 +47,7 @@ export function openTrials(tree: Tree, learned: Learned): Trials {
     return await work().finally(() => writeFileSync(file, source))
   }
 
+  /** Returns the end of a mutant in a stage. A test must fail twice: under load, some fail by chance. */
   const endOf = async (mutant: Mutant, stage: readonly string[]): Promise<'killed' | 'timed out' | undefined> => {
     const tests = stage.filter((test) => sound.get(test) !== false)
     if (tests.length === 0) return undefined
@@ -56,7 +57,10 @@ export function openTrials(tree: Tree, learned: Learned): Trials {
     const [failed] = answer.failed
     if (failed === undefined) return answer.error ? 'killed' : undefined
     if (!sound.has(failed)) sound.set(failed, await passesAlone(mutant.path, failed))
-    return sound.get(failed) ? 'killed' : await endOf(mutant, stage)
+    const isNoticed = sound.get(failed) && !(await withMutant(mutant, () => passesAlone(mutant.path, failed)))
+    if (isNoticed) return 'killed'
+    const others = stage.filter((test) => test !== failed)
+    return others.length > 0 ? await endOf(mutant, others) : undefined
   }
 
   const tryMutant = async (mutant: Mutant): Promise<Verdict> => {
