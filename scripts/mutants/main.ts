@@ -1,11 +1,11 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { learn, readLearned } from './learned.ts'
+import { isLearned, learn, readLearned } from './learned.ts'
 import { describe, type Equivalent, isAccepted, type Mutant, mutantsOf, sampleOf } from './mutants.ts'
 import { report, type Tried } from './report.ts'
 import { copyTree, ROOT, testFiles } from './tree.ts'
-import { tryMutant } from './try.ts'
+import { openTrials } from './try.ts'
 
 const HELP = `npm run mutants -- [OPTIONS]
 
@@ -55,17 +55,20 @@ async function main(): Promise<void> {
     return
   }
   const known = readLearned()
-  const learned = testFiles(ROOT).every((test) => known[test]) ? known : await learn((test) => !known[test], say)
+  const isKnown = (test: string) => isLearned(known, test)
+  const learned = testFiles(ROOT).every(isKnown) ? known : await learn((test) => !isKnown(test), say)
   const tree = copyTree()
+  const trials = openTrials(tree, learned)
   const tried: Tried[] = []
   try {
     for (const mutant of chosen) {
-      const verdict = await tryMutant(tree, mutant, learned)
+      const verdict = await trials.tryMutant(mutant)
       tried.push({ mutant, verdict })
       say(`${tried.length}/${chosen.length} ${verdict}: ${describe(mutant)}`)
       if (options.out) appendFileSync(options.out, `${JSON.stringify({ verdict, at: describe(mutant), mutant })}\n`)
     }
   } finally {
+    trials.close()
     tree.remove()
   }
   say(report(tried, options.seed))

@@ -54,9 +54,11 @@ export const sourceFiles = (root: string): readonly string[] => [
   ...filesIn(root, 'mappings', '.ts'),
 ]
 
-/** Returns the test files that `npm test` runs, and those with servers of PostgreSQL. */
+/** Returns the test files that `npm test` runs, those with servers of PostgreSQL, and all of the commands. */
 export const testFiles = (root: string): readonly string[] =>
-  filesIn(root, 'test', '.test.ts').filter((path) => !path.includes('.slow.') && !path.startsWith('test/debian/'))
+  filesIn(root, 'test', '.test.ts').filter(
+    (path) => path.startsWith('test/commands/') || !(path.includes('.slow.') || path.startsWith('test/debian/')),
+  )
 
 /** Returns the folder of a file in a report: `src/store`, `mappings`, `src` for the files at its root. */
 export function folderOf(path: string): string {

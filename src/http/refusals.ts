@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { JSON_TYPE } from './reply.ts'
 
 /** The reason why a listener refuses a request before routing. */
@@ -91,17 +91,9 @@ export function malformedResponse(): Response {
   return new Response(body, { status: refusals.malformed.status, headers: headersOf(body) })
 }
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  413: 'Content Too Large',
-  431: 'Request Header Fields Too Large',
-}
-
 /** Returns a refusal as bytes, for a connection without a response to write to. */
 export function refusalBytes({ status, message }: Refusal): string {
   const body = bodyOf(message)
   const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${status} ${REASONS[status] ?? 'Refused'}`, ...lines, '', body].join('\r\n')
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }

@@ -152,6 +152,25 @@ describe('the names of a settlement', () => {
     expect(await links(store)).toEqual([])
   })
 
+  test('of an earlier version, which kept no record of them, are those of its reply and its reference', async () => {
+    const inner = createMemoryStore()
+    const { claim, deps, claimed, now } = await open('unknown', { ...inner, thing: async () => undefined })
+    await inner.put({
+      links: [
+        { tenant: 'acme', kind: 'shipment', name: 'REF-1', vin: '', id: 'other-vehicle', givenBy: 'caller' },
+        { tenant: 'acme', kind: 'shipment', name: 'REF-1', vin: claim.vin, id: 'of-the-service', givenBy: 'service' },
+      ],
+    })
+    await settle(claim, BOOKED, deps)
+    const linked = async (name: string) => (await inner.links('acme', name)).map(({ id }) => id).sort()
+    expect([await linked('REF-1'), await linked('TL-1')]).toEqual([[UUID, 'of-the-service', 'other-vehicle'], [UUID]])
+    await reopen((await now()) ?? claim, deps)
+    expect([await linked('REF-1'), await linked('TL-1')]).toEqual([['of-the-service', 'other-vehicle'], []])
+    const other = await claimed('REF-2', 'unknown')
+    await settle(other, 'not-booked', deps)
+    expect(await reopen((await inner.claimByHandle(other.handle)) ?? other, deps)).toMatchObject({ outcome: 'changed' })
+  })
+
   test('that lost against a change of the booking are taken back at once', async () => {
     const inner = createMemoryStore()
     let isLate = false

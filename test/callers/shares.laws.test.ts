@@ -200,6 +200,25 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     expect(shares.total.bodyBytes).toBe(LIMITS.bodiesLimitBytes)
   })
 
+  test('is limited for each source: it has so many calls under way, and an answer that waits for its reader is none', () => {
+    const shares = createShares(LIMITS)
+    const open = (name: string) => {
+      const reply = new FakeReply()
+      return { reply, share: shares.open({ name, isBehindProxy: false, isEverybody: false }, reply) }
+    }
+    const own = Array.from({ length: LIMITS.sourceInFlight + 1 }, () => open('one'))
+    const [first, ...others] = own
+    const last = others.at(-1)
+    if (!first || !last) return expect.fail('too few')
+    expect(own.map(({ share }) => done(() => share.enter()))).toEqual([true, true, true, true, false])
+    expect(done(() => open('other').share.enter())).toBe(true)
+    first.reply.writableEnded = true
+    expect(done(() => last.share.enter())).toBe(true)
+    expect(done(() => open('one').share.enter())).toBe(false)
+    last.share.leave()
+    expect(done(() => open('one').share.enter())).toBe(true)
+  })
+
   test('does not count for ever: ten thousand sources that are gone make room for others', () => {
     const shares = createShares(LIMITS)
     const open = (name: string) => shares.open({ name, isBehindProxy: false, isEverybody: false }, new FakeReply())

@@ -10,6 +10,7 @@ import { mutated, pointsOf } from '../../scripts/mutants/points.ts'
 import { report } from '../../scripts/mutants/report.ts'
 import { parse } from '../../scripts/mutants/syntax.ts'
 import { folderOf, ROOT, testFiles } from '../../scripts/mutants/tree.ts'
+import { stagesOf } from '../../scripts/mutants/try.ts'
 
 /** Every mutant of a text. */
 const mutantsIn = (source: string) => pointsOf(source).map((point) => mutated(source, point))
@@ -112,21 +113,33 @@ test('a recording file runs as before, and writes down each function that is cal
   expect(pointsOf(source).find(({ text }) => text === 'return undefined')?.fn).toBe(1)
 })
 
-test('the tests of a mutant are those that call its function: the near ones first, then the quick ones', () => {
+test('the tests of a mutant are those that call its function: its own first, then the near ones, then those that call most of its file', () => {
   const calls = ['src/store/claim.ts#1']
   const functions = { 'src/store/claim.ts': 4 }
   const learned = {
     'test/calls/quick.test.ts': { ms: 10, calls, functions },
+    'test/calls/most.test.ts': { ms: 900, calls: [...calls, 'src/store/claim.ts#2'], functions },
+    'test/docs.test.ts': { ms: 600, calls, functions },
     'test/store/slow.test.ts': { ms: 500, calls, functions },
     'test/store/quick.test.ts': { ms: 100, calls, functions },
+    'test/store/claim.test.ts': { ms: 900, calls, functions },
     'test/store/other.test.ts': { ms: 1, calls: ['src/store/claim.ts#2'], functions },
     'test/body/other.test.ts': { ms: 1, calls: ['src/body/bytes.ts#1'], functions: { 'src/body/bytes.ts': 4 } },
   }
-  const near = ['test/store/quick.test.ts', 'test/store/slow.test.ts', 'test/calls/quick.test.ts']
-  expect(testsOf(learned, 'src/store/claim.ts', 1, 4)).toEqual(near)
+  const own = 'test/store/claim.test.ts'
+  const near = ['test/store/quick.test.ts', 'test/store/slow.test.ts', 'test/docs.test.ts']
+  const far = ['test/calls/most.test.ts', 'test/calls/quick.test.ts']
+  expect(testsOf(learned, 'src/store/claim.ts', 1, 4)).toEqual([own, ...near, ...far])
   // The file has one function more than when the tests were learned: its numbers mean others now.
-  expect(testsOf(learned, 'src/store/claim.ts', 1, 5)).toEqual(['test/store/other.test.ts', ...near])
-  expect(testFiles(ROOT).filter((path) => /slow|debian/.test(path) && !path.startsWith('test/http/slow.'))).toEqual([])
+  expect(testsOf(learned, 'src/store/claim.ts', 1, 5)).toEqual([own, 'test/store/other.test.ts', ...near, ...far])
+  expect(testFiles(ROOT).filter((path) => /^test\/(?!commands).*\.slow\.|debian/.test(path))).toEqual([])
+})
+
+test('the first test of a mutant runs alone, then some quick ones, then the others', () => {
+  const times = [3_000, 1_000, 2_000, 2_000, 9_000, 9_000, 9_000]
+  const learned = Object.fromEntries(times.map((ms, n) => [`t${n}`, { ms, calls: [] }]))
+  const stages = [['t0'], ['t1', 't2'], ['t3', 't4', 't5'], ['t6']]
+  expect(stagesOf(Object.keys(learned), learned)).toEqual(stages)
 })
 
 test('the report counts by folder, and lists who survived', () => {
