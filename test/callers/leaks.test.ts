@@ -246,7 +246,7 @@ test('the emergency log and the fixed credential hold no secret either', async (
     },
     serviceUrl: service.url,
     // A store that fails between a booking and its record.
-    store: { ...memory, put: () => Promise.reject(new StoreDown('the disk is full')) },
+    store: { ...memory, change: () => Promise.reject(new StoreDown('the disk is full')) },
   })
   onTestFinished(() => memory.close())
   asBasic('own', secret)
