@@ -51,8 +51,13 @@ describe('a shipment is canceled', () => {
     ['by no reply that denies it', { id: 'id-1', status: 'canceled', success: 'No' }, []],
     ['by no reply with an error', { id: 'id-1', status: 'canceled', errors: [{ code: 7 }] }, []],
   ])('%s, and nothing is read', async (_case, said, names) => {
-    const read = () => expect.fail('a read')
+    const reads: string[] = []
+    const read = async () => {
+      reads.push('id-1')
+      return reply(200, CANCELED)
+    }
     expect(await provenCanceled('id-1', reply(200, said), read)).toEqual(names)
+    expect(reads).toEqual([])
   })
 
   test.each([
