@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
@@ -9,7 +8,7 @@ import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 const SHIPMENT_PATH = /^\/v2\/+shipments?\/+([^/?]+)\/*(?:\?|$)/
 
 /** Returns the id, or the number, of the shipment that a version-2 call cancels; undefined if it cancels none. */
-export function canceledBy({ method, url = '' }: Pick<IncomingMessage, 'method' | 'url'>): string | undefined {
+export function canceledBy(method: string, url: string): string | undefined {
   const segment = method === 'DELETE' ? SHIPMENT_PATH.exec(url)?.[1] : undefined
   // The router has decoded the path already.
   return segment === undefined ? undefined : decodeURIComponent(segment)
@@ -20,7 +19,7 @@ const CHANGED_PATH = /^\/v2\/+(?:shipments?|quote)\/+([^/?]+)/
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Returns the id, or the number, of the shipment that a version-2 call may change; undefined if it changes none. */
-export function changedBy({ method = '', url = '' }: Pick<IncomingMessage, 'method' | 'url'>): string | undefined {
+export function changedBy(method: string, url: string): string | undefined {
   const segment = SAFE_METHODS.has(method) ? undefined : CHANGED_PATH.exec(url)?.[1]
   return segment === undefined ? undefined : decodeURIComponent(segment)
 }

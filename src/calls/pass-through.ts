@@ -58,23 +58,24 @@ async function passOn(
   deps: PassThroughDeps,
 ): Promise<void> {
   const { config, credentials, upstream, readerTimeoutMs } = deps
+  const { method = 'GET', url = '' } = incoming
   const found = credentials.passThrough(incoming, body instanceof Readable)
   const account = found instanceof Promise ? await found : found
   call.tenant = account.tenant
   call.acceptance = account.acceptance
   const leave = account.limits.enter()
-  const changed = deps.statusCache && changedBy(incoming)
+  const changed = deps.statusCache && changedBy(method, url)
   let mayHaveChanged = changed !== undefined
   try {
     const patience = { deadline, readerTimeoutMs }
-    const isSafe = body === null && SAFE_METHODS.has(incoming.method ?? '')
+    const isSafe = body === null && SAFE_METHODS.has(method)
     let sent: string | undefined
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
       sent = authorization
       const request: StreamedRequest = {
         // Every method passes; undici's type lists the common ones only.
-        method: (incoming.method ?? 'GET') as 'GET',
-        path: account.prefix + incoming.url,
+        method: method as 'GET',
+        path: account.prefix + url,
         headers: requestLines(incoming.rawHeaders, call.id, authorization),
         body,
         headersTimeout: config.UPSTREAM_TIMEOUT_MS,
@@ -95,10 +96,10 @@ async function passOn(
     // Before the reply, like what follows: the caller may read again at once.
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     mayHaveChanged = false
-    const canceled = isSuccess(reply.status) ? canceledBy(incoming) : undefined
+    const canceled = isSuccess(reply.status) ? canceledBy(method, url) : undefined
     // Before the reply: the caller may book again at once.
     if (canceled !== undefined && account.tenant !== undefined) {
-      const read = () => readAgain(incoming, account, sent, { call, deadline, upstream })
+      const read = () => readAgain(url, account, sent, { call, deadline, upstream })
       const whole = await reply.whole()
       const names = await provenCanceled(canceled, whole && { status: reply.status, headers: {}, body: whole }, read)
       await freeCanceled(names, account.tenant, deps)
@@ -107,8 +108,7 @@ async function passOn(
     await reply.toReader()
   } catch (cause) {
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
-    else
-      throw cause instanceof GatewayError ? cause : unansweredError(cause, incoming.method ?? 'GET', incoming.url ?? '')
+    else throw cause instanceof GatewayError ? cause : unansweredError(cause, method, url)
   } finally {
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()
@@ -117,7 +117,7 @@ async function passOn(
 
 /** Reads the shipment of a call, with the credential that the call was sent with. */
 function readAgain(
-  { url = '' }: IncomingMessage,
+  url: string,
   { origin, prefix, pool }: PassThrough,
   authorization: string | undefined,
   { call, deadline, upstream }: { readonly call: Call; readonly deadline: number; readonly upstream: Upstream },

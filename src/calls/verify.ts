@@ -188,7 +188,6 @@ function isNo(value: unknown): boolean {
 
 /** Tells if a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */
 function isError(value: unknown): boolean {
-  if (value === undefined || value === null) return false
   if (isStructure(value)) return Object.values(value).some(isError)
   return isPresent(value) && !isNo(value)
 }

@@ -107,3 +107,35 @@ describe('bounds', () => {
     expect(outside.map(isRefused)).toEqual(outside.map(() => false))
   })
 })
+
+describe('a wrong value is answered with what it must be', () => {
+  test.each([
+    ['V2_BASE_URL', 'ftp://service.example.com', 'must be an http or https address'],
+    ['V2_BASE_URL', 'https://pat@service.example.com', 'must have no user name, password, query or fragment'],
+    ['V2_BASE_URL', 'https://:word@service.example.com', 'must have no user name, password, query or fragment'],
+    ['V2_BASE_URL', 'https://service.example.com/?x=1', 'must have no user name, password, query or fragment'],
+    ['V2_BASE_URL', 'https://service.example.com/#x', 'must have no user name, password, query or fragment'],
+    ['PORT', '-1', 'must be a whole number from 0 to 65535'],
+    ['SHADOW_SHARE', '10%', 'must be a share from 0 to 1 such as 0.1'],
+    ['SHADOW_SHARE', '1.000001', 'must be a share from 0 to 1 such as 0.1'],
+    ['SEND_QUOTE_ID', 'yes', 'must be true or false'],
+    ['V2_CA_FILE', '/nowhere/ca.pem', 'names /nowhere/ca.pem, which cannot be read'],
+    ['V2_CA_FILE', import.meta.dirname, `names ${import.meta.dirname}, which cannot be read`],
+    ['STORE_URL', 'redis://store.example.com', 'must be a path, postgres://… or memory:'],
+    ['STORE_URL', 'sqlite:./folder/', 'must be a path, postgres://… or memory:'],
+    ['STORE_URL', import.meta.dirname, 'names a folder; it must name a file'],
+    [
+      'ALLOWED_HOSTS',
+      '*.example.com',
+      'must list names such as gateway.internal, or origins such as https://gateway.example.com',
+    ],
+    ['BOOKING_REFUSED_STATUSES', '6xx', 'must be a list of statuses such as 4xx,503'],
+    ['BOOKING_REFUSED_STATUSES', ',', 'must be a list of statuses such as 4xx,503'],
+  ])('%s=%s', (name, value, message) => {
+    expect(errorOf(name, value)).toContain(message)
+  })
+
+  test.each(['0', '1', '0.1', '.25', '1.0', '0.000001'])('a share may be %s', (text) => {
+    expect(read('SHADOW_SHARE', text)).toBe(Number(text))
+  })
+})

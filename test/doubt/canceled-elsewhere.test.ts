@@ -18,6 +18,15 @@ async function openBooked(env: Readonly<Record<string, string>> = {}) {
 const remove = (gateway: TestGateway, path: string, headers: Readonly<Record<string, string>> = {}) =>
   fetch(gateway.url + path, { method: 'DELETE', headers: { authorization: basic(), ...headers } })
 
+/** The most bytes of a reply that are looked at before it is passed on. */
+const MOST_LOOKED_AT = 65_536
+
+/** Adds a note to a body, so that its JSON is so long. */
+const padded = (body: Readonly<Record<string, string>>, bytes: number) => ({
+  ...body,
+  note: 'x'.repeat(bytes - JSON.stringify({ ...body, note: '' }).length),
+})
+
 /** The next booking is a new one, and the only one that is live. */
 async function expectFree(gateway: TestGateway, canceled: string): Promise<void> {
   const again = expectBooked(await book(gateway))
@@ -97,7 +106,7 @@ describe('a DELETE under /v2/', () => {
   test('frees it for a name that only the reply connects with the shipment', async () => {
     const { gateway, id } = await openBooked()
     gateway.sandbox.shipments.delete(id)
-    const body = { id, external_id: 'EXT-1', status: 'canceled', note: 'x'.repeat(60_000) }
+    const body = padded({ id, external_id: 'EXT-1', status: 'canceled' }, MOST_LOOKED_AT)
     gateway.sandbox.fail({ kind: 'status', status: 200, body, on: { method: 'DELETE' } })
     expect(await (await remove(gateway, '/v2/shipments/EXT-1')).json()).toEqual(body)
     expect(expectBooked(await book(gateway))).not.toBe(id)
@@ -105,13 +114,20 @@ describe('a DELETE under /v2/', () => {
 
   test('frees it by a read where the reply is too large to be looked at', async () => {
     const { gateway, id } = await openBooked()
-    const body = { id, status: 'canceled', note: 'x'.repeat(70_000) }
+    const body = padded({ id, status: 'canceled' }, MOST_LOOKED_AT + 1)
     gateway.sandbox.fail({ kind: 'status', status: 200, times: 2, body, on: { method: 'DELETE' } })
     expect(await (await remove(gateway, `/v2/shipments/${id}`)).json()).toEqual(body)
     await expectHeld(gateway, id)
     const shipment = gateway.sandbox.shipments.get(id)
     if (shipment) shipment.status = 'canceled'
     expect(await (await remove(gateway, `/v2/shipments/${id}`)).json()).toEqual(body)
+    await expectFree(gateway, id)
+  })
+
+  test('frees it by a read where the reply breaks off', async () => {
+    const { gateway, id } = await openBooked()
+    gateway.sandbox.fail({ kind: 'reset-mid-body', on: { method: 'DELETE' } })
+    await expect(remove(gateway, `/v2/shipments/${id}`).then((reply) => reply.text())).rejects.toThrow()
     await expectFree(gateway, id)
   })
 
