@@ -89,13 +89,18 @@ async function makeOfUnapproved(
   plan: Plan,
   tenant: string,
   sending: Sending,
-  { send, xref, approvalBooks }: BookDeps,
+  { send, xref, approvalBooks, bookings }: BookDeps,
 ): Promise<Made> {
   const { quote } = plan.found
   if (quote && approvalBooks === 'auto' && (await beforeSending(xref.approval(tenant, quote.id)))) {
     throw new NotBooked(approvalUnderWay())
   }
-  return madeOf(plan, await send(plan, tenant, sending))
+  const made = madeOf(plan, await send(plan, tenant, sending))
+  // A version-1 answer does not name the shipment, and what the service shows for the reference may be that of another booking.
+  if (plan.isNative && (await bookings.isBooked(tenant, made.record.id))) {
+    throw gatewayError('reply-doubtful', { fault: 'it shows the shipment of another booking' })
+  }
+  return made
 }
 
 /**

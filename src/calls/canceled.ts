@@ -4,24 +4,29 @@ import { isSuccess } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 
-/** A shipment in the path of a version-2 call. */
-const SHIPMENT_PATH = /^\/v2\/+shipments?\/+([^/?]+)\/*(?:\?|$)/
-
 /** Returns the id, or the number, of the shipment that a version-2 call cancels; undefined if it cancels none. */
 export function canceledBy(method: string, url: string): string | undefined {
-  const segment = method === 'DELETE' ? SHIPMENT_PATH.exec(url)?.[1] : undefined
-  // The router has decoded the path already.
-  return segment === undefined ? undefined : decodeURIComponent(segment)
+  const [version, things, name, ...more] = segmentsOf(url)
+  const isOne = version === 'v2' && SHIPMENTS.has(things ?? '') && more.length === 0
+  return method === 'DELETE' && isOne ? name : undefined
 }
 
-/** A shipment, or the quote that may become it, in the path of a version-2 call. */
-const CHANGED_PATH = /^\/v2\/+(?:shipments?|quote)\/+([^/?]+)/
+const SHIPMENTS = new Set(['shipment', 'shipments'])
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Returns the id, or the number, of the shipment that a version-2 call may change; undefined if it changes none. */
 export function changedBy(method: string, url: string): string | undefined {
-  const segment = SAFE_METHODS.has(method) ? undefined : CHANGED_PATH.exec(url)?.[1]
-  return segment === undefined ? undefined : decodeURIComponent(segment)
+  const [version, things, name] = segmentsOf(url)
+  const isOne = version === 'v2' && (SHIPMENTS.has(things ?? '') || things === 'quote')
+  return !SAFE_METHODS.has(method) && isOne ? name : undefined
+}
+
+/** Returns the segments of a path as the service may read them; the router has refused what cannot be decoded. */
+function segmentsOf(url: string): readonly string[] {
+  const [path = ''] = url.split('?')
+  return decodeURIComponent(path)
+    .split('/')
+    .filter((segment) => segment !== '')
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
-import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { isSuccess, type Sending, type Service, withoutCredential } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
@@ -198,5 +198,5 @@ async function answerVersion2(
     const names = await provenCanceled(id, reply, () => service.send(shipmentRead(id), sending))
     await freeCanceled(names, tenant, { bookings, xref })
   }
-  return unchanged(reply)
+  return unchanged(withoutCredential(reply, sending.account))
 }

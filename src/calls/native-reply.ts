@@ -31,7 +31,12 @@ export async function sendNatively(plan: Plan, sending: Sending, service: Pick<S
   const fields = fieldsIn(reply)
   if (action.service.notIdempotent) {
     requireBooked(reply, fields)
-    return withFields(await shipmentOf(plan, fields, sending, service), fields)
+    try {
+      return withFields(await shipmentOf(plan, fields, sending, service), fields)
+    } catch (cause) {
+      // The booking was made. As it stands, the error of a later read could say that nothing was sent.
+      throw gatewayError('reply-doubtful', { fault: 'the shipment that it made is not found' }, { cause })
+    }
   }
   if (action.target?.kind === 'shipment') {
     requireShipment(plan, fields)

@@ -33,7 +33,7 @@ export interface Account {
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the reply to such a call. */
   readonly learn: (authorization: string, answer: Taken) => void
-  /** Returns true if a text repeats the credential, which must stay secret. */
+  /** Returns true if a text repeats the credential, or a token for it, which must stay secret. */
   readonly isRepeatedIn: (text: string) => boolean
 }
 
@@ -57,6 +57,7 @@ const PROBE_AGAIN_MS = 3_600_000
 export function openAccount(options: AccountOptions): Account {
   const { origin, prefix, basic, scheme, acceptance = trusted } = options
   const pool = () => (acceptance.isProven() ? options.pool : undefined)
+  const repeatsBasic = repeatsCredential(basic)
   const tokens = createTokens({ ...options, pool, acceptance })
   /** The time until which `auto` assumes that the service wants tokens. */
   let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
@@ -116,7 +117,7 @@ export function openAccount(options: AccountOptions): Account {
     pool,
     acceptance,
     learn,
-    isRepeatedIn: repeatsCredential(basic),
+    isRepeatedIn: (text) => repeatsBasic(text) || tokens.areRepeatedIn(text),
     authorization: async (deadline) => {
       if (!usesTokens()) return basic
       try {

@@ -5,5 +5,9 @@ export function repeatsCredential(basic: string): (text: string) => boolean {
     .toString()
     .replace(/^[^:]*:/, '')
   const telling = [encoded, secret].filter((text) => text !== '')
-  return (text) => telling.some((part) => text.includes(part))
+  return (text) => telling.some((part) => isIn(text, part))
 }
+
+/** Tells if a text has a secret, also with slashes as some writers of JSON escape them. */
+export const isIn = (text: string, secret: string): boolean =>
+  text.includes(secret) || text.replaceAll('\\/', '/').includes(secret)

@@ -154,9 +154,9 @@ export function createService(
       state.acceptedAt = performance.now()
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
-    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
-    const tells = !isSuccess(reply.status) && account.isRepeatedIn(reply.body.toString('latin1'))
-    return tells ? { ...reply, body: Buffer.alloc(0) } : reply
+    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen. In version 1, refusals are 200.
+    const mayRefuse = !isSuccess(reply.status) || isIdempotent !== undefined
+    return mayRefuse ? withoutCredential(reply, account) : reply
   }
 
   return {
@@ -204,6 +204,11 @@ export function readJson(reply: UpstreamReply): unknown {
   } catch (cause) {
     throw gatewayError('service-unreadable/json', {}, { cause })
   }
+}
+
+/** Returns a reply without its body if that repeats the credential. */
+export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'isRepeatedIn'>): UpstreamReply {
+  return account.isRepeatedIn(reply.body.toString('latin1')) ? { ...reply, body: Buffer.alloc(0) } : reply
 }
 
 /** Returns true for 2xx. */

@@ -4,7 +4,7 @@ import type { Acceptance } from './acceptance.ts'
 import { serviceMessage } from './error-message.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
-import { repeatsCredential } from './secret-echo.ts'
+import { isIn, repeatsCredential } from './secret-echo.ts'
 import type { Upstream } from './upstream.ts'
 
 /** The token endpoint and the credential. */
@@ -26,6 +26,8 @@ export interface Tokens {
   readonly get: (deadline: number) => Promise<string>
   /** Forgets a token that the service refused, if it is still the one that is cached. */
   readonly drop: (token: string) => void
+  /** Returns true if a text repeats one of the latest tokens. */
+  readonly areRepeatedIn: (text: string) => boolean
 }
 
 interface Token {
@@ -41,12 +43,15 @@ const DEFAULT_LIFE_S = 300
 const MARGIN_MS = 5_000
 /** The share of its lifetime after which a token is renewed in the background. */
 const RENEW_AFTER = 0.8
+const LATEST_TOKENS = 3
 /** The pause after a failed renewal while the cached token is valid. */
 const RENEW_PAUSE_MS = 5_000
 
 /** Keeps the token of one credential. */
 export function createTokens(source: TokenSource): Tokens {
   let token: Token | undefined
+  /** A call may still be under way with a token that was renewed or dropped meanwhile. */
+  let latest: readonly string[] = []
   let fetching: Promise<Token> | undefined
   let pausedUntil = 0
   const retry = createRetry()
@@ -55,6 +60,7 @@ export function createTokens(source: TokenSource): Tokens {
     fetching ??= fetchToken(source, retry)
       .then((fetched) => {
         token = fetched
+        latest = [fetched.text, ...latest].slice(0, LATEST_TOKENS)
         pausedUntil = 0
         return fetched
       })
@@ -80,6 +86,7 @@ export function createTokens(source: TokenSource): Tokens {
     drop: (refused) => {
       if (token?.text === refused) token = undefined
     },
+    areRepeatedIn: (text) => latest.some((one) => isIn(text, one)),
   }
 }
 

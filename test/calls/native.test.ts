@@ -205,6 +205,32 @@ describe('a booking', () => {
     expect(await gateway.store.listClaims({ state: 'unknown' })).toMatchObject([{ reference: 'REF-1' }])
   })
 
+  test('is unknown, and is not sent again, where the look for its shipment gets no token', async () => {
+    const gateway = await startNative({
+      env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret, V2_TOKEN: 'oauth2' },
+    })
+    await quote(gateway)
+    gateway.sandbox.fail(
+      { kind: 'status', status: 401, on: look },
+      { kind: 'status', status: 500, times: 'always', on: { path: '/oauth2/token' } },
+    )
+    expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'Unknown' } })
+    gateway.sandbox.clearFaults()
+    expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'Unknown' } })
+    expect(gateway.sandbox.shipments.size).toBe(1)
+  })
+
+  test('is unknown where the service shows the shipment of another booking for its reference', async () => {
+    const gateway = await startNative()
+    const first = await post(gateway, '/createShipment.php', BOOKING, { 'idempotency-key': 'K-1' })
+    const [made] = gateway.sandbox.shipments.values()
+    expect(first.headers.get('transload-shipment-id')).toBe(made?.id)
+    const shown = { ReferenceNumber: 'REF-1', VinNo: BOOKING.VinNo, ShipmentNumber: made?.number }
+    gateway.sandbox.fail({ kind: 'body', body: JSON.stringify(shown), on: look })
+    const second = await post(gateway, '/createShipment.php', BOOKING, { 'idempotency-key': 'K-2' })
+    expect(second).toMatchObject({ status: 503, json: { TransportationBooked: 'Unknown' } })
+  })
+
   test('of an approved quote is translated: it is merged into the shipment of the approval', async () => {
     const gateway = await startNative()
     await quote(gateway, { ShipmentNumber: 'REF-1' })

@@ -41,22 +41,25 @@ async function expectHeld(gateway: TestGateway, booked: string): Promise<void> {
 }
 
 describe('a DELETE under /v2/', () => {
-  test.each(['/v2/shipments/ID', '/v2/shipment/ID', '/v2//shipments//ID/', '/v2/shipments/ID?why=changed'])(
-    '%s frees the key where it succeeds',
-    async (path) => {
-      const { gateway, id } = await openBooked()
-      gateway.sandbox.fail({
-        kind: 'status',
-        status: 200,
-        body: { id, status: 'canceled' },
-        on: { method: 'DELETE' },
-      })
-      const shipment = gateway.sandbox.shipments.get(id)
-      if (shipment) shipment.status = 'canceled'
-      expect((await remove(gateway, path.replace('ID', id))).status).toBe(200)
-      await expectFree(gateway, id)
-    },
-  )
+  test.each([
+    '/v2/shipments/ID',
+    '/v2/shipment/ID',
+    '/v2//shipments//ID/',
+    '/%762/shipment%73/ID',
+    '/v2/shipments/ID?why=changed',
+  ])('%s frees the key where it succeeds', async (path) => {
+    const { gateway, id } = await openBooked()
+    gateway.sandbox.fail({
+      kind: 'status',
+      status: 200,
+      body: { id, status: 'canceled' },
+      on: { method: 'DELETE' },
+    })
+    const shipment = gateway.sandbox.shipments.get(id)
+    if (shipment) shipment.status = 'canceled'
+    expect((await remove(gateway, path.replace('ID', id))).status).toBe(200)
+    await expectFree(gateway, id)
+  })
 
   test('frees it for a percent-encoded id, for one in capitals, and for the number', async () => {
     const spellings = [
