@@ -19,6 +19,11 @@ const BOOKING = {
 const QUOTE = { ShipmentNumber: 'WTS-1', TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 
 describe('the explanation', () => {
+  test('is indented for people by two spaces a level, and ends with a line break', async () => {
+    const { text } = await post(await startGateway(), '/dry-run/getShippingQuote.php', QUOTE)
+    expect(text).toMatch(/^\{\n {2}"action": "quote\.get",\n.*\n {2}"request": \{\n {4}"method": .*\n\}\n$/s)
+  })
+
   test('everything about a call, and sends nothing', async () => {
     const gateway = await startGateway()
     const { status, headers, json } = await post(gateway, '/dry-run/createShipment.php', {
