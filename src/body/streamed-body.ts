@@ -17,17 +17,16 @@ export function streamedBody(incoming: IncomingMessage): Readable {
   let parts = 0
   let receivedBytes = 0
   let isWanted = false
-  let isScheduled = false
+  let scheduled: NodeJS.Immediate | undefined
   let isOver = false
 
   const handOn = () => {
-    isScheduled = false
+    scheduled = undefined
     if (isWanted && pending.lengthBytes() > 0) isWanted = body.push(pending.take())
     if (isOver && pending.lengthBytes() === 0) body.push(null)
   }
   const schedule = () => {
-    if (!isScheduled) setImmediate(handOn)
-    isScheduled = true
+    if (!scheduled) scheduled = setImmediate(handOn)
   }
   const body = new Readable({
     highWaterMark: PART_BYTES,

@@ -578,6 +578,13 @@ describe('bytes from a connection', () => {
     expect(outcome.bytes?.toString()).toBe(payload)
   })
 
+  test('deflate without its wrapper, whose first bytes pass the check of a wrapper', async () => {
+    const raw = deflateRawSync('w=1')
+    expect(raw.readUInt16BE() % 31).toBe(0)
+    const { outcome } = await send(...sized(raw, 'deflate'))
+    expect(outcome.bytes?.toString()).toBe('w=1')
+  })
+
   function chunked(body: Buffer): Buffer {
     return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')])
   }

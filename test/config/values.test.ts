@@ -87,6 +87,14 @@ describe('bounds', () => {
     expect(errorOf(name, more)).toContain(name)
   })
 
+  test('STORE_CACHE_BYTES is 16 MiB by default, 0 for no cache, and at most a tebibyte', () => {
+    expect(readConfig(URL_ALONE).STORE_CACHE_BYTES).toBe(16 * 1024 ** 2)
+    expect(read('STORE_CACHE_BYTES', '0')).toBe(0)
+    expect(errorOf('STORE_CACHE_BYTES', '-1')).toContain('STORE_CACHE_BYTES')
+    expect(read('STORE_CACHE_BYTES', String(1024 ** 4))).toBe(1024 ** 4)
+    expect(errorOf('STORE_CACHE_BYTES', String(1024 ** 4 + 1))).toContain('STORE_CACHE_BYTES')
+  })
+
   test.each([
     ['DEDUPE_WINDOW', '250ms', 250],
     ['DEDUPE_WINDOW', '3s', 3_000],

@@ -77,6 +77,12 @@ describe('each kind of difference is seen, without its value', () => {
     expect(seenIn(action, reply)).toEqual([`${expected} 1`])
   })
 
+  test.each(['id', 'number', 'status', 'price', 'vehicles'])('a shipment without its %s', (name) => {
+    for (const action of ['shipment.create', 'shipment.get']) {
+      expect(seenIn(action, { ...SHIPMENT, [name]: undefined })).toEqual([`missing-field shipment.${name} 1`])
+    }
+  })
+
   test('once for a thing, however many actions and vehicles show it', () => {
     const reply = { ...SHIPMENT, vehicles: [VEHICLE, { ...VEHICLE, color: 'red' }, { ...VEHICLE, color: 'blue' }] }
     const sentinel = createSentinel(replyShapes, () => 1)

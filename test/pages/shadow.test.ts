@@ -79,3 +79,9 @@ test('noise alone is no comparable field, and without comparisons nothing is sho
   expect((await shown([count(TODAY, 'Price', 0, 0, 1)])).page).toContain('In the last 7 days, no field was comparable.')
   expect((await shown([])).page).toBe('')
 })
+
+test('the fields that differ most come first, whatever their order in the store', async () => {
+  const differing = { A: 4, B: 1, C: 9, D: 0, E: 5 }
+  const { shadow } = await shown(Object.entries(differing).map(([field, differs]) => count(TODAY, field, 1, differs)))
+  expect(shadow?.fields.map(({ field }) => field)).toEqual(['C', 'E', 'A', 'B', 'D'])
+})
