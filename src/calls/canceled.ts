@@ -22,7 +22,7 @@ export function changedBy(method: string, url: string): string | undefined {
 }
 
 /** Returns the segments of a path as the service may read them; the router has refused what cannot be decoded. */
-function segmentsOf(url: string): readonly string[] {
+export function segmentsOf(url: string): readonly string[] {
   const [path = ''] = url.split('?')
   return decodeURIComponent(path)
     .split('/')

@@ -15,6 +15,7 @@ import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
 import { canceledBy, changedBy, freeCanceled, provenCanceled } from './canceled.ts'
 import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
+import { approvedBy, recordingApproval } from './passed-approval.ts'
 import type { StatusCache } from './status-cache.ts'
 
 /** The dependencies of calls that are passed through. */
@@ -89,20 +90,26 @@ async function passOn(
         return stream(upstream.line(account.origin, account.pool(), true), request, outgoing, patience)
       })
     }
-    const reply = await (account.authorized && isRepeatable(body)
-      ? answerOf(account.authorized, deadline, attempt)
-      : singleAnswer(account, incoming, deadline, attempt))
+    const ask = () =>
+      account.authorized && isRepeatable(body)
+        ? answerOf(account.authorized, deadline, attempt)
+        : singleAnswer(account, incoming, deadline, attempt)
+    const { tenant } = account
+    const approved = tenant === undefined ? undefined : approvedBy(method, url)
+    const reply = await (tenant === undefined || approved === undefined
+      ? ask()
+      : recordingApproval(approved, { tenant, isProven: account.acceptance?.isProven() ?? false }, deps.xref, ask))
     mayHaveChanged &&= !isRefusal(reply.status)
     // Before the reply, like what follows: the caller may read again at once.
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     mayHaveChanged = false
     const canceled = isSuccess(reply.status) ? canceledBy(method, url) : undefined
     // Before the reply: the caller may book again at once.
-    if (canceled !== undefined && account.tenant !== undefined) {
+    if (canceled !== undefined && tenant !== undefined) {
       const read = () => readAgain(url, account, sent, { call, deadline, upstream })
       const whole = await reply.whole()
       const names = await provenCanceled(canceled, whole && { status: reply.status, headers: {}, body: whole }, read)
-      await freeCanceled(names, account.tenant, deps)
+      await freeCanceled(names, tenant, deps)
     }
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
     await reply.toReader()

@@ -3,7 +3,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { claimOf, creations, isCreation } from '../bookings/desk.ts'
-import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 
 /*
  * A quote that is approved and then booked is one shipment, whether the service makes a shipment of it on approval or not.
@@ -51,6 +51,22 @@ function expectBooked(answer: Answered): void {
 }
 
 describe.each(worlds)('where $world', ({ approvalBooks }) => {
+  test.each([undefined, 'reset-after'] as const)(
+    'approved under /v2/ (%s), then booked is one shipment',
+    async (kind) => {
+      const { gateway, id } = await openQuoted(approvalBooks)
+      if (kind) gateway.sandbox.fail({ kind, on: { path: `/v2/quote/${id}/approve` } })
+      const headers = { authorization: basic() }
+      // The service has accepted the credential under /v2/, too.
+      await fetch(`${gateway.url}/v2/shipments/none`, { headers })
+      const { status } = await fetch(`${gateway.url}/v2/quote/${id}/approve`, { method: 'POST', headers })
+      expect(status).toBe(kind ? 502 : 200)
+      expectBooked(await book(gateway))
+      expect(live(gateway)).toMatchObject([{ external_id: NUMBER, vehicles: [{ vin: VIN }] }])
+      expect(live(gateway)[0]?.id === id).toBe(approvalBooks)
+    },
+  )
+
   test('approved, then booked is one shipment, which the number reads and cancels', async () => {
     const { gateway, id } = await openQuoted(approvalBooks)
     expectBooked(await approve(gateway))
