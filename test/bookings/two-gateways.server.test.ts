@@ -10,7 +10,7 @@ const REFERENCES = size(60, 2_000)
 const CALLERS = 6
 /** References that are wanted at the same time. */
 const ABREAST = 8
-const LONG_MS = 180_000
+const LONG_MS = 600_000
 
 let server: PostgresServer
 beforeAll(async () => {

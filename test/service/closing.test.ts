@@ -8,6 +8,8 @@ import { size } from '../size.ts'
 
 const CALLS = size(150, 1_000)
 const AT_ONCE = 8
+/** Updates of one shipment are made one after the other, and each lost connection costs a pause. */
+const LONG_MS = 300_000
 /** Every so many requests on kept connections, the service closes the connection instead of answering. */
 const CLOSES_EVERY = 12
 
@@ -66,23 +68,27 @@ test.each([
       post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: `R-${i}` }),
     false,
   ],
-] as const)('a service that closes kept connections at random fails no %s', async (_, call, usesKept) => {
-  const service = await openClosingService()
-  const gateway = await startGateway({ serviceUrl: service.url })
-  expect((await get(gateway, `/getShipment.php?shipment_id=${ID}`)).status).toBe(200)
-  const statuses = new Map<number, number>()
-  let next = 0
-  const caller = async () => {
-    while (next < CALLS) {
-      next += 1
-      const { status } = await call(gateway, next)
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+] as const)(
+  'a service that closes kept connections at random fails no %s',
+  { timeout: LONG_MS },
+  async (_, call, usesKept) => {
+    const service = await openClosingService()
+    const gateway = await startGateway({ serviceUrl: service.url })
+    expect((await get(gateway, `/getShipment.php?shipment_id=${ID}`)).status).toBe(200)
+    const statuses = new Map<number, number>()
+    let next = 0
+    const caller = async () => {
+      while (next < CALLS) {
+        next += 1
+        const { status } = await call(gateway, next)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
     }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, caller))
-  expect(Object.fromEntries(statuses)).toEqual({ 200: CALLS })
-  if (usesKept) expect(service.closed()).toBeGreaterThan(CALLS / CLOSES_EVERY / 4)
-})
+    await Promise.all(Array.from({ length: AT_ONCE }, caller))
+    expect(Object.fromEntries(statuses)).toEqual({ 200: CALLS })
+    if (usesKept) expect(service.closed()).toBeGreaterThan(CALLS / CLOSES_EVERY / 4)
+  },
+)
 
 test('each booking has a connection of its own, which ends with it', async () => {
   const sockets: Socket[] = []
