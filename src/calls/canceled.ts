@@ -6,9 +6,9 @@ import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 
 /** Returns the id, or the number, of the shipment that a version-2 call cancels; undefined if it cancels none. */
 export function canceledBy(method: string, url: string): string | undefined {
+  if (method !== 'DELETE') return undefined
   const [version, things, name, ...more] = segmentsOf(url)
-  const isOne = version === 'v2' && SHIPMENTS.has(things ?? '') && more.length === 0
-  return method === 'DELETE' && isOne ? name : undefined
+  return version === 'v2' && SHIPMENTS.has(things ?? '') && more.length === 0 ? name : undefined
 }
 
 const SHIPMENTS = new Set(['shipment', 'shipments'])
@@ -16,9 +16,9 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Returns the id, or the number, of the shipment that a version-2 call may change; undefined if it changes none. */
 export function changedBy(method: string, url: string): string | undefined {
+  if (SAFE_METHODS.has(method)) return undefined
   const [version, things, name] = segmentsOf(url)
-  const isOne = version === 'v2' && (SHIPMENTS.has(things ?? '') || things === 'quote')
-  return !SAFE_METHODS.has(method) && isOne ? name : undefined
+  return version === 'v2' && (SHIPMENTS.has(things ?? '') || things === 'quote') ? name : undefined
 }
 
 /** Returns the segments of a path as the service may read them; the router has refused what cannot be decoded. */

@@ -5,9 +5,9 @@ import { segmentsOf } from './canceled.ts'
 
 /** Returns the id of the quote that a version-2 call approves; undefined if it approves none. */
 export function approvedBy(method: string, url: string): string | undefined {
+  if (method !== 'POST') return undefined
   const [version, things, id, verb, ...more] = segmentsOf(url)
-  const approves = version === 'v2' && things === 'quote' && verb === 'approve' && more.length === 0
-  return method === 'POST' && approves ? id : undefined
+  return version === 'v2' && things === 'quote' && verb === 'approve' && more.length === 0 ? id : undefined
 }
 
 /** The caller of an approval; one whose credential the service has not accepted yet gets no record before its reply. */

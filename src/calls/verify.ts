@@ -120,9 +120,9 @@ export function saidOfCancellation(reply: UpstreamReply, name: string): string |
   const id = idAt(parsed, 'id')
   try {
     const body = successIn(parsed)
-    const isOther = id !== undefined && !isNamed(body, name)
-    if (isOther || (isPresent(body['status']) && !isCanceled(body))) return false
-    return isCanceled(body) ? id : undefined
+    if (isPresent(body['status']) && !isCanceled(body)) return false
+    // A reply may lack the name that the call used; with another id, it proves nothing about that name.
+    return isCanceled(body) && isNamed(body, name) ? id : undefined
   } catch {
     return false
   }

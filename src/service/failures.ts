@@ -27,15 +27,17 @@ export function noReplyError(error: NoReply): GatewayError {
 /** Returns the error of a version-2 call as the caller wrote it: nothing prevents that it is sent a second time. */
 export function unansweredError(cause: unknown, method: string, path: string): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : isHeadersTimeout(cause) ? 'late' : 'lost'
-  if (SAFE_METHODS.has(method) || (silence !== 'late' && silence !== 'lost')) {
+  if (REPEATABLE.has(method) || MAKES_NOTHING.test(path) || (silence !== 'late' && silence !== 'lost')) {
     return noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
   }
   const name = silence === 'late' ? 'service-silent/perhaps-done' : 'service-failed/perhaps-done'
-  return gatewayError(name, {}, { cause, mayHaveBooked: method === 'POST' && !A_QUOTE.test(path) })
+  return gatewayError(name, {}, { cause, mayHaveBooked: method === 'POST' })
 }
 
-const SAFE_METHODS = new Set(['GET', 'HEAD'])
-const A_QUOTE = /^\/v2\/quote\/?(\?|$)/
+/** A cancellation may be sent again, too. */
+const REPEATABLE = new Set(['GET', 'HEAD', 'DELETE'])
+/** A new quote, or a token. */
+const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 
 const isHeadersTimeout = (cause: unknown) =>
   cause instanceof Error && 'code' in cause && cause.code === 'UND_ERR_HEADERS_TIMEOUT'

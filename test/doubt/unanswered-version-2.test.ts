@@ -37,11 +37,7 @@ for (const [what, kind, status] of faults) {
     ['POST', '/v2/shipments', 'Unknown'],
     ['POST', '/v2/shipment', 'Unknown'],
     ['POST', '/v2/quote/q-1/approve', 'Unknown'],
-    ['POST', '/v2/quote', 'No'],
-    ['POST', '/v2/quote/', 'No'],
-    ['POST', '/v2/quote?from=NY', 'No'],
     ['PUT', '/v2/shipments/s-1', 'No'],
-    ['DELETE', '/v2/shipments/s-1', 'No'],
     ['POST', '/createShipment.php', 'Unknown'],
   ] as const)(`%s %s may have been done where the service ${what}; booked: %s`, async (method, path, booked) => {
     const answer = await send(await open(), method, path)
@@ -51,8 +47,14 @@ for (const [what, kind, status] of faults) {
     })
   })
 
-  test(`a read where the service ${what} can be sent again`, async () => {
-    const { json } = await send(await open(), 'GET', '/v2/shipments/s-1')
+  test.each([
+    ['GET', '/v2/shipments/s-1'],
+    ['DELETE', '/v2/shipments/s-1'],
+    ['POST', '/v2/quote'],
+    ['POST', '/v2/quote/?from=NY'],
+    ['POST', '/oauth2/token'],
+  ])(`%s %s where the service ${what} can be sent again`, async (method, path) => {
+    const { json } = await send(await open(), method, path)
     expect(json).toEqual({ Message: expect.stringMatching(/Try again/), TransportationBooked: 'No' })
   })
 }

@@ -90,7 +90,7 @@ describe('without a whole reply', () => {
     ['no error', 502],
   ])('%s', (cause, status) => {
     expect(unansweredError(cause, 'HEAD', '/v2/shipments/a')).toMatchObject({ status, mayHaveBooked: false })
-    expect(unansweredError(cause, 'DELETE', '/v2/shipments/a')).toMatchObject({
+    expect(unansweredError(cause, 'PUT', '/v2/shipments/a')).toMatchObject({
       status,
       cause,
       mayHaveBooked: false,
@@ -105,6 +105,7 @@ describe('without a whole reply', () => {
     ['POST', '/v2/quote/q-1/approve', true],
     ['POST', '/v2/shipments?next=/v2/quote', true],
     ['PUT', '/v2/shipments/a', false],
+    ['POST', '/oauth2/token', false],
   ])('%s %s may have booked: %s', (method, path, mayHaveBooked) => {
     expect(unansweredError(new NoReply('lost'), method, path).mayHaveBooked).toBe(mayHaveBooked)
   })
