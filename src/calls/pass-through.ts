@@ -9,6 +9,7 @@ import { GatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
+import { BASE_HEADERS } from '../service/outgoing.ts'
 import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
@@ -130,15 +131,13 @@ function readAgain(
   { call, deadline, upstream }: { readonly call: Call; readonly deadline: number; readonly upstream: Upstream },
 ): Promise<UpstreamReply> {
   const headers = {
-    ...READ_HEADERS,
+    ...BASE_HEADERS,
     'x-request-id': call.id,
     ...(authorization !== undefined && { authorization }),
   }
   const path = prefix + (url.split('?')[0] ?? '')
   return upstream.call({ method: 'GET', origin, path, headers, body: undefined, pool: pool(), deadline })
 }
-
-const READ_HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'transload' } as const
 
 const isRefusal = (status: number) => status >= 400 && status < 500
 

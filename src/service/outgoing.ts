@@ -12,7 +12,8 @@ export const asksForQuote = ({ method, path }: ServiceRequest) => method === 'PO
 /** Returns true for a request with two spellings of its path. */
 export const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
 
-const BASE_HEADERS = {
+/** The headers of every request that the gateway writes itself. */
+export const BASE_HEADERS = {
   accept: 'application/json',
   // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
   'accept-encoding': 'identity',
