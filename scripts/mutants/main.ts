@@ -15,12 +15,14 @@ test notices is a survivor.
   --folder A,B      only these folders, such as src/store,mappings, or files
   --sample N        so many mutants of each folder, chosen by the seed (default: 10; 0 is all)
   --seed N          chooses the sample (default: of the day)
+  --seconds N       tries only tests that take so long together: quick, and finds more survivors than there are
   --at PATH:LINE    only the mutants of a line
   --learn [TEST]    runs the test files (all, or those whose path contains TEST) alone, to learn what they call
   --list            lists the mutants and tries none
   --out FILE        appends a line for each mutant
 `
 
+const MS_PER_SECOND = 1_000
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const { values: options } = parseArgs({
@@ -28,6 +30,7 @@ const { values: options } = parseArgs({
     folder: { type: 'string' },
     sample: { type: 'string', default: '10' },
     seed: { type: 'string', default: String(Math.floor(Date.now() / 86_400_000)) },
+    seconds: { type: 'string' },
     at: { type: 'string' },
     learn: { type: 'boolean', default: false },
     test: { type: 'string', default: '' },
@@ -58,7 +61,11 @@ async function main(): Promise<void> {
   const isKnown = (test: string) => isLearned(known, test)
   const learned = testFiles(ROOT).every(isKnown) ? known : await learn((test) => !isKnown(test), say)
   const tree = copyTree()
-  const trials = openTrials(tree, learned)
+  const trials = openTrials(
+    tree,
+    learned,
+    options.seconds === undefined ? undefined : Number(options.seconds) * MS_PER_SECOND,
+  )
   const tried: Tried[] = []
   try {
     for (const mutant of chosen) {

@@ -25,8 +25,8 @@ const FAR_MS = 40_000
 const PATIENCE = 3
 const PATIENCE_MS = 30_000
 
-/** Opens the trials of a tree. */
-export function openTrials(tree: Tree, learned: Learned): Trials {
+/** Opens the trials of a tree. `withinMs` bounds the tests of a mutant further: what they do not notice counts as survived. */
+export function openTrials(tree: Tree, learned: Learned, withinMs = Number.POSITIVE_INFINITY): Trials {
   const runner = createRunner(tree)
   /** Tests that failed for a mutant, and whether they pass without any. */
   const sound = new Map<string, boolean>()
@@ -34,6 +34,14 @@ export function openTrials(tree: Tree, learned: Learned): Trials {
   const msOf = (tests: readonly string[]) => tests.reduce((sum, test) => sum + (learned[test]?.ms ?? 0), 0)
   const run = (changed: string, tests: readonly string[]) =>
     runner.run({ changed, tests }, msOf(tests) * PATIENCE + PATIENCE_MS)
+
+  const within = (tests: readonly string[]): readonly string[] => {
+    let ms = 0
+    return tests.filter((test, at) => {
+      ms += learned[test]?.ms ?? 0
+      return at === 0 || ms <= withinMs
+    })
+  }
 
   const passesAlone = async (changed: string, test: string): Promise<boolean> => {
     const answer = await run(changed, [test])
@@ -67,7 +75,7 @@ export function openTrials(tree: Tree, learned: Learned): Trials {
     const functions = functionsIn(parse(readFileSync(join(tree.root, mutant.path), 'utf8')))
     const all = testsOf(learned, mutant.path, mutant.fn, functions)
     if (all.length === 0) return 'uncalled'
-    for (const stage of stagesOf(boundedFor(mutant.path, all, learned), learned)) {
+    for (const stage of stagesOf(within(boundedFor(mutant.path, all, learned)), learned)) {
       const end = await endOf(mutant, stage)
       if (end) return end
     }
