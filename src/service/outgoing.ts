@@ -1,4 +1,4 @@
-import { parseJson, scalarText } from '../text/json.ts'
+import { forEachMember, scalarText } from '../text/json.ts'
 import type { Outgoing, ServiceRequest } from './service.ts'
 
 /** The spellings of a request for a quote. */
@@ -41,12 +41,16 @@ export function plain({ method, path, body, ifMatch, isVersion1, isIdempotent }:
 export function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
   if (method === 'POST') return plain(request)
   const { body, ...rest } = request
-  const values: unknown = typeof body === 'string' ? parseJson(body) : (body ?? {})
   const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(values as object)) {
+  const add = (name: string, value: unknown) => {
     const text = scalarText(value)
-    if (text !== undefined) query.append(name, text)
+    // Of two members with one name, the last counts.
+    if (text === undefined) query.delete(name)
+    else query.set(name, text)
   }
+  // Not parsed as a whole: a body may nest deeper than that reads, and a query takes only its single values.
+  if (typeof body === 'string') forEachMember(body, add)
+  else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
   return plain({ ...rest, method, path: `${request.path}?${query}` })
 }
 

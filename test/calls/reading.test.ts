@@ -490,6 +490,16 @@ describe('a body of version 2 on a legacy path', () => {
     expect(json.price).toEqual(expect.any(Number))
   })
 
+  test('is put into a query however deep it nests, without what no query holds', async () => {
+    const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
+    const deep = '['.repeat(200) + ']'.repeat(200)
+    const body = `{"pickup":"1","pickup":"10314","delivery":"33166","weight":1.50,"notes":${deep}}`
+    expect((await post(gateway, QUOTE, body)).status).toBe(200)
+    expect(gateway.sandbox.requests).toMatchObject([
+      { method: 'GET', path: '/v2/quote?pickup=10314&delivery=33166&weight=1.50' },
+    ])
+  })
+
   test.each([BOOKING, '/ConfirmBooking', '/QUOTES/CONFIRMBOOKING/'])('on %s is a new shipment', async (path) => {
     const gateway = await startGateway()
     const body = `\ufeff\r\n${JSON.stringify(SHIPMENT)}`
