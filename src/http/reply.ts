@@ -6,12 +6,16 @@ import type { Env } from './env.ts'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 export const TEXT_TYPE = 'text/plain; charset=utf-8'
 
-/** Writes an answer; its own headers win over `more`. */
+/** These have no body by their status, and no length of one (RFC 9110, 8.6). */
+const BODILESS = new Set([204, 304])
+
+/** Writes an answer; its own headers win over `more`. Nothing is no JSON: an empty body has only the type that it came with. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
+  const bytes = Buffer.byteLength(body)
   c.env.outgoing
     .writeHead(status, {
-      'Content-Type': JSON_TYPE,
-      'Content-Length': Buffer.byteLength(body),
+      ...(bytes > 0 && { 'Content-Type': JSON_TYPE }),
+      ...(!BODILESS.has(status) && { 'Content-Length': bytes }),
       'X-Request-Id': c.env.call.id,
       ...more,
       ...headers,
