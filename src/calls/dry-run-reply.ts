@@ -5,6 +5,7 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import { type ExplainedReply, explainReplyTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
+import { replyText } from '../service/error-message.ts'
 import type { DryRunDeps } from './dry-run.ts'
 
 /** A reply's translation, explained. */
@@ -24,7 +25,7 @@ export async function dryRunReply(
 ): Promise<ReplyDryRun> {
   const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
   call.share.enter()
-  const v2 = readJsonValue(bytes.toString('utf8'))
+  const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
   const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
   return {

@@ -488,6 +488,17 @@ describe('a reply of version 2', () => {
     },
   )
 
+  test('is read as text of the service is: with a byte order mark, or in Windows-1252', async () => {
+    const gateway = await startGateway()
+    for (const bytes of [
+      Buffer.from('\ufeff{"shipment_id":"Zo\u00eb","price":5}'),
+      Buffer.from('{"shipment_id":"Zo\xeb","price":5}', 'latin1'),
+    ]) {
+      const { json } = await post(gateway, '/dry-run/reply/quote.get', bytes)
+      expect(json).toMatchObject({ ok: true, reply: { v1: { Cost: '5.00', ShipmentNumber: 'Zoë' } } })
+    }
+  })
+
   test('without a required place is a problem, and the answer succeeds', async () => {
     const gateway = await startGateway()
     const { status, json } = await post(gateway, '/dry-run/reply/quote.get', { shipment_id: UUID })
