@@ -17,6 +17,7 @@ import type { Env } from './http/env.ts'
 import { refuseForeignOrigins, refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
 import { legacyError } from './http/legacy-answers.ts'
+import { requireMethod } from './http/methods.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
 import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
@@ -58,19 +59,22 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
   const admitted = admission(limitSource)
 
-  // All of it for one route, whose other methods are refused. Only one handler may match a call: Hono chains several.
+  // All of it for one route. Only one handler may match a call: Hono chains several.
+  const anyMethod = (path: string, handler: Handler<Env>) => app.all(path, observed(path, ownPages(handler)))
   const call = (path: string, methods: readonly string[], handler: Handler<Env>) =>
-    app.all(path, observed(path, ownPages(allow(methods, admitted(handler)))))
+    anyMethod(path, allow(methods, admitted(handler)))
 
   // Version-1 calls.
   const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
   const { headers: deprecation } = commonDeprecation(config)
   for (const [path, endpoint] of legacyRoutes) {
-    call(path, [endpoint.method], async (c) => {
+    // It refuses other methods itself: the answer to a known caller is its own.
+    const answered = admitted(async (c) => {
       const answer = await legacyCall(c.env.incoming, endpoint, c.env.call, deps)
       await endOfTurn()
       return reply(c, answer, c.env.call.legacyHeaders ?? deprecation)
     })
+    anyMethod(path, answered)
   }
 
   // The same calls, explained and not sent.
@@ -98,7 +102,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     await passThrough(c.env.incoming, c.env.outgoing, c.env.call, deps)
     return RESPONSE_ALREADY_SENT
   }
-  app.all('/service', observed('/service', ownPages(admitted(passOn('version-2')))))
+  anyMethod('/service', admitted(passOn('version-2')))
   call('/token', ['POST'], passOn(undefined))
 
   // Events of the service, whose path has a secret that no page knows. A wrong secret is answered like an unknown path.
@@ -169,14 +173,10 @@ function isOwn(c: Context<Env>, { code }: GatewayError): boolean {
 
 const DRY_RUN = /^\/dry-run(\/|$)/
 
-/** Refuses other methods than those of a route. A `HEAD` is answered like a `GET`. */
+/** Refuses other methods than those of a route. */
 function allow(methods: readonly string[], handler: Handler<Env>): Handler<Env> {
-  const allowed = methods.join(', ')
-  const known = methods.includes('GET') ? [...methods, 'HEAD'] : methods
   return (c, next) => {
-    if (!known.includes(c.env.incoming.method ?? '')) {
-      throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
-    }
+    requireMethod(c.env.incoming.method, methods)
     return handler(c, next)
   }
 }

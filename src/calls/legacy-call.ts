@@ -6,6 +6,7 @@ import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
 import { GatewayError, gatewayError, problemsInOneLine } from '../errors.ts'
+import { requireMethod } from '../http/methods.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
@@ -54,10 +55,11 @@ export async function legacyCall(
 ): Promise<Answer> {
   let body: FlatBody
   try {
+    requireMethod(incoming.method, [endpoint.method])
     body = await readRequest(incoming, call, deps.bodyLimitBytes)
   } catch (error) {
     if (isOverload(error)) throw error
-    // Errors about unreadable bodies follow the caller's ERROR_STATUS, too.
+    // Errors about wrong methods and unreadable bodies follow the caller's ERROR_STATUS, too.
     noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
     throw error
   }

@@ -236,6 +236,9 @@ test("a tenant's defaults, numbers, action names and error status are its own", 
   expect((await read(edge, 'UNKNOWN', as('beta'))).status).toBe(404)
   const unreadable = await post(edge, '/createShipment.php', '<no/>', as('acme'))
   expect([unreadable.status, unreadable.json.TransportationBooked]).toEqual([200, 'No'])
+  const wrong = await fetch(`${edge.url}/createShipment.php`, { headers: as('acme') })
+  expect([wrong.status, wrong.headers.get('allow')]).toEqual([200, 'POST'])
+  expect((await fetch(`${edge.url}/createShipment.php`)).status).toBe(405)
   // An unknown caller gets the operator's.
   expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
 })
