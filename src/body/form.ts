@@ -2,7 +2,7 @@ import { addField, type Entry, flatValue } from './flat.ts'
 import type { Decode } from './text.ts'
 
 // The first name must look like a name. Otherwise XML, or any text with a `=`, would be a form.
-const FIRST_PAIR = /^[\s&]*[\w.\-*~%+[\]]+=/
+const FIRST_PAIR = /^[\s&]*[\p{L}\p{M}\p{N}_.\-*~%+[\]]+=/u
 
 /** Tells whether a text begins with a `name=value` pair. */
 export function looksLikeForm(text: string): boolean {

@@ -294,6 +294,14 @@ describe('forms', () => {
         ['c', null],
       ],
     ],
+    [
+      'a first name with letters beyond ASCII, unescaped',
+      'Größe=1&a=2',
+      [
+        ['Größe', '1'],
+        ['a', '2'],
+      ],
+    ],
     ['a second = belongs to the value', 'a=b=c', [['a', 'b=c']]],
     ['; is no separator', 'a=1;b=2', [['a', '1;b=2']]],
     ['escaped separators', 'a=1%262%3D3', [['a', '1&2=3']]],
