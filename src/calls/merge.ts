@@ -53,7 +53,7 @@ export function createMerge(service: Service, exclusive: Exclusive): Merge {
       const body = merging.overlay(shipment.body, merging.sent, entry)
       const put = { ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag } as const
       const reply = await service.send(put, { ...sending, mayWrite })
-      if (isSuccess(reply.status)) return { before: shipment, after: changeOf(reply, shipment.id) }
+      if (isSuccess(reply.status)) return { before: shipment, after: changeOf(reply, 'shipment', shipment.id) }
       if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, merging.nameFields)
       if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
     }

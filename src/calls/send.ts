@@ -110,7 +110,7 @@ function succeeded(plan: Plan, reply: UpstreamReply): UpstreamReply {
 /** Returns the body of a reply that its action accepts; throws for any other reply. */
 function verified({ target, service }: Action, reply: UpstreamReply, id: string): unknown {
   if (target?.kind === 'shipment') return shipmentWithId(reply, id).body
-  if (target?.kind === 'quote') return changeOf(reply, id)
+  if (target?.kind === 'quote') return changeOf(reply, 'quote', id)
   return service.notIdempotent ? bookedShipment(reply).body : newQuote(reply)
 }
 

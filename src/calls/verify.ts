@@ -67,11 +67,11 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 }
 
 /** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
-export function changeOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
+export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
   const parsed = readJson(reply)
   if (parsed === undefined) return undefined
   const body = successIn(parsed, 'change')
-  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', 'change')
+  if (namesAnother(body, ID_KEYS[kind], id)) throw doubtful('it names another id', 'change')
   return body
 }
 
@@ -84,7 +84,7 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
   const parsed = parsedOrNothing(reply)
   if (!isObject(parsed)) return undefined
   const body = successIn(parsed, 'cancellation')
-  if (namesAnother(body, ID_KEYS, id)) throw doubtful('it names another id', 'cancellation')
+  if (namesAnother(body, ID_KEYS.shipment, id)) throw doubtful('it names another id', 'cancellation')
   const status = body['status']
   if (isPresent(status) && status !== canceled) throw notCanceled()
   return body
@@ -133,8 +133,8 @@ export function notCanceled(): GatewayError {
   return doubtful('it does not show the shipment as canceled', 'cancellation')
 }
 
-/** The keys under which a reply to a change may name the thing. */
-const ID_KEYS = ['id', 'shipment_id', 'quote_id'] as const
+/** The keys under which a reply to a change may name the thing. The `quote_id` of a shipment is that of its quote. */
+const ID_KEYS = { quote: ['id', 'shipment_id', 'quote_id'], shipment: ['id', 'shipment_id'] } as const
 
 /** Members of which every shipment shows at least one. Without any, the answer would be of blank fields. */
 const SHIPMENT_KEYS = ['number', 'status', 'customer', 'pickup', 'delivery', 'vehicles'] as const

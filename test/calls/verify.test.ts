@@ -26,7 +26,8 @@ const shown = (body: unknown) => () => shipmentWithId(reply(body), 'id-1')
 const named = (body: unknown) => () => shipmentNamed(reply(body), 'id-1')
 const booked = (body: unknown) => () => bookedShipment(reply(body))
 const quoted = (body: unknown) => () => newQuote(reply(body))
-const changed = (body: unknown) => () => changeOf(reply(body), 'id-1')
+const changed = (body: unknown) => () => changeOf(reply(body), 'quote', 'id-1')
+const changedShipment = (body: unknown) => () => changeOf(reply(body), 'shipment', 'id-1')
 const canceled = (body: unknown) => () => cancellationOf(reply(body), 'id-1', 'canceled')
 const whole = (body: object) => () => requireWhole({ id: 'id-1', body: { ...body } }, { vehicles: [] }, 0)
 
@@ -55,6 +56,7 @@ test.each([
   ['the change of another shipment', changed({ shipment_id: 'id-2' }), 'it names another id'],
   ['the change of another quote', changed({ quote_id: 'id-2' }), 'it names another id'],
   ['the change of something without a usable id', changed({ id: ['id-1'] }), 'it names another id'],
+  ['the change of a shipment that is another', changedShipment({ shipment_id: 'id-2' }), 'it names another id'],
   ['a change with an error', changed({ id: 'id-1', error: 'closed' }), 'it has an error'],
 ])('%s: the caller is to send it again', (_case, check, fault) => {
   expect(check).toThrow(`: ${fault}. The change may have been made or not; send it again.`)
@@ -81,6 +83,9 @@ test('a reply that shows the thing, or says nothing against it, passes', () => {
   const blank = { id: ' ID-1 ', shipment_id: null, quote_id: ' ', success: 'yes', error: { code: 0, text: '' } }
   expect(changed(blank)()).toEqual(blank)
   expect(changed(undefined)()).toBeUndefined()
+  const ofQuote = { id: 'id-1', status: 'canceled', quote_id: 'id-2' }
+  expect(changedShipment(ofQuote)()).toEqual(ofQuote)
+  expect(canceled(ofQuote)()).toEqual(ofQuote)
   expect(canceled({ id: 'ID-1', status: 'canceled' })()).toEqual({ id: 'ID-1', status: 'canceled' })
   for (const proof of [undefined, 'canceled', [], {}, { status: ' ' }]) expect(canceled(proof)).not.toThrow()
   for (const key of ['number', 'status', 'customer', 'pickup', 'delivery', 'vehicles'])
