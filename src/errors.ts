@@ -98,6 +98,13 @@ export function gatewayError<Name extends MessageName>(
   return new GatewayError(code as ErrorCode, messageText(name, values), details)
 }
 
+/** Returns an error of a call whose booking the service may have made, for this call or an earlier one. */
+export function perhapsBooked(error: GatewayError): GatewayError {
+  const { code, message, status, serviceStatus, headers, problems } = error
+  const details = { status, headers, problems, cause: error, mayHaveBooked: true }
+  return new GatewayError(code, message, serviceStatus === undefined ? details : { ...details, serviceStatus })
+}
+
 const MESSAGE_LIMIT_CHARACTERS = 500
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu

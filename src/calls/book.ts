@@ -4,7 +4,7 @@ import { type Made, NotBooked } from '../bookings/booking.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { type ErrorCode, type GatewayError, gatewayError } from '../errors.ts'
+import { type ErrorCode, type GatewayError, gatewayError, perhapsBooked } from '../errors.ts'
 import { toGatewayError } from '../http/gateway-error.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { refusal } from '../service/failures.ts'
@@ -57,12 +57,20 @@ export async function book(
         }),
       )
     : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
-  if (requiresReadOf !== undefined) {
-    const reply = await deps.service.send(shipmentRead(requiresReadOf), sending)
-    if (!isSuccess(reply.status)) throw refusal(reply)
-    shipmentWithId(reply, requiresReadOf)
-  }
+  if (requiresReadOf !== undefined) await requireReadable(requiresReadOf, sending, deps)
   return answer
+}
+
+/** Throws unless the caller may read the shipment of a booking that was made before. */
+async function requireReadable(id: string, sending: Sending, { service }: Pick<BookDeps, 'service'>): Promise<void> {
+  try {
+    const reply = await service.send(shipmentRead(id), sending)
+    if (!isSuccess(reply.status)) throw refusal(reply)
+    shipmentWithId(reply, id)
+  } catch (cause) {
+    // The booking stands, whatever the read shows: `No` would send the caller to book again.
+    throw perhapsBooked(toGatewayError(cause))
+  }
 }
 
 /**

@@ -218,6 +218,27 @@ describe('a stored booking', () => {
     expect(paths(first).slice(before).at(-1)).toBe(`GET /v2/shipments/${claim?.shipment}`)
   })
 
+  test.each<{ fault: Fault; status: number }>([
+    { fault: { kind: 'status', status: 403 }, status: 403 },
+    { fault: { kind: 'status', status: 429 }, status: 429 },
+    { fault: { kind: 'status', status: 500 }, status: 502 },
+    { fault: { kind: 'status', status: 503, times: 'always' }, status: 503 },
+    { fault: { kind: 'body', body: '[]' }, status: 502 },
+    { fault: { kind: 'timeout-unprocessed' }, status: 504 },
+  ])('is never called not booked after another process: its read gives $fault', async ({ fault, status }) => {
+    const first = await startGateway()
+    await book(first, 'R-1', OWNER)
+    const env = { UPSTREAM_TIMEOUT_MS: '1000' }
+    const second = await startGateway({ env, store: first.store, serviceUrl: first.sandbox.url })
+    const [claim] = await first.store.listClaims({})
+    first.sandbox.fail({ ...fault, on: { path: `/v2/shipments/${claim?.shipment}` } })
+    const doubtful = await book(second, 'R-1', OWNER)
+    expect(doubtful.status).toBe(status)
+    expect(doubtful.json.TransportationBooked).toBe('Unknown')
+    first.sandbox.clearFaults()
+    expect((await book(second, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
+  })
+
   test('is replayed in fixed mode without a question, by any process', async () => {
     const env = { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
     const first = await startGateway({ env })
