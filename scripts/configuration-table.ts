@@ -234,7 +234,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     WEBHOOK_CLIENT_SECRET: { about: 'The secret of `WEBHOOK_CLIENT_ID`.' },
     SWEEP_INTERVAL: {
       default: '10m',
-      about: 'The pause between two searches for the shipments of unknown bookings; at least `1s`.',
+      about: 'The pause between two searches for the shipments of unknown bookings, from `1s` to `1d`.',
     },
     STATUS_CACHE: {
       about:

@@ -7,11 +7,16 @@ import { AddressError } from '../store/postgres/errors.ts'
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
+/** The longest duration. Sums of a time and a much longer one are no whole numbers of milliseconds any more. */
+const LONGEST_DAYS = 36_500
+
 /** A duration such as `15s`, in milliseconds. */
 export const duration = z.string().transform((text, ctx) => {
   const [, amount, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? []
-  if (amount !== undefined) return Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS]
-  ctx.issues.push({ code: 'custom', message: 'must be a duration such as 500ms, 15s, 10m, 24h or 90d', input: text })
+  const ms = Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS]
+  if (ms <= LONGEST_DAYS * UNITS_MS.d) return ms
+  const message = `must be a duration such as 500ms, 15s, 10m, 24h or 90d, at most ${LONGEST_DAYS}d`
+  ctx.issues.push({ code: 'custom', message, input: text })
   return z.NEVER
 })
 

@@ -43,6 +43,7 @@ export const pathSecrets = secret(pathSecretsIn, PATH_SECRET_ERROR)
 export const signingKeys = secret(signingKeysIn, SIGNING_SECRET_ERROR)
 
 const SECOND_MS = 1000
+const DAY_MS = 86_400_000
 
-/** A duration of at least a second. */
-export const pause = duration.refine((ms) => ms >= SECOND_MS, 'must be at least 1s')
+/** A duration from a second to a day: a timer that is set for longer than 24.8 days fires at once, again and again. */
+export const pause = duration.refine((ms) => ms >= SECOND_MS && ms <= DAY_MS, 'must be from 1s to 1d')

@@ -101,6 +101,9 @@ describe('bounds', () => {
     ['DEDUPE_WINDOW', '2m', 120_000],
     ['DEDUPE_WINDOW', '24h', 86_400_000],
     ['QUOTE_MEMORY', '90d', 7_776_000_000],
+    ['DEDUPE_WINDOW', '36500d', 3_153_600_000_000],
+    ['SWEEP_INTERVAL', '1s', 1_000],
+    ['SWEEP_INTERVAL', '1d', 86_400_000],
   ])('%s=%s is %d ms', (name, text, ms) => {
     expect(read(name, text)).toBe(ms)
   })
@@ -127,6 +130,10 @@ describe('a wrong value is answered with what it must be', () => {
     ['SHADOW_SHARE', '10%', 'must be a share from 0 to 1 such as 0.1'],
     ['SHADOW_SHARE', '1.000001', 'must be a share from 0 to 1 such as 0.1'],
     ['SEND_QUOTE_ID', 'yes', 'must be true or false'],
+    ['DEDUPE_WINDOW', '36501d', 'must be a duration such as 500ms, 15s, 10m, 24h or 90d, at most 36500d'],
+    ['STATUS_CACHE', `${'9'.repeat(400)}ms`, 'must be a duration such as 500ms, 15s, 10m, 24h or 90d, at most 36500d'],
+    ['SWEEP_INTERVAL', '999ms', 'must be from 1s to 1d'],
+    ['SWEEP_INTERVAL', '86400001ms', 'must be from 1s to 1d'],
     ['V2_CA_FILE', '/nowhere/ca.pem', 'names /nowhere/ca.pem, which cannot be read'],
     ['V2_CA_FILE', import.meta.dirname, `names ${import.meta.dirname}, which cannot be read`],
     ['STORE_URL', 'redis://store.example.com', 'must be a path, postgres://… or memory:'],
