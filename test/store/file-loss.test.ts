@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeSync,
@@ -98,6 +99,13 @@ const cases: readonly (readonly [what: string, lose: (files: Files) => void])[] 
     },
   ],
   ['the database is renamed', ({ path }) => renameSync(path, `${path}.old`)],
+  [
+    'the database is renamed, and a link to it has its name',
+    ({ path }) => {
+      renameSync(path, `${path}.old`)
+      symlinkSync(`${path}.old`, path)
+    },
+  ],
   ['the folder is renamed', ({ folder }) => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
   ['a backup is moved in its place', ({ path, backup }) => renameSync(backup, path)],
   ['a backup is copied over it', ({ path, backup }) => copyFileSync(backup, path)],
@@ -282,6 +290,17 @@ test('changes of the files by SQLite itself, in any process, are no loss', async
   expect(states.seen.filter(({ ready }) => !ready)).toEqual([])
   await Promise.all([one.close(), other.close()])
   expect(existsSync(wal)).toBe(false)
+})
+
+test('a link is no file of a store, because SQLite keeps the log beside its target', async () => {
+  const link = join(folder, 'link.db')
+  symlinkSync(path, link)
+  const states = listen()
+  const store = await openSqliteStore({ path: link, onState: states.onState })
+  expect(store.ready()).toBe(false)
+  expect(states.seen.at(-1)?.error?.message).toMatch(/link\.db is a symbolic link\. Set STORE_URL to the file/)
+  await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+  await store.close()
 })
 
 test('a process that replaces another does not make a file anew', async () => {

@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs'
+import { lstatSync, type Stats, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { openWalIndex } from './wal-index.ts'
 
@@ -49,6 +49,7 @@ export function createFileGuard(db: DatabaseSync, path: string): FileGuard {
   const identity = identityOf(path)
   const walIdentity = identityOf(walPath)
   const index = openWalIndex(indexPath)
+  if (isLink(path)) throw linked(path)
   if (!identity || !walIdentity || !index) throw gone(path)
   let last: Look | undefined
   let pages = 0
@@ -58,7 +59,8 @@ export function createFileGuard(db: DatabaseSync, path: string): FileGuard {
     check() {
       // Read before the times, for the next check: every later change of the file by SQLite shows as later progress.
       const before = index.read()
-      const main = statSync(path, { throwIfNoEntry: false })
+      // A link that has taken its name is another file, although it may lead here: a restart finds no log beside its target.
+      const main = lstatSync(path, { throwIfNoEntry: false })
       if (!main) throw gone(path)
       if (!isSame(main, identity)) throw replaced(path)
       const wal = statSync(walPath, { throwIfNoEntry: false })
@@ -106,6 +108,10 @@ function replaced(path: string): FilesLost {
   return new FilesLost('moved', `${path} was replaced by another file. Restart the gateway if that is the right one.`)
 }
 
+function linked(path: string): FilesLost {
+  return new FilesLost('moved', `${path} is a symbolic link. Set STORE_URL to the file that it leads to.`)
+}
+
 function changed(path: string): FilesLost {
   return new FilesLost('spoiled', `${path} was changed by something else than the gateway. ${RESTORE}`)
 }
@@ -122,6 +128,10 @@ function logCut(path: string): FilesLost {
 export function identityOf(path: string): FileIdentity | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && { dev: stats.dev, ino: stats.ino }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
 }
 
 function isAt(path: string, identity: FileIdentity): boolean {
