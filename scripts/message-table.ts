@@ -65,7 +65,8 @@ ${table(
 )}
 ## Requests that no route sees
 
-The listener refuses requests that servers could read differently, and those that do not arrive whole.
+The listener refuses requests that servers could read differently, and those that do not arrive whole. Where the path is
+known, the answer has the shape, the headers and, with \`ERROR_STATUS=ok\`, the status of any other error on that path.
 
 ${table(
   ['Status', 'Message'],

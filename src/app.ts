@@ -10,16 +10,15 @@ import { dryRunReply } from './calls/dry-run-reply.ts'
 import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
-import { type GatewayError, gatewayError } from './errors.ts'
+import { gatewayError } from './errors.ts'
 import { admission, type Checked } from './http/admission.ts'
 import { endOfTurn } from './http/end-of-turn.ts'
 import type { Env } from './http/env.ts'
+import type { AnswerError } from './http/error-answers.ts'
 import { refuseForeignOrigins, refuseForeignPages } from './http/foreign-pages.ts'
 import { toGatewayError } from './http/gateway-error.ts'
-import { legacyError } from './http/legacy-answers.ts'
 import { requireMethod } from './http/methods.ts'
 import { type Observers, observeCalls } from './http/observe-calls.ts'
-import { problemDetails } from './http/problem-details.ts'
 import { reply, replyReadably } from './http/reply.ts'
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
@@ -33,6 +32,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
   readonly config: Config
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
+  readonly answerError: AnswerError
   readonly browserChecks: BrowserChecks
   /** Throws if a source address makes too many calls. */
   readonly limitSource: (incoming: IncomingMessage) => void
@@ -65,16 +65,15 @@ export function createApp(deps: AppDeps): Hono<Env> {
     anyMethod(path, allow(methods, admitted(handler)))
 
   // Version-1 calls.
-  const legacyRoutes = new Map([...catalog.endpoints.values()].map((endpoint) => [`/legacy${endpoint.path}`, endpoint]))
   const { headers: deprecation } = commonDeprecation(config)
-  for (const [path, endpoint] of legacyRoutes) {
+  for (const endpoint of catalog.endpoints.values()) {
     // It refuses other methods itself: the answer to a known caller is its own.
     const answered = admitted(async (c) => {
       const answer = await legacyCall(c.env.incoming, endpoint, c.env.call, deps)
       await endOfTurn()
       return reply(c, answer, c.env.call.legacyHeaders ?? deprecation)
     })
-    anyMethod(path, answered)
+    anyMethod(`/legacy${endpoint.path}`, answered)
   }
 
   // The same calls, explained and not sent.
@@ -147,31 +146,13 @@ export function createApp(deps: AppDeps): Hono<Env> {
   )
   return app
 
-  /** Answers with an error: on legacy paths, and on unknown ones, in the shape that version-1 callers read. */
   function replyError(c: Context<Env>, thrown: unknown): Response {
     const { call } = c.env
     const error = toGatewayError(thrown)
     recordError(call, error)
-    const endpoint = legacyRoutes.get(call.route)
-    if (endpoint) {
-      const answer = legacyError(error, endpoint.family, call.own)
-      const hidesStatus = (call.errorStatus ?? config.ERROR_STATUS) === 'ok'
-      return reply(c, hidesStatus ? { ...answer, status: 200 } : answer, call.legacyHeaders ?? deprecation)
-    }
-    return reply(c, isOwn(c, error) ? problemDetails(error) : legacyError(error, 'shipment', ''))
+    return reply(c, deps.answerError(error, { ...call, target: c.env.incoming.url ?? '' }))
   }
 }
-
-/**
- * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
- * caller's mistake.
- */
-function isOwn(c: Context<Env>, { code }: GatewayError): boolean {
-  if (c.env.call.route === WEBHOOK_ROUTE) return code !== 'path-unknown'
-  return DRY_RUN.test(c.env.incoming.url ?? '')
-}
-
-const DRY_RUN = /^\/dry-run(\/|$)/
 
 /** Refuses other methods than those of a route. */
 function allow(methods: readonly string[], handler: Handler<Env>): Handler<Env> {

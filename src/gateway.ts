@@ -15,6 +15,7 @@ import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
 import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
+import { createErrorAnswers, createRefusalAnswers } from './http/error-answers.ts'
 import { openListeners } from './http/listeners.ts'
 import { createRouter } from './http/routing.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './http/timeouts.ts'
@@ -151,6 +152,8 @@ export async function openGateway(
     log,
     share: shareMetrics,
   })
+  const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
+  const answerError = createErrorAnswers(config, catalog)
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -181,7 +184,8 @@ export async function openGateway(
     tracing: await openTracing({ ...config, engine: store.engine, sourceOf: addressOf }),
     countUse: uses.count,
     ready,
-    route: createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS),
+    route,
+    answerError,
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
     limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
@@ -212,6 +216,7 @@ export async function openGateway(
         brownouts,
       }),
       adminPort,
+      answerRefusal: createRefusalAnswers(answerError, route),
       connect: (socket) => shares.connect(sources.ofConnection(socket)),
       timeouts,
       log,

@@ -1,14 +1,16 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Hono } from 'hono'
 import { beginCall } from '../observe/call.ts'
 import type { Env, Unavailable } from './env.ts'
 import type { RequestHandler } from './listener.ts'
-import { malformedResponse } from './refusals.ts'
+import { type AnswerRefusal, refusals, refuse } from './refusals.ts'
 
 /** Makes the request handler of an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
-export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>): RequestHandler {
+export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>, answerRefusal: AnswerRefusal): RequestHandler {
   let unavailable: Unavailable | undefined
+  let received: readonly [IncomingMessage, ServerResponse] | undefined
   const listener = getRequestListener(
     (request, bindings) => {
       // The listener speaks HTTP/1, so the bindings are those of `node:http`.
@@ -20,11 +22,18 @@ export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>): RequestHand
       return RESPONSE_ALREADY_SENT
     },
     // An HTTP/1.0 request without Host needs a hostname. The listener discards the rest of a body itself.
-    { hostname: 'transload', autoCleanupIncoming: false, errorHandler: malformedResponse },
+    { hostname: 'transload', autoCleanupIncoming: false, errorHandler: refuseMalformed },
   )
   return (incoming, outgoing, now) => {
     // The adapter calls the app before it returns.
     unavailable = now
+    received = [incoming, outgoing]
     void listener(incoming, outgoing)
+  }
+
+  /** Answers a request that cannot become a `Request`, such as one with an unusual `Host`. */
+  function refuseMalformed(): void {
+    const [incoming, outgoing] = received ?? []
+    if (outgoing) refuse(outgoing, answerRefusal(refusals.malformed, incoming))
   }
 }

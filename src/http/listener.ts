@@ -6,7 +6,16 @@ import { createUnorderedList } from '../collections/unordered-list.ts'
 import type { Logger } from '../observe/log.ts'
 import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Unavailable } from './env.ts'
-import { parserRefusal, type Refusal, refusal, refusalBytes, refusals, refuse, unsupported } from './refusals.ts'
+import {
+  type AnswerRefusal,
+  parserRefusal,
+  type Refusal,
+  refusal,
+  refusalBytes,
+  refusals,
+  refuse,
+  unsupported,
+} from './refusals.ts'
 import { destroyUnreadReplies } from './slow-readers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
@@ -36,12 +45,13 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly tls?: TlsFiles | undefined
   /** @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts | undefined
+  readonly answerRefusal: AnswerRefusal
   readonly log: Logger
 }
 
 /** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
 export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, timeouts = LISTENER_TIMEOUTS } = options
+  const { host, port, tls, log, answerRefusal, timeouts = LISTENER_TIMEOUTS } = options
   const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
   const finished = new WeakSet<Duplex>()
@@ -52,7 +62,7 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
     if (finished.has(incoming.socket)) return
     if (refused) {
       finished.add(incoming.socket)
-      return refuse(outgoing, refused)
+      return refuse(outgoing, answerRefusal(refused, incoming))
     }
     const held = unanswered.add(outgoing)
     outgoing.once('close', () => {
@@ -77,7 +87,8 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
       return void last.once('close', () => socket.destroy())
     }
     if (incomplete?.headersSent) return void socket.destroy()
-    socket.end(refusalBytes(reason))
+    const incoming = incomplete?.req
+    socket.end(refusalBytes(answerRefusal(reason, incoming), incoming))
     setTimeout(() => socket.destroy(), timeouts.lingerMs).unref()
   }
 

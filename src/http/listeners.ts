@@ -5,6 +5,8 @@ import type { Logger } from '../observe/log.ts'
 import { createRequestHandler } from './adapter.ts'
 import type { Env } from './env.ts'
 import { type Listener, listen } from './listener.ts'
+import { refusalDetails } from './problem-details.ts'
+import type { AnswerRefusal } from './refusals.ts'
 import type { ListenerTimeouts } from './timeouts.ts'
 import { tlsFilesOf } from './tls.ts'
 
@@ -16,6 +18,8 @@ export interface ListenersOptions {
   readonly adminPort: number | undefined
   /** Admits a connection of a caller, as in `ConnectionLimits`. */
   readonly connect: (socket: Socket) => (() => void) | undefined
+  /** On the public listener. */
+  readonly answerRefusal: AnswerRefusal
   readonly timeouts: ListenerTimeouts
   readonly log: Logger
 }
@@ -31,7 +35,7 @@ export interface Listeners {
 
 /** Opens the public and the admin listener, or neither. */
 export async function openListeners(options: ListenersOptions): Promise<Listeners> {
-  const { config, app, admin, adminPort, connect, timeouts, log } = options
+  const { config, app, admin, adminPort, connect, answerRefusal, timeouts, log } = options
   const open: Listener[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
@@ -39,9 +43,11 @@ export async function openListeners(options: ListenersOptions): Promise<Listener
   try {
     const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config
     const tls = tlsFilesOf(config, log)
-    open.push(await listen(createRequestHandler(app), { host, port, maxConnections, connect, tls, timeouts, log }))
+    const publicOptions = { host, port, maxConnections, connect, tls, answerRefusal, timeouts, log }
+    open.push(await listen(createRequestHandler(app, answerRefusal), publicOptions))
     if (adminPort !== undefined) {
-      open.push(await listen(createRequestHandler(admin), { host: config.ADMIN_HOST, port: adminPort, timeouts, log }))
+      const adminOptions = { host: config.ADMIN_HOST, port: adminPort, answerRefusal: refusalDetails, timeouts, log }
+      open.push(await listen(createRequestHandler(admin, refusalDetails), adminOptions))
     }
     const [listener, adminListener] = open
     return { url: listener?.url ?? '', adminUrl: adminListener?.url, close }

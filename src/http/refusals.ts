@@ -1,4 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Answer } from '../answer.ts'
+import { requestId } from '../observe/call.ts'
 import { JSON_TYPE } from './reply.ts'
 
 /** The reason why a listener refuses a request before routing. */
@@ -6,6 +8,9 @@ export interface Refusal {
   readonly status: number
   readonly message: string
 }
+
+/** Returns a refusal in the shape that callers of its path read. The request is undefined if nothing of it is known. */
+export type AnswerRefusal = (refused: Refusal, incoming: IncomingMessage | undefined) => Answer
 
 /** Every refusal; `docs/messages.md` shows them. `{method}` is filled in. */
 export const refusals = {
@@ -69,31 +74,23 @@ const PARSER_REFUSALS: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 export const parserRefusal = (code: string | undefined): Refusal =>
   PARSER_REFUSALS.get(code ?? '') ?? refusals.malformed
 
-const bodyOf = (message: string) => JSON.stringify({ Message: message, TransportationBooked: 'No' })
-
 /** Closes the connection after the answer, because the rest of a refused request is not read. */
-const headersOf = (body: string) => ({
+const headersOf = ({ headers, body }: Answer, incoming: IncomingMessage | undefined) => ({
   'Content-Type': JSON_TYPE,
   'Content-Length': String(Buffer.byteLength(body)),
+  'X-Request-Id': requestId(incoming?.headers),
+  ...headers,
   Connection: 'close',
-  'X-Request-Id': crypto.randomUUID(),
 })
 
 /** Answers a request with its refusal. */
-export function refuse(outgoing: ServerResponse, { status, message }: Refusal): void {
-  const body = bodyOf(message)
-  outgoing.writeHead(status, headersOf(body)).end(body)
-}
-
-/** Returns the answer to a request that cannot become a `Request`, such as one with an unusual `Host`. */
-export function malformedResponse(): Response {
-  const body = bodyOf(refusals.malformed.message)
-  return new Response(body, { status: refusals.malformed.status, headers: headersOf(body) })
+export function refuse(outgoing: ServerResponse, answer: Answer): void {
+  outgoing.writeHead(answer.status, headersOf(answer, outgoing.req)).end(answer.body)
 }
 
 /** Returns a refusal as bytes, for a connection without a response to write to. */
-export function refusalBytes({ status, message }: Refusal): string {
-  const body = bodyOf(message)
-  const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}`)
+export function refusalBytes(answer: Answer, incoming: IncomingMessage | undefined): string {
+  const { status, body } = answer
+  const lines = Object.entries(headersOf(answer, incoming)).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }

@@ -88,11 +88,16 @@ export interface Call {
 const NO_NOTES: readonly Note[] = []
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** Begins a call, without limits and a route. It keeps the caller's request id if that is safe. */
+/** Returns the id of a request: the caller's own if that is safe. */
+export function requestId(headers: IncomingMessage['headers'] | undefined): string {
+  const sent = headers?.['x-request-id']
+  return typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID()
+}
+
+/** Begins a call, without limits and a route. */
 export function beginCall(incoming: IncomingMessage): Call {
-  const sent = incoming.headers['x-request-id']
   return {
-    id: typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID(),
+    id: requestId(incoming.headers),
     startedAt: performance.now(),
     route: '',
     share: unlimitedShare,

@@ -1,0 +1,59 @@
+import type { Answer } from '../answer.ts'
+import { commonDeprecation, type DeprecationConfig } from '../callers/caller.ts'
+import type { Config } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import type { Catalog } from '../mapping/catalog.ts'
+import type { Call } from '../observe/call.ts'
+import { legacyError } from './legacy-answers.ts'
+import { problemDetails, refusalDetails } from './problem-details.ts'
+import type { AnswerRefusal, Refusal } from './refusals.ts'
+import { type Router, WEBHOOK_ROUTE } from './routing.ts'
+
+/** The facts of a call that decide the shape of its error, as far as they are known. */
+export type ErrorPlace = Pick<Call, 'route' | 'own'> &
+  Partial<Pick<Call, 'errorStatus' | 'legacyHeaders'>> & {
+    /** The target of the request, as it was sent. */
+    readonly target: string
+  }
+
+/** Returns an error in the shape that callers of its path read: on legacy paths, and on unknown ones, that of version 1. */
+export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => Answer
+
+/** Makes the answers to all errors of the public listener. */
+export function createErrorAnswers(
+  config: DeprecationConfig & Pick<Config, 'ERROR_STATUS'>,
+  catalog: Catalog,
+): AnswerError {
+  const families = new Map([...catalog.endpoints.values()].map(({ path, family }) => [`/legacy${path}`, family]))
+  const { headers: deprecation } = commonDeprecation(config)
+  return (error, { route, target, own, errorStatus = config.ERROR_STATUS, legacyHeaders = deprecation }) => {
+    const family = families.get(route)
+    if (family) {
+      const { status, headers, body } = legacyError(error, family, own)
+      return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
+    }
+    if (!isOwn(error, route, target)) return legacyError(error, 'shipment', '')
+    return error instanceof GatewayError ? problemDetails(error) : refusalDetails(error)
+  }
+}
+
+const OK = 200
+
+/** Makes the answers to the requests that the public listener refuses before they are routed. */
+export function createRefusalAnswers(answerError: AnswerError, route: Router): AnswerRefusal {
+  return (refused, incoming) => {
+    const target = incoming?.url ?? ''
+    return answerError(refused, { route: route(target), target, own: '' })
+  }
+}
+
+/**
+ * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
+ * caller's mistake.
+ */
+function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {
+  if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
+  return DRY_RUN.test(target)
+}
+
+const DRY_RUN = /^\/dry-run(\/|$)/
