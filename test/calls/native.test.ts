@@ -179,6 +179,8 @@ describe('a booking', () => {
 
   const create = { path: '/createShipment.php' }
   const look = { path: '/getShipment.php' }
+  /** The look before the booking is sent, which goes well. */
+  const firstLook: Fault = { kind: 'delay', ms: 0, on: look }
   test.each<{ name: string; fault: Fault }>([
     { name: 'an answer without a verdict', fault: { kind: 'body', body: '{"Message":"Thanks"}', on: create } },
     { name: 'an empty answer', fault: { kind: 'empty', on: create } },
@@ -197,7 +199,7 @@ describe('a booking', () => {
     },
   ])('after $name is unknown, and is not sent again', async ({ fault }) => {
     const gateway = await startNative()
-    gateway.sandbox.fail(fault)
+    gateway.sandbox.fail(firstLook, fault)
     for (let i = 0; i < 2; i += 1) {
       expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'Unknown' } })
     }
@@ -211,6 +213,7 @@ describe('a booking', () => {
     })
     await quote(gateway)
     gateway.sandbox.fail(
+      firstLook,
       { kind: 'status', status: 401, on: look },
       { kind: 'status', status: 500, times: 'always', on: { path: '/oauth2/token' } },
     )
@@ -226,10 +229,52 @@ describe('a booking', () => {
     const [made] = gateway.sandbox.shipments.values()
     expect(first.headers.get('transload-shipment-id')).toBe(made?.id)
     const shown = { ReferenceNumber: 'REF-1', VinNo: BOOKING.VinNo, ShipmentNumber: made?.number }
-    gateway.sandbox.fail({ kind: 'body', body: JSON.stringify(shown), on: look })
+    gateway.sandbox.fail(firstLook, { kind: 'body', body: JSON.stringify(shown), on: look })
     const second = await post(gateway, '/createShipment.php', BOOKING, { 'idempotency-key': 'K-2' })
     expect(second).toMatchObject({ status: 503, json: { TransportationBooked: 'Unknown' } })
   })
+
+  const TWIN = '{"ReferenceNumber":"REF-1","ShipmentNumber":"S-1","VinNo":"1FDXE4FN9PDD32477"}'
+
+  test('is not the shipment that the service had for the reference before', async () => {
+    const gateway = await startNative()
+    const { sandbox } = gateway
+    const older = await post(sandbox, '/createShipment.php', BOOKING)
+    expect(older.json).toMatchObject({ TransportationBooked: 'Yes' })
+    const [{ id: olderId = '', number = '' } = {}] = sandbox.shipments.values()
+
+    expect((await book(gateway)).headers.get('transload-shipment-id')).not.toBe(olderId)
+    expect(sandbox.shipments.size).toBe(2)
+    await post(gateway, '/deleteShipment.php', { ReferenceNumber: 'REF-1' })
+
+    // The service goes on showing the older one.
+    sandbox.fail({ kind: 'body', body: TWIN.replace('S-1', number), on: look, times: 2 })
+    expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'Unknown' } })
+    expect(sandbox.shipments.size).toBe(3)
+  })
+
+  test.each<{ name: string; fault: Fault; status: number }>([
+    { name: 'fails', fault: { kind: 'status', status: 500, on: look, times: 'always' }, status: 502 },
+    { name: 'is answered with no JSON', fault: { kind: 'status', status: 200, body: '<p>', on: look }, status: 502 },
+    { name: 'is refused', fault: { kind: 'status', status: 403, on: look, times: 'always' }, status: 403 },
+  ])('is not sent where the look for an older shipment $name', async ({ fault, status }) => {
+    const gateway = await startNative()
+    gateway.sandbox.fail(fault)
+    expect(await book(gateway)).toMatchObject({ status, json: { TransportationBooked: 'No' } })
+    expect(sent(gateway)).not.toContain('POST /createShipment.php')
+    gateway.sandbox.clearFaults()
+    expect((await book(gateway)).json).toMatchObject({ TransportationBooked: 'Yes' })
+  })
+
+  test.each(['{"success":false}', '{"Message":"Unknown reference"}', TWIN.replace('32477', '00000')])(
+    'is sent where the service knows no shipment of the reference and the VIN: %s',
+    async (body) => {
+      const gateway = await startNative()
+      // A service that shows so much of an unknown reference, and with status 200.
+      gateway.sandbox.fail({ kind: 'status', status: 200, body, on: look })
+      expect((await book(gateway)).json).toMatchObject({ TransportationBooked: 'Yes' })
+    },
+  )
 
   test('of an approved quote is translated: it is merged into the shipment of the approval', async () => {
     const gateway = await startNative()
