@@ -166,7 +166,7 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan(service, merge, statusCache, drift.inspect),
+    send: createSendPlan({ service, merge, statusCache, inspect: drift.inspect, numbered: xref.numbered }),
     statusCache,
     noteShadowed: shadow?.note,
     receiveEvent: webhooks.receive,

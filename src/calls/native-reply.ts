@@ -3,30 +3,43 @@ import { Failed, LeftOut } from '../mapping/codec.ts'
 import type { Draft } from '../mapping/paths.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import type { Xref } from '../xref/xref.ts'
+import { isId } from './look-up.ts'
 import { bookNatively } from './native-booking.ts'
 import { doubtful, fieldsIn, type NativeFields, NUMBER } from './native-fields.ts'
 import type { Plan } from './plan.ts'
+import { isSameId } from './verify.ts'
 
 /** Holds the version-1 fields beside the version-2 members that the rest of a call reads, such as ids. */
 const NATIVE = Symbol('version-1 answer')
 
+/** The dependencies of native calls. */
+export interface NativeDeps {
+  readonly service: Pick<Service, 'send'>
+  /** Returns the ids of the shipments that the service calls by a number. */
+  readonly numbered: Xref['numbered']
+}
+
 /** Sends a call to the service's own version-1 handling, and returns the verified reply. */
-export async function sendNatively(plan: Plan, sending: Sending, service: Pick<Service, 'send'>): Promise<Draft> {
+export async function sendNatively(plan: Plan, tenant: string, sending: Sending, deps: NativeDeps): Promise<Draft> {
   const { request, found } = plan
   const { action } = request.compiled
   if (action.service.notIdempotent) {
-    const { fields, shipment } = await bookNatively(plan, sending, service)
+    const { fields, shipment } = await bookNatively(plan, sending, deps.service)
     return withFields(shipment, fields)
   }
-  const reply = await service.send(plan.toService, sending)
+  const reply = await deps.service.send(plan.toService, sending)
   if (!isSuccess(reply.status)) throw refusal(reply, request.compiled.nameFields)
   const fields = fieldsIn(reply)
   if (action.target?.kind === 'shipment') {
     requireShipment(plan, fields)
+    if (await showsAnother(plan, tenant, fields, deps)) throw doubtful('it shows another shipment')
     return withFields({ id: found.id }, fields)
   }
   requireReadable(plan, fields)
-  return withFields(action.target ? {} : { shipment_id: fields[NUMBER] }, fields)
+  if (!action.target) return withFields({ shipment_id: fields[NUMBER] }, fields)
+  if (namesAnother(plan, fields)) throw gatewayError('reply-doubtful/change', { fault: 'it names another id' })
+  return withFields({}, fields)
 }
 
 /**
@@ -52,6 +65,25 @@ function requireShipment({ request }: Plan, fields: NativeFields): void {
     (row) => (row.kind === 'move' || row.kind === 'split') && (fields[row.v1] ?? '') !== '',
   )
   if (!shows) throw doubtful('it shows nothing of the shipment')
+}
+
+/** Tells if the answer has the id of something else. A number proves nothing by itself. */
+function namesAnother({ found }: Plan, fields: NativeFields): boolean {
+  const number = fields[NUMBER] ?? ''
+  return isId(number) && !isSameId(found.id ?? '', number)
+}
+
+/** Tells if the answer has the id of another shipment, or a number that the service gave to another one. */
+async function showsAnother(
+  plan: Plan,
+  tenant: string,
+  fields: NativeFields,
+  { numbered }: NativeDeps,
+): Promise<boolean> {
+  if (namesAnother(plan, fields)) return true
+  const { [NUMBER]: number = '' } = fields
+  const ids = number === '' ? [] : await numbered(tenant, number)
+  return ids.length > 0 && !ids.some((id) => isSameId(id, plan.found.id ?? ''))
 }
 
 /** Throws if a required field of the answer is missing or cannot be read. */

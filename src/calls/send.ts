@@ -1,10 +1,10 @@
 import type { Action } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
-import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { isSuccess, type Sending } from '../service/service.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
-import { sendNatively } from './native-reply.ts'
+import { type NativeDeps, sendNatively } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
 import type { StatusCache } from './status-cache.ts'
@@ -24,13 +24,22 @@ export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise
 /** Is shown the verified body of every reply, with the name of its action. */
 export type InspectReply = (action: string, body: unknown) => void
 
-/** Makes the function through which all translated calls reach the service. */
-export function createSendPlan(
-  service: Pick<Service, 'send'>,
-  merge: Merge,
-  statusCache?: StatusCache,
-  inspect: InspectReply = () => undefined,
-): SendPlan {
+/** The dependencies of planned calls. */
+export interface SendPlanDeps extends Pick<NativeDeps, 'service'>, Partial<Pick<NativeDeps, 'numbered'>> {
+  readonly merge: Merge
+  /** Undefined while `STATUS_CACHE` is off. */
+  readonly statusCache?: StatusCache | undefined
+  readonly inspect?: InspectReply
+}
+
+/** Makes the function through which all planned calls reach the service. */
+export function createSendPlan({
+  service,
+  merge,
+  statusCache,
+  inspect = () => undefined,
+  numbered = async () => [],
+}: SendPlanDeps): SendPlan {
   /** Looks at the shape of a reply, and returns it. */
   function inspected<Body>(plan: Plan, body: Body): Body {
     inspect(plan.request.compiled.action.name, body)
@@ -41,7 +50,7 @@ export function createSendPlan(
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
     const { mergeInto, doneWhenStatus } = action.service
-    if (plan.isNative) return sendNatively(plan, sending, service)
+    if (plan.isNative) return sendNatively(plan, tenant, sending, { service, numbered })
     const id = found.id ?? ''
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)

@@ -80,10 +80,8 @@ export async function compare(options: CompareOptions): Promise<number> {
   const calls = callsOf(options, catalog, account)
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
-  const send = createSendPlan(
-    service,
-    createMerge(service, () => Promise.reject(new Error('nothing is updated'))),
-  )
+  const merge = createMerge(service, () => Promise.reject(new Error('nothing is updated')))
+  const send = createSendPlan({ service, merge })
   const opened = account.open(upstream, account.scheme)
   const tally = createTally()
   const skipped = new Map<string, number>()

@@ -47,7 +47,7 @@ export function startShadow(deps: ShadowDeps): Shadow {
   const service = createShadowService(deps.service, upstream)
   const ask: AskDeps = {
     service,
-    send: createSendPlan(service, () => Promise.reject(new Error('nothing is merged'))),
+    send: createSendPlan({ service, merge: () => Promise.reject(new Error('nothing is merged')) }),
     nativePath,
   }
   const metrics = createShadowMetrics()

@@ -63,6 +63,16 @@ describe('a quote', () => {
     expect(sent(gateway)).toContain(`POST /v2/quote/${id}/approve`)
   })
 
+  test('that is updated, and answered with the id of another one, may have been changed', async () => {
+    const gateway = await startNative()
+    await quote(gateway)
+    const other = '6f1c1f5e-0000-4000-8000-000000000001'
+    gateway.sandbox.fail({ kind: 'body', body: JSON.stringify({ Cost: '1.00', ShipmentNumber: other }) })
+    const { status, json } = await quote(gateway, { ActionName: 'Update Rate' })
+    expect([status, json.Cost]).toEqual([502, ''])
+    expect(json.Message).toContain('may have been made')
+  })
+
   test('may have fields that the gateway cannot translate, but none that it cannot read', async () => {
     const gateway = await startNative()
     expect(await quote(gateway, { EquipmentType: 'HOVERCRAFT' })).toMatchObject({ status: 200 })
@@ -308,6 +318,24 @@ describe('a read', () => {
       expect(await read(gateway)).toMatchObject({ status: 502 })
     },
   )
+
+  test('of another shipment is 502: by its id, or by a number that the service gave to another one', async () => {
+    const gateway = await startNative()
+    await book(gateway)
+    await book(gateway, { ReferenceNumber: 'REF-2', VinNo: '1FDXE4FN9PDD00000' })
+    const [one, two] = [...gateway.sandbox.shipments.values()]
+    const shown = async (number: string | undefined) => {
+      gateway.sandbox.fail({
+        kind: 'body',
+        body: JSON.stringify({ ShipmentNumber: number, PickupZip: '10314', TransportationBooked: 'Yes' }),
+        on: { path: '/getShipment.php' },
+      })
+      return (await read(gateway)).status
+    }
+    expect(await Promise.all([one?.number, one?.id.toUpperCase(), 'S-unknown'].map(shown))).toEqual([200, 200, 200])
+    expect(await shown(two?.number)).toBe(502)
+    expect(await shown(two?.id)).toBe(502)
+  })
 })
 
 test('a dry run shows the native request', async () => {

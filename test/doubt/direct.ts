@@ -105,7 +105,7 @@ export function openDirect(
     },
     prove: () => undefined,
     service,
-    send: createSendPlan(service, merge),
+    send: createSendPlan({ service, merge }),
     merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,

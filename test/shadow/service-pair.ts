@@ -110,10 +110,10 @@ export async function startPair(options: SandboxOptions = {}, env: NodeJS.Proces
     sandbox,
     deps: {
       service,
-      send: createSendPlan(
+      send: createSendPlan({
         service,
-        createMerge(service, () => Promise.reject(new Error('nothing is updated'))),
-      ),
+        merge: createMerge(service, () => Promise.reject(new Error('nothing is updated'))),
+      }),
       nativePath: config.V2_NATIVE_PATH,
       xref: createXref(createMemoryStore(), config.QUOTE_MEMORY),
       settings: translationSettings(config),
