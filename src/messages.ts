@@ -84,6 +84,8 @@ export const messages = {
   'service-failed/lost': 'The connection to the service broke before it answered. Try again.',
   'service-failed/perhaps-done':
     'The connection to the service broke before it answered. It may have done what was asked: look before you send this again.',
+  'service-failed/change':
+    'The connection to the service broke before it answered. The change may have been made or not; send it again.',
   'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
   'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
@@ -114,6 +116,7 @@ export const messages = {
   interrupted: 'The gateway was interrupted before it sent the call; nothing was sent. Send the call again.',
   'store-down': 'The gateway cannot reach its store. Try again in a few seconds.',
   'service-silent': 'The service did not answer in time. Try again later.',
+  'service-silent/change': 'The service did not answer in time. The change may have been made or not; send it again.',
   'service-silent/perhaps-done':
     'The service did not answer in time. It may have done what was asked: look before you send this again.',
 } as const satisfies Partial<Readonly<Record<ErrorCode | `${ErrorCode}/${string}`, string>>>

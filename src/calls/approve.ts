@@ -1,6 +1,7 @@
 import type { Answer } from '../answer.ts'
 import { outcomeUnknown, underWayStill } from '../bookings/answers.ts'
 import type { Bookings } from '../bookings/bookings.ts'
+import type { Config } from '../config/config.ts'
 import { type ErrorCode, gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/gateway-error.ts'
 import type { Action } from '../mapping/action.ts'
@@ -25,6 +26,7 @@ export interface ApproveDeps {
   readonly send: SendPlan
   readonly xref: Xref
   readonly exclusive: Exclusive
+  readonly approvalBooks: Config['APPROVAL_BOOKS']
 }
 
 /** Tells if an action approves a quote: it is about a quote and may leave a shipment. */
@@ -33,13 +35,14 @@ export function isApproval({ target, xrefRecord }: Action): boolean {
 }
 
 /**
- * Approves a quote, unless one of its names is booked already: then the answer is about that shipment. The approval is
- * recorded before it is sent, so a later booking asks the service for the quote's shipment even if this call fails.
+ * Approves a quote, unless one of its names is booked already, or an earlier approval made a shipment of it: then the
+ * answer is about that shipment. The approval is recorded before it is sent, so a later call asks the service for the quote's
+ * shipment even if this one fails.
  */
 export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
   const quote = plan.found.id ?? ''
   return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
-    const { send, xref } = deps
+    const { send, xref, service, approvalBooks } = deps
     const before = await xref.approval(tenant, quote)
     if (!before) await xref.setApproval(tenant, quote, 'sent')
     let isSent = false
@@ -51,19 +54,31 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
         if (!before) await xref.setApproval(tenant, quote, undefined)
         return bookedAlready(plan, booked)
       }
+      const made = before && approvalBooks === 'auto' ? await readLive(quote, sending, service) : undefined
+      if (made) {
+        await recordApproval(plan, { ...made.body, shipment_id: made.id }, tenant, xref)
+        return bookedAlready(plan, made)
+      }
       isSent = true
       const reply = await send(plan, tenant, { ...sending, mayWrite: isHeld })
-      await xref.setApproval(tenant, quote, 'approved')
-      if (isCanceledReply(reply)) throw gatewayError('service-refused/canceled', {}, { status: 409 })
-      const answer = answerOf(plan, reply)
-      const record = recordOf(plan, reply)
-      if (record) await xref.write(tenant, record)
-      return answer
+      if (isCanceledReply(reply)) {
+        await xref.setApproval(tenant, quote, 'approved')
+        throw gatewayError('service-refused/canceled', {}, { status: 409 })
+      }
+      await recordApproval(plan, reply, tenant, xref)
+      return answerOf(plan, reply)
     } catch (error) {
       if (!before && (!isSent || isRefused(error))) await xref.setApproval(tenant, quote, undefined)
       throw error
     }
   })
+}
+
+/** Records that a quote is approved, and the shipment that the reply shows. */
+async function recordApproval(plan: Plan, reply: unknown, tenant: string, xref: Xref): Promise<void> {
+  await xref.setApproval(tenant, plan.found.id ?? '', 'approved')
+  const record = recordOf(plan, reply)
+  if (record) await xref.write(tenant, record)
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
@@ -93,12 +108,18 @@ async function liveShipment(
     matches.flat().flatMap(({ kind, id, givenBy }) => (kind === 'shipment' && givenBy === 'caller' ? [id] : [])),
   )
   for (const id of [...ids].slice(0, MAX_READS)) {
-    const reply = await service.send(shipmentRead(id), sending)
-    if (isGone(reply, id)) continue
-    if (!isSuccess(reply.status)) throw refusal(reply)
-    return shipmentWithId(reply, id)
+    const shipment = await readLive(id, sending, service)
+    if (shipment) return shipment
   }
   return undefined
+}
+
+/** Reads a shipment; returns undefined if there is none, or if it is canceled. */
+async function readLive(id: string, sending: Sending, service: ApproveDeps['service']): Promise<Shipment | undefined> {
+  const reply = await service.send(shipmentRead(id), sending)
+  if (isGone(reply, id)) return undefined
+  if (!isSuccess(reply.status)) throw refusal(reply)
+  return shipmentWithId(reply, id)
 }
 
 /** Returns the names of a quote that the call gives it, and the caller's own number. */

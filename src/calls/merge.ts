@@ -3,7 +3,7 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import { entryWith, type Overlay } from '../mapping/overlay.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
+import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Exclusive } from './quote-lock.ts'
 import { shipmentRead } from './service-request.ts'
@@ -52,7 +52,7 @@ export function createMerge(service: Service, exclusive: Exclusive): Merge {
       const { shipment, entry, etag } = current
       const body = merging.overlay(shipment.body, merging.sent, entry)
       const put = { ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag } as const
-      const reply = await service.send(put, { ...sending, mayWrite })
+      const reply = await replyToChange(service.send(put, { ...sending, mayWrite }))
       if (isSuccess(reply.status)) return { before: shipment, after: changeOf(reply, 'shipment', shipment.id) }
       if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, merging.nameFields)
       if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})

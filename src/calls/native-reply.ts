@@ -1,12 +1,13 @@
 import { gatewayError } from '../errors.ts'
 import { Failed, LeftOut } from '../mapping/codec.ts'
 import type { Draft } from '../mapping/paths.ts'
-import { refusal } from '../service/failures.ts'
+import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { isId } from './look-up.ts'
 import { bookNatively } from './native-booking.ts'
 import { doubtful, fieldsIn, type NativeFields, NUMBER } from './native-fields.ts'
+import { onlyAsks } from './native-request.ts'
 import type { Plan } from './plan.ts'
 import { isSameId } from './verify.ts'
 
@@ -28,7 +29,8 @@ export async function sendNatively(plan: Plan, tenant: string, sending: Sending,
     const { fields, shipment } = await bookNatively(plan, sending, deps.service)
     return withFields(shipment, fields)
   }
-  const reply = await deps.service.send(plan.toService, sending)
+  const sent = deps.service.send(plan.toService, sending)
+  const reply = await (action.target && !onlyAsks(action) ? replyToChange(sent) : sent)
   if (!isSuccess(reply.status)) throw refusal(reply, request.compiled.nameFields)
   const fields = fieldsIn(reply)
   if (action.target?.kind === 'shipment') {

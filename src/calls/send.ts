@@ -1,6 +1,6 @@
 import type { Action } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
+import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending } from '../service/service.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
@@ -61,7 +61,8 @@ export function createSendPlan({
     // The search has read the shipment already.
     if (found.shipment && toService.method === 'GET') return inspected(plan, found.shipment.body)
     if (statusCache && toService.method === 'GET') return readThrough(statusCache, plan, id, sending)
-    const reply = await service.send(toService, sending)
+    const isChange = action.target !== undefined && toService.method !== 'GET'
+    const reply = await (isChange ? replyToChange(service.send(toService, sending)) : service.send(toService, sending))
     return inspected(plan, verified(action, succeeded(plan, reply), id))
   }
 
@@ -86,7 +87,7 @@ export function createSendPlan({
    */
   async function cancel(plan: Plan, id: string, canceled: string, sending: Sending): Promise<unknown> {
     const { found, toService } = plan
-    const reply = await service.send(toService, sending)
+    const reply = await replyToChange(service.send(toService, sending))
     const isDone = isSuccess(reply.status)
     if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
     const said = isDone ? cancellationOf(reply, id, canceled) : undefined

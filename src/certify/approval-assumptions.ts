@@ -56,7 +56,8 @@ export const approvals: Area = {
       id: 'approve-twice-makes-one',
       sentence: 'A second approval makes no second shipment.',
       how: 'Approves a quote twice, and compares the ids in both replies.',
-      otherwise: 'A caller that repeats its approval books twice. Tell the service.',
+      otherwise:
+        'An approval that is repeated before the service shows its shipment, or under another id, books twice. Tell the service.',
       effect: 'bookings',
       requests: [...ASK, APPROVE],
       check: async (trial) => {

@@ -24,6 +24,26 @@ export function noReplyError(error: NoReply): GatewayError {
   }
 }
 
+/**
+ * Awaits the reply to a change that may be sent again. Without a whole reply, the error says that it may have been made: the
+ * caller must not take it for one that was not.
+ */
+export async function replyToChange(sent: Promise<UpstreamReply>): Promise<UpstreamReply> {
+  try {
+    return await sent
+  } catch (cause) {
+    if (!(cause instanceof NoReply)) throw cause
+    switch (cause.silence) {
+      case 'late':
+        throw gatewayError('service-silent/change', {}, { cause })
+      case 'lost':
+        throw gatewayError('service-failed/change', {}, { cause })
+      default:
+        throw noReplyError(cause)
+    }
+  }
+}
+
 /** Returns the error of a version-2 call as the caller wrote it: nothing prevents that it is sent a second time. */
 export function unansweredError(cause: unknown, method: string, path: string): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : isHeadersTimeout(cause) ? 'late' : 'lost'

@@ -373,6 +373,62 @@ describe('an approval', () => {
     }
   })
 
+  test.each(['timeout', 'reset-after', 'reset-mid-body'] as const)(
+    'whose reply is lost (%s) may have been made; sent again, it is answered from the shipment that it made',
+    async (kind) => {
+      const { gateway, id } = await openQuoted(true, { env: { UPSTREAM_TIMEOUT_MS: '700' } })
+      gateway.sandbox.fail({ kind, on: { path: '/v2/quote/*' } })
+      expect((await approve(gateway)).json.Message).toMatch(/may have been made or not/)
+      gateway.sandbox.requests.length = 0
+      const [shipment] = live(gateway)
+      const again = await approve(gateway)
+      expect(again.json).toEqual({
+        Cost: shipment?.price.toFixed(2),
+        ShipmentNumber: NUMBER,
+        Message: expect.stringContaining(`booked already, as shipment ${shipment?.number}`),
+        TransportationBooked: 'Yes',
+      })
+      expect(again.headers.get('transload-shipment-id')).toBe(id)
+      expect(sent(gateway)).toEqual([`GET /v2/shipments/${id}`])
+      expect((await read(gateway)).json).toMatchObject({ ShipmentNumber: NUMBER, TransportationBooked: 'Yes' })
+      expectBooked(await book(gateway))
+      expect(live(gateway)).toMatchObject([{ id }])
+    },
+  )
+
+  test.each([true, false])('that did not arrive is sent again (approving books: %s)', async (approvalBooks) => {
+    const env = { UPSTREAM_TIMEOUT_MS: '700', V2_SHIPMENT_PATH: '/v2/shipments' }
+    const { gateway, id } = await openQuoted(approvalBooks, { env })
+    gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: '/v2/quote/*' } })
+    expect((await approve(gateway)).status).toBe(504)
+    gateway.sandbox.requests.length = 0
+    expectBooked(await approve(gateway))
+    expect(sent(gateway)).toEqual([`GET /v2/shipments/${id}`, `POST /v2/quote/${id}/approve`])
+    expect(live(gateway)).toHaveLength(approvalBooks ? 1 : 0)
+  })
+
+  test('whose outcome is not known is not sent again while the service does not show what it made', async () => {
+    const { gateway, id } = await openQuoted(true)
+    gateway.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/quote/*' } })
+    await approve(gateway)
+    gateway.sandbox.requests.length = 0
+    gateway.sandbox.fail({ kind: 'status', status: 500, on: { path: '/v2/shipments/*' }, times: 'always' })
+    expect((await approve(gateway)).status).toBe(502)
+    expect(sent(gateway)).toEqual([`GET /v2/shipments/${id}`])
+    gateway.sandbox.clearFaults()
+    expectBooked(await approve(gateway))
+    expect(live(gateway)).toMatchObject([{ id }])
+  })
+
+  test('is sent again without a look where the operator says that approvals make no shipment', async () => {
+    const { gateway, id } = await openQuoted(false, { env: { APPROVAL_BOOKS: 'no' } })
+    gateway.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/quote/*' } })
+    await approve(gateway)
+    gateway.sandbox.requests.length = 0
+    expectBooked(await approve(gateway))
+    expect(sent(gateway)).toEqual([`POST /v2/quote/${id}/approve`])
+  })
+
   test('that the service refuses leaves nothing', async () => {
     const { gateway } = await openQuoted(true)
     gateway.sandbox.fail({ kind: 'status', status: 422, on: { path: '/v2/quote/*' } })

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import type { Fault } from '../../src/sandbox/sandbox.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
+
+/*
+ * A version-1 change whose reply does not arrive, or cannot be read, may have been made. The answer says so; a read, or a new quote,
+ * that fares the same can be asked for again.
+ */
+
+const QUOTE = '/getShippingQuote.php'
+const MAY_BE_MADE = /The change may have been made or not/
+
+const open = async () => {
+  const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '500' } })
+  await post(gateway, QUOTE, quoteExample)
+  await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'REF-1' })
+  return gateway
+}
+
+const CHANGES = {
+  'an update of a quote': [
+    { method: 'PUT', path: '/v2/quote/*' },
+    (gateway: TestGateway) => post(gateway, QUOTE, { ...quoteExample, ActionName: 'Update Rate' }),
+  ],
+  'an approval': [
+    { method: 'POST', path: '/v2/quote/*' },
+    (gateway: TestGateway) =>
+      post(gateway, QUOTE, { ActionName: 'Approve Rate', ShipmentNumber: quoteExample.ShipmentNumber }),
+  ],
+  'an update of a shipment': [
+    { method: 'PUT' },
+    (gateway: TestGateway) =>
+      post(gateway, '/updateShipment.php', { ReferenceNumber: 'REF-1', PickupName: 'Robin Example' }),
+  ],
+  'a cancellation': [
+    { method: 'DELETE' },
+    (gateway: TestGateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: 'REF-1' }),
+  ],
+} as const
+
+const LOSSES = {
+  'no reply in time': [{ kind: 'timeout' }, 504],
+  'no reply': [{ kind: 'reset-after' }, 502],
+  'half a reply': [{ kind: 'reset-mid-body' }, 502],
+} as const satisfies Readonly<Record<string, readonly [Fault, number]>>
+
+const cases = Object.entries(CHANGES).flatMap(([change, [on, send]]) =>
+  Object.entries(LOSSES).map(([loss, [fault, status]]) => ({ change, on, send, loss, fault, status })),
+)
+
+test.each(cases)('$change with $loss may have been made', async ({ on, send, fault, status }) => {
+  const gateway = await open()
+  gateway.sandbox.fail({ ...fault, on, times: 'always' })
+  expect(await send(gateway)).toMatchObject({ status, json: { Message: expect.stringMatching(MAY_BE_MADE) } })
+})
+
+test.each(Object.values(LOSSES))('a read and a new quote with %j were only asked for', async (fault, status) => {
+  const gateway = await open()
+  gateway.sandbox.fail({ ...fault, times: 'always' })
+  for (const answer of [
+    await get(gateway, '/getShipment.php?ReferenceNumber=REF-1'),
+    await post(gateway, QUOTE, quoteExample),
+  ]) {
+    expect(answer.status).toBe(status)
+    expect(answer.json.Message).not.toMatch(MAY_BE_MADE)
+  }
+})
+
+test('an update whose shipment cannot be read changes nothing', async () => {
+  const gateway = await open()
+  gateway.sandbox.fail({ kind: 'reset-after', on: { method: 'GET' }, times: 'always' })
+  const [, update] = CHANGES['an update of a shipment']
+  expect((await update(gateway)).json.Message).not.toMatch(MAY_BE_MADE)
+})
