@@ -88,7 +88,13 @@ export const messages = {
     'The connection to the service broke before it answered. The change may have been made or not; send it again.',
   'service-unreachable': 'The service cannot be reached; nothing was sent. Try again later.',
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
+  'service-unreadable/json-change':
+    "The service's reply is not JSON. The change may have been made or not; send it again.",
   'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
+  'service-unreadable/size-change':
+    "The service's reply is too large. The change may have been made or not. Tell the operator of the gateway.",
+  'service-unreadable/size-perhaps-done':
+    "The service's reply is too large. It may have done what was asked: look before you send this again.",
   'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
   'reply-doubtful': "The service's reply is not what was asked for: {fault}. Try again later.",
   'reply-doubtful/change':

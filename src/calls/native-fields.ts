@@ -17,8 +17,8 @@ export const MESSAGE = 'Message'
 const MOST_FIELDS = 100
 
 /** Returns the fields of a successful answer, safe to show; throws if it is none. */
-export function fieldsIn(reply: UpstreamReply): NativeFields {
-  const entries = Object.entries(successIn(readJson(reply))).flatMap(([name, value]) => {
+export function fieldsIn(reply: UpstreamReply, of?: 'change'): NativeFields {
+  const entries = Object.entries(successIn(readJson(reply, of === 'change'), of)).flatMap(([name, value]) => {
     const text = value === null ? '' : scalarText(value)
     return text === undefined ? [] : [[name, shownText(text, name === MESSAGE ? MESSAGE_LIMIT : FIELD_LIMIT)] as const]
   })

@@ -30,9 +30,10 @@ export async function sendNatively(plan: Plan, tenant: string, sending: Sending,
     return withFields(shipment, fields)
   }
   const sent = deps.service.send(plan.toService, sending)
-  const reply = await (action.target && !onlyAsks(action) ? replyToChange(sent) : sent)
+  const isChange = action.target !== undefined && !onlyAsks(action)
+  const reply = await (isChange ? replyToChange(sent) : sent)
   if (!isSuccess(reply.status)) throw refusal(reply, request.compiled.nameFields)
-  const fields = fieldsIn(reply)
+  const fields = fieldsIn(reply, isChange ? 'change' : undefined)
   if (action.target?.kind === 'shipment') {
     requireShipment(plan, fields)
     if (await showsAnother(plan, tenant, fields, deps)) throw doubtful('it shows another shipment')

@@ -92,7 +92,8 @@ export function createSendPlan({
     if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
     const said = isDone ? cancellationOf(reply, id, canceled) : undefined
 
-    const now = await service.send(readOf(toService), sending)
+    const read = service.send(readOf(toService), sending)
+    const now = await (isDone ? replyToChange(read) : read)
     if (NOT_FOUND.has(now.status)) {
       // The cross-reference proves that it existed, so not found means canceled.
       if (isDone || (found.isShipment && NOT_FOUND.has(reply.status))) return said

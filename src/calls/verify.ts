@@ -68,7 +68,7 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 
 /** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
-  const parsed = readJson(reply)
+  const parsed = readJson(reply, true)
   if (parsed === undefined) return undefined
   const body = successIn(parsed, 'change')
   if (namesAnother(body, ID_KEYS[kind], id)) throw doubtful('it names another id', 'change')

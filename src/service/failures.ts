@@ -1,7 +1,7 @@
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
-import { serviceSays } from '../messages.ts'
+import { type MessageName, serviceSays } from '../messages.ts'
 import { serviceMessage } from './error-message.ts'
-import { NoReply, type UpstreamReply } from './exchange.ts'
+import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
 /** Returns the error of a call without a whole reply. */
@@ -38,6 +38,8 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
         throw gatewayError('service-silent/change', {}, { cause })
       case 'lost':
         throw gatewayError('service-failed/change', {}, { cause })
+      case 'too-large':
+        throw gatewayError('service-unreadable/size-change', {}, { cause })
       default:
         throw noReplyError(cause)
     }
@@ -47,15 +49,22 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
 /** Returns the error of a version-2 call as the caller wrote it: nothing prevents that it is sent a second time. */
 export function unansweredError(cause: unknown, method: string, path: string): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : isHeadersTimeout(cause) ? 'late' : 'lost'
-  if (REPEATABLE.has(method) || MAKES_NOTHING.test(path) || (silence !== 'late' && silence !== 'lost')) {
+  const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : PERHAPS_DONE.get(silence)
+  // A cancellation may be sent again, unless it would be answered in the same way.
+  if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
     return noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
   }
-  const name = silence === 'late' ? 'service-silent/perhaps-done' : 'service-failed/perhaps-done'
   return gatewayError(name, {}, { cause, mayHaveBooked: method === 'POST' })
 }
 
-/** A cancellation may be sent again, too. */
-const REPEATABLE = new Set(['GET', 'HEAD', 'DELETE'])
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+/** The messages of requests that left. */
+const PERHAPS_DONE: ReadonlyMap<Silence, PerhapsDone> = new Map([
+  ['late', 'service-silent/perhaps-done'],
+  ['lost', 'service-failed/perhaps-done'],
+  ['too-large', 'service-unreadable/size-perhaps-done'],
+])
+type PerhapsDone = Extract<MessageName, `${string}perhaps-done`>
 /** A new quote, or a token. */
 const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 

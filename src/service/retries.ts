@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { NoReply, type UpstreamReply } from './exchange.ts'
+import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 
 /** Repeats an attempt if that is harmless and may help, within a budget. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>
@@ -20,6 +20,8 @@ export function createRetry(onRetry = () => {}): Retry {
   const budget = createBudget()
   return async (attempt, deadline) => {
     budget.called()
+    /** The outcome of the last attempt that left. */
+    let left: unknown
     for (let tries = 1; ; tries += 1) {
       let outcome: unknown
       try {
@@ -27,7 +29,11 @@ export function createRetry(onRetry = () => {}): Retry {
       } catch (error) {
         outcome = error
       }
-      if (!isTemporary(outcome)) return settled(outcome)
+      const isLast = !isTemporary(outcome)
+      // An attempt that did not leave proves nothing about those before it.
+      if (hasLeft(outcome)) left = outcome
+      else outcome = left ?? outcome
+      if (isLast) return settled(outcome)
       const pauseMs = Math.max(BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random()), askedPauseMs(outcome))
       const hopeless = tries === TRIES || performance.now() + pauseMs + WORTHWHILE_MS > deadline
       if (hopeless || !budget.takes()) return settled(outcome)
@@ -44,6 +50,11 @@ function settled(outcome: unknown): UpstreamReply {
 
 const isReply = (outcome: unknown): outcome is UpstreamReply =>
   typeof outcome === 'object' && outcome !== null && !(outcome instanceof Error) && 'status' in outcome
+
+/** The reasons why nothing comes back of a request that left. */
+const LEFT: ReadonlySet<Silence> = new Set(['late', 'lost', 'too-large'])
+
+const hasLeft = (outcome: unknown) => isReply(outcome) || (outcome instanceof NoReply && LEFT.has(outcome.silence))
 
 function isTemporary(outcome: unknown): boolean {
   if (outcome instanceof NoReply) return outcome.silence === 'unsent' || outcome.silence === 'lost'

@@ -196,13 +196,16 @@ export function accepts(method: string, path: string, status: number): boolean {
 /** Reads, quotes and cancels are idempotent; updates and bookings are not. */
 const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
-/** Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. */
-export function readJson(reply: UpstreamReply): unknown {
+/**
+ * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
+ * change says that it may have been made.
+ */
+export function readJson(reply: UpstreamReply, isOfChange = false): unknown {
   if (reply.body.length === 0) return undefined
   try {
     return parseJson(replyText(reply.body))
   } catch (cause) {
-    throw gatewayError('service-unreadable/json', {}, { cause })
+    throw gatewayError(isOfChange ? 'service-unreadable/json-change' : 'service-unreadable/json', {}, { cause })
   }
 }
 

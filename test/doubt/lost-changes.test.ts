@@ -44,6 +44,7 @@ const LOSSES = {
   'no reply in time': [{ kind: 'timeout' }, 504],
   'no reply': [{ kind: 'reset-after' }, 502],
   'half a reply': [{ kind: 'reset-mid-body' }, 502],
+  'too large a reply': [{ kind: 'huge', megabytes: 9 }, 502],
 } as const satisfies Readonly<Record<string, readonly [Fault, number]>>
 
 const cases = Object.entries(CHANGES).flatMap(([change, [on, send]]) =>
@@ -73,4 +74,37 @@ test('an update whose shipment cannot be read changes nothing', async () => {
   gateway.sandbox.fail({ kind: 'reset-after', on: { method: 'GET' }, times: 'always' })
   const [, update] = CHANGES['an update of a shipment']
   expect((await update(gateway)).json.Message).not.toMatch(MAY_BE_MADE)
+})
+
+test.each(['an update of a quote', 'an approval', 'an update of a shipment'] as const)(
+  '%s with a reply that is no JSON may have been made',
+  async (change) => {
+    const gateway = await open()
+    const [on, send] = CHANGES[change]
+    gateway.sandbox.fail({ kind: 'not-json', on })
+    expect(await send(gateway)).toMatchObject({ status: 502, json: { Message: expect.stringMatching(MAY_BE_MADE) } })
+  },
+)
+
+test('a booking with any of them is unknown', async () => {
+  for (const fault of [...Object.values(LOSSES).map(([fault]) => fault), { kind: 'not-json' } as const]) {
+    const gateway = await open()
+    gateway.sandbox.fail({ ...fault, on: { method: 'POST', path: '/v2/shipments' } })
+    const { status, json } = await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'REF-2' })
+    expect({ status, json }).toEqual({
+      status: 503,
+      json: { Message: expect.stringContaining('outcome'), TransportationBooked: 'Unknown' },
+    })
+  }
+})
+
+test('a version-2 booking on a legacy path with too large a reply may have been made', async () => {
+  const gateway = await open()
+  gateway.sandbox.fail({ kind: 'huge', megabytes: 9 })
+  const body = { customer: { customer_name: 'Pat Example' }, pickup: { zipcode: 10314 }, vehicles: [] }
+  const { status, json } = await post(gateway, '/createShipment.php', body)
+  expect({ status, json }).toEqual({
+    status: 502,
+    json: { Message: expect.stringContaining('may have done what was asked'), TransportationBooked: 'Unknown' },
+  })
 })

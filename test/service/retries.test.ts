@@ -1,4 +1,6 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { gatewayError } from '../../src/errors.ts'
+import { NoReply } from '../../src/service/exchange.ts'
 import { createRetry, type Retry } from '../../src/service/retries.ts'
 
 const SECOND_MS = 1_000
@@ -44,4 +46,23 @@ test('calls that went well allow retries for ten seconds', async () => {
   expect(await retriesOf(503, FAILING)).toBe(FAILING * (TRIES - 1))
   vi.advanceTimersByTime(WINDOW_SECONDS * SECOND_MS)
   expect(await retriesOf(503, FAILING)).toBe(ALWAYS_ALLOWED)
+})
+
+const UNSENT = [new NoReply('unsent'), new NoReply('busy'), gatewayError('circuit-open', {})]
+
+test.each(UNSENT)('an attempt that did not leave does not hide one that did: %s', async (unsent) => {
+  const lost = new NoReply('lost')
+  const outcomes: readonly Error[] = [lost, unsent, unsent]
+  let attempts = 0
+  const told = retry(async () => {
+    throw outcomes[attempts++]
+  }, Number.POSITIVE_INFINITY).catch((error: unknown) => error)
+  await vi.runAllTimersAsync()
+  expect(await told).toBe(lost)
+})
+
+test.each(UNSENT)('where none left, the last attempt says so: %s', async (unsent) => {
+  const told = retry(() => Promise.reject(unsent), Number.POSITIVE_INFINITY).catch((error: unknown) => error)
+  await vi.runAllTimersAsync()
+  expect(await told).toBe(unsent)
 })
