@@ -4,31 +4,6 @@ import { isSuccess } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
 import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 
-/** Returns the id, or the number, of the shipment that a version-2 call cancels; undefined if it cancels none. */
-export function canceledBy(method: string, url: string): string | undefined {
-  if (method !== 'DELETE') return undefined
-  const [version, things, name, ...more] = segmentsOf(url)
-  return version === 'v2' && SHIPMENTS.has(things ?? '') && more.length === 0 ? name : undefined
-}
-
-const SHIPMENTS = new Set(['shipment', 'shipments'])
-const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
-
-/** Returns the id, or the number, of the shipment that a version-2 call may change; undefined if it changes none. */
-export function changedBy(method: string, url: string): string | undefined {
-  if (SAFE_METHODS.has(method)) return undefined
-  const [version, things, name] = segmentsOf(url)
-  return version === 'v2' && (SHIPMENTS.has(things ?? '') || things === 'quote') ? name : undefined
-}
-
-/** Returns the segments of a path as the service may read them; the router has refused what cannot be decoded. */
-export function segmentsOf(url: string): readonly string[] {
-  const [path = ''] = url.split('?')
-  return decodeURIComponent(path)
-    .split('/')
-    .filter((segment) => segment !== '')
-}
-
 /**
  * Returns the names of a shipment that a version-2 call has canceled: its id, or the name in the path. None if the reply
  * denies it. A reply that proves nothing, such as an empty one, is followed by a read.

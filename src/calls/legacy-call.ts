@@ -186,13 +186,13 @@ async function answerVersion2(
 ): Promise<Answer> {
   const brownout = brownoutError(action, profile.deprecation, now)
   if (brownout) throw brownout
-  const { doneWhenStatus } = action.service
+  const { doneWhenStatus, notIdempotent: mayBook = false } = action.service
   const { method, path } = toService
   let reply: UpstreamReply
   try {
     reply = await service.send(toService, sending)
   } catch (cause) {
-    throw cause instanceof NoReply ? unansweredError(cause, method, path) : cause
+    throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook }) : cause
   } finally {
     if (id !== undefined && method !== 'GET') statusCache?.drop(id)
   }

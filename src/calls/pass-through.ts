@@ -14,10 +14,11 @@ import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
-import { canceledBy, changedBy, freeCanceled, provenCanceled } from './canceled.ts'
+import { freeCanceled, provenCanceled } from './canceled.ts'
 import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
-import { approvedBy, recordingApproval } from './passed-approval.ts'
+import { recordingApproval } from './passed-approval.ts'
 import type { StatusCache } from './status-cache.ts'
+import { approvedBy, canceledBy, changedBy, mayBook } from './version-2-call.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -116,7 +117,10 @@ async function passOn(
     await reply.toReader()
   } catch (cause) {
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
-    else throw cause instanceof GatewayError ? cause : unansweredError(cause, method, url)
+    else
+      throw cause instanceof GatewayError
+        ? cause
+        : unansweredError(cause, { method, path: url, mayBook: mayBook(method, url) })
   } finally {
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()

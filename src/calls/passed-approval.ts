@@ -1,14 +1,6 @@
 import { NoReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
 import type { Approval, Xref } from '../xref/xref.ts'
-import { segmentsOf } from './canceled.ts'
-
-/** Returns the id of the quote that a version-2 call approves; undefined if it approves none. */
-export function approvedBy(method: string, url: string): string | undefined {
-  if (method !== 'POST') return undefined
-  const [version, things, id, verb, ...more] = segmentsOf(url)
-  return version === 'v2' && things === 'quote' && verb === 'approve' && more.length === 0 ? id : undefined
-}
 
 /** The caller of an approval; one whose credential the service has not accepted yet gets no record before its reply. */
 export interface Approver {

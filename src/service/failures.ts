@@ -46,15 +46,23 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
   }
 }
 
-/** Returns the error of a version-2 call as the caller wrote it: nothing prevents that it is sent a second time. */
-export function unansweredError(cause: unknown, method: string, path: string): GatewayError {
+/** A version-2 call as the caller wrote it. */
+interface Version2Call {
+  readonly method: string
+  readonly path: string
+  /** True if it creates a shipment. */
+  readonly mayBook: boolean
+}
+
+/** Returns the error of such a call without a whole reply: nothing prevents that it is sent a second time. */
+export function unansweredError(cause: unknown, { method, path, mayBook }: Version2Call): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : isHeadersTimeout(cause) ? 'late' : 'lost'
   const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : PERHAPS_DONE.get(silence)
   // A cancellation may be sent again, unless it would be answered in the same way.
   if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
     return noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
   }
-  return gatewayError(name, {}, { cause, mayHaveBooked: method === 'POST' })
+  return gatewayError(name, {}, { cause, mayHaveBooked: mayBook })
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])

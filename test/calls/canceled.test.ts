@@ -1,42 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { canceledBy, changedBy, freeCanceled, provenCanceled } from '../../src/calls/canceled.ts'
+import { freeCanceled, provenCanceled } from '../../src/calls/canceled.ts'
 import type { UpstreamReply } from '../../src/service/exchange.ts'
 
 const reply = (status: number, body: unknown = ''): UpstreamReply => ({
   status,
   headers: {},
   body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
-})
-
-describe('the shipment that a version-2 call cancels', () => {
-  test.each([
-    ['DELETE', '/v2/shipments/a%2Db?why=late', 'a-b'],
-    ['DELETE', '/v2//shipment//a//', 'a'],
-    ['DELETE', '/v2/shipments/a/documents', undefined],
-    ['DELETE', '/v2/shipments', undefined],
-    ['DELETE', '/v2/quote/a', undefined],
-    ['DELETE', '/old/v2/shipments/a', undefined],
-    ['PUT', '/v2/shipments/a', undefined],
-  ])('%s %s: %s', (method, url, name) => {
-    expect(canceledBy(method, url)).toBe(name)
-  })
-})
-
-describe('the shipment that a version-2 call may change', () => {
-  test.each([
-    ['PUT', '/v2/shipments/a%2Db', 'a-b'],
-    ['PATCH', '/v2//shipment//a?notify=1', 'a'],
-    ['POST', '/v2/quote/a/approve', 'a'],
-    ['POST', '/v2//quote//a', 'a'],
-    ['DELETE', '/v2/shipments/a/documents/1', 'a'],
-    ['POST', '/v2/shipments', undefined],
-    ['PUT', '/old/v2/shipments/a', undefined],
-    ['GET', '/v2/shipments/a', undefined],
-    ['HEAD', '/v2/shipments/a', undefined],
-    ['OPTIONS', '/v2/shipments/a', undefined],
-  ])('%s %s: %s', (method, url, name) => {
-    expect(changedBy(method, url)).toBe(name)
-  })
 })
 
 describe('a shipment is canceled', () => {

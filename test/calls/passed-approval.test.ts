@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { approvedBy, recordingApproval } from '../../src/calls/passed-approval.ts'
+import { recordingApproval } from '../../src/calls/passed-approval.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { type Approval, createXref } from '../../src/xref/xref.ts'
@@ -15,18 +15,6 @@ function open(approver = PROVEN) {
     recordingApproval('Q-1', approver, xref, reply)
   return { store, xref, state, send }
 }
-
-test.each([
-  ['POST', '/v2/quote/Q-1/approve', 'Q-1'],
-  ['POST', '/v2//quote/Q%2D1/%61pprove/?why=1', 'Q-1'],
-  ['GET', '/v2/quote/Q-1/approve', undefined],
-  ['POST', '/v2/quote/Q-1', undefined],
-  ['POST', '/v2/quote/Q-1/approve/all', undefined],
-  ['POST', '/v2/shipments/Q-1/approve', undefined],
-  ['POST', '/v1/quote/Q-1/approve', undefined],
-])('%s %s approves %s', (method, url, quote) => {
-  expect(approvedBy(method, url)).toBe(quote)
-})
 
 test.each<[status: number, before: Approval | undefined, after: Approval | undefined]>([
   [200, undefined, 'approved'],

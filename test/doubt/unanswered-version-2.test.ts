@@ -38,6 +38,8 @@ for (const [what, kind, status] of faults) {
     ['POST', '/v2/shipment', 'Unknown'],
     ['POST', '/v2/quote/q-1/approve', 'Unknown'],
     ['PUT', '/v2/shipments/s-1', 'No'],
+    ['POST', '/v2/shipments/s-1/documents', 'No'],
+    ['POST', '/v2/carriers', 'No'],
     ['POST', '/createShipment.php', 'Unknown'],
   ] as const)(`%s %s may have been done where the service ${what}; booked: %s`, async (method, path, booked) => {
     const answer = await send(await open(), method, path)
