@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { isStorableText } from '../store/storable-text.ts'
 import type { GivenBy, Kind, NewLink } from '../store/store.ts'
+import { serviceId } from '../text/service-text.ts'
 import type { Column } from './columns.ts'
 import { type Cell, csvRecords, type Format, jsonRecords } from './file-records.ts'
 import { vinKey } from './xref.ts'
@@ -44,6 +45,8 @@ function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Imp
   const { tenant = defaults.tenant, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
   if (tenant === undefined) return { line, error: 'has no tenant; add the column or --tenant' }
   if (names.size === 0 || id === undefined) return { line, error: `has no ${names.size === 0 ? 'name' : 'id'}` }
+  // No call could reach it: an id goes into a path, and the service's own ids are checked in the same way.
+  if (serviceId(id) === undefined) return { line, error: NO_ID }
   if (!isKind(kind)) return { line, error: 'has a kind that is neither quote nor shipment' }
   if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
   const at = time === undefined ? undefined : /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN
@@ -52,6 +55,8 @@ function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Imp
   // A row of several numbers, such as ShipmentNumber and ReferenceNumber, makes a link of each.
   return { line, links: [...names].map((name) => ({ ...link, name })) }
 }
+
+const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
 
 const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
 

@@ -92,6 +92,10 @@ describe('a CSV file', () => {
     ['acme,,REF-1,,id-1,,us', 'has a given_by that is neither caller nor service'],
     ['acme,,REF,1,id-1,2024-01-01,,more', 'has more fields than the first line'],
     ['acme,,REF\0,,id-1,,', 'has a name with a character that cannot be stored'],
+    ...['.', '..', '...', '\\u0020', '\\u0020..', 'id\t1', 'id\x1b[2J', '\\u0007', 'i'.repeat(4_097)].map((id) => [
+      `acme,,REF-1,,${id},,`,
+      'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character',
+    ]),
   ])('says what is wrong with the row %j', async (row, error) => {
     const header = 'tenant,kind,name,vin,id,at,given_by'
     const { rows } = await rowsOf(`${header}\n${row}\nacme,quote,Q-1,VIN,id-9,,\n`)
@@ -107,6 +111,11 @@ describe('a CSV file', () => {
       { line: 2, links: [shipment('REF-1', 'id-1')] },
       { line: 3, error: 'has two different values for id' },
     ])
+  })
+
+  test('may have ids with dots, and of other letters', async () => {
+    const { rows } = await rowsOf('name,id\nREF-1,.a\nREF-2,1..2\nREF-3,Ünïcode\n')
+    expect(rows.map((row) => 'links' in row && row.links[0]?.id)).toEqual(['.a', '1..2', 'Ünïcode'])
   })
 
   test('needs a tenant, in the row or for all', async () => {
