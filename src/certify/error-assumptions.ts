@@ -96,8 +96,7 @@ export const errors: Area = {
       id: 'broken-json-4xx',
       sentence: 'A body that is not JSON is refused with a 4xx status.',
       how: 'Sends half of a JSON object to POST /v2/quote.',
-      otherwise:
-        'Callers of /v2/ get a 5xx for their own mistake, which counts against the circuit breaker. Nothing to set.',
+      otherwise: 'Callers of /v2/ get a 5xx for their own mistake. Nothing to set.',
       effect: 'quotes',
       requests: ['POST /v2/quote'],
       check: async (trial) => {
