@@ -133,10 +133,15 @@ async function list(store: Store, filter: { state?: ClaimState; tenant?: string 
 }
 
 async function show(store: Store, handle: string, json: boolean): Promise<number> {
-  const claim = await claimOf(store, handle)
-  const healed = await howHealed(store, claim)
-  const view = { ...publicView(claim), ...(healed && { healed }) }
-  const audit = (await store.audit(handle)).map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
+  const trail = await store.audit(handle)
+  const claim = await store.claimByHandle(handle)
+  if (!claim && trail.length === 0) throw noBooking(handle)
+  const healed = claim && (await howHealed(store, claim))
+  // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
+  const view = claim
+    ? { ...publicView(claim), ...(healed && { healed }) }
+    : { key: handle, state: trail.at(-1)?.to, superseded: true }
+  const audit = trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
   printJson(json ? { ...view, audit } : view, 2)
   if (!json) print(...audit.map(({ at, from, to, instance, why }) => `${at}  ${from} → ${to}  ${why}  (${instance})`))
   return 0
@@ -186,9 +191,15 @@ function changed(result: SettlementResult, handle: string, rule: string): Claim 
 
 async function claimOf(store: Store, handle: string): Promise<Claim> {
   const claim = await store.claimByHandle(handle)
-  if (!claim) throw new CommandFailed(`there is no booking ${handle}`)
-  return claim
+  if (claim) return claim
+  const last = (await store.audit(handle)).at(-1)
+  if (!last) throw noBooking(handle)
+  throw new CommandFailed(
+    `${handle} is over (${last.why}), and the same was booked again later; find that booking with transload bookings list`,
+  )
 }
+
+const noBooking = (handle: string) => new CommandFailed(`there is no booking ${handle}`)
 
 /** Returns the user and host, for the audit trail. */
 function operator(): string {

@@ -71,6 +71,38 @@ describe('on the store of a running gateway', () => {
     expect(all.out + unknown.out + shown.out).not.toContain(body)
   })
 
+  test('the key of a booking that was over before the same was booked again never means the later one', {
+    timeout: LONG_MS,
+  }, async () => {
+    const { gateway, bookings } = await openOffice()
+    const earlier = await inDoubt(gateway, false)
+    expect((await bookings('settle', earlier, '--not-booked')).code).toBe(0)
+    const later = await inDoubt(gateway, true)
+    expect(later).not.toBe(earlier)
+
+    const shown = await bookings('show', earlier)
+    expect(shown).toMatchObject({ code: 0, err: '' })
+    expect(shown.out).toContain('"superseded": true')
+    expect(shown.out).toContain('"state": "freed"')
+    expect(shown.out).toMatch(/unknown → freed {2}settled: not booked/)
+    expect(shown.out).not.toContain(later)
+    const json = JSON.parse((await bookings('show', earlier, '--json')).out)
+    expect(json).toMatchObject({ key: earlier, state: 'freed', superseded: true })
+    expect(json.audit.map(({ to }: { to: string }) => to)).toEqual(['sending', 'unknown', 'freed'])
+
+    const over = `${earlier} is over (settled: not booked), and the same was booked again later`
+    for (const words of [
+      ['settle', earlier, '--not-booked'],
+      ['settle', earlier, '--shipment-id', 'id-1', '--unchecked'],
+      ['reopen', earlier],
+    ]) {
+      expect(await bookings(...words)).toMatchObject({ code: 1, out: '', err: expect.stringContaining(over) })
+    }
+    expect(await claimOf(gateway, REFERENCE)).toMatchObject({ handle: later, state: 'unknown' })
+    expect((await bookings('show', later)).out).toContain('"state": "unknown"')
+    expect((await bookings('show', 'bk_000000000000')).err).toContain('there is no booking bk_000000000000')
+  })
+
   test('a booking that is settled as booked is replayed to the caller’s next retry', { timeout: LONG_MS }, async () => {
     const { gateway, bookings } = await openOffice()
     const key = await inDoubt(gateway, true)
