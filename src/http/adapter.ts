@@ -25,15 +25,19 @@ export function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>, answerRefusa
     { hostname: 'transload', autoCleanupIncoming: false, errorHandler: refuseMalformed },
   )
   return (incoming, outgoing, now) => {
-    // The adapter calls the app before it returns.
+    // The adapter makes a `Request`, and calls the app, before it returns.
     unavailable = now
     received = [incoming, outgoing]
     void listener(incoming, outgoing)
+    received = undefined
   }
 
   /** Answers a request that cannot become a `Request`, such as one with an unusual `Host`. */
-  function refuseMalformed(): void {
-    const [incoming, outgoing] = received ?? []
-    if (outgoing) refuse(outgoing, answerRefusal(refusals.malformed, incoming))
+  function refuseMalformed(): Response | undefined {
+    // Any later failure is the app's, and of a request that is not known here.
+    if (!received) return new Response(undefined, { status: 500 })
+    const [incoming, outgoing] = received
+    refuse(outgoing, answerRefusal(refusals.malformed, incoming))
+    return undefined
   }
 }
