@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { text } from '../../mappings/codecs.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
-import { type Callback, callback, changed, compileCallback } from '../../src/mapping/callback.ts'
+import { type Callback, type CallbackContext, callback, changed, compileCallback } from '../../src/mapping/callback.ts'
 import { compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
+import { codec } from '../../src/mapping/codec.ts'
 import { isAction, isCallback, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
-import { fixed, move, type Row, v1Only } from '../../src/mapping/declare.ts'
+import { callerNumber, choose, fixed, move, type Row, split, v1Only } from '../../src/mapping/declare.ts'
 import { explainCallback } from '../../src/mapping/explain-callback.ts'
 import { SETTINGS } from '../delivery/office.ts'
 import { runs } from '../size.ts'
@@ -86,11 +88,115 @@ describe('a changed field', () => {
     ],
     ['without a new value', { 'pickup.zipcode': { old_value: 1 } }, undefined],
     ['as a plain value', { 'pickup.zipcode': 2134 }, undefined],
+    ['as all there is', { old_value: {}, new_value: { pickup: { zipcode: 2134 } } }, undefined],
     ['in no object', [1], undefined],
     ['in nothing', null, undefined],
   ])('%s', (_, data, zip) => {
     expect(zipOf(data)).toBe(zip)
   })
+})
+
+describe('an event', () => {
+  const parts = codec(z.record(z.string(), z.string()), {
+    name: 'parts',
+    summary: '',
+    decode: (): Record<string, string> => ({}),
+    encode: ({ one = '-', two = '-' }) => `${one}~${two}`,
+  })
+  const told = compileCallback({
+    ...valid,
+    fields: [
+      ...['event', 'event_date', 'shipment_id', 'number', 'reference', 'status'].map((v2) => move(v2, v2, text)),
+      callerNumber('Own', 'number'),
+      ...changed([
+        move('Price', 'price', text, { required: true }),
+        split('Parts', { one: 'a.one', two: 'a.two' }, parts),
+        move('Vin', 'vehicles[0].vin', text),
+        fixed('Fixed', 'x'),
+        choose('Choice', 'price', {}, 'y'),
+      ]),
+    ],
+  })
+  const event = { shipment_id: 'S', event: 'happened', event_date: 'now' }
+  const always = { event: 'happened', event_date: 'now', shipment_id: 'S', number: 'S', reference: '', status: '' }
+  const noticed = (data?: unknown, more: Partial<CallbackContext> = {}) =>
+    told.translate({ ...event, data }, { ...context, statuses: { happened: 'done' }, ...more })
+
+  test('is told with the names of its shipment', () => {
+    expect(noticed(undefined, { statuses: {} })).toEqual({ ...always, Own: 'S' })
+    const names = { own: 'N-1', number: 'TL-1', reference: 'R-1' }
+    expect(noticed(undefined, { names })).toEqual({
+      ...always,
+      ...{ number: 'TL-1', reference: 'R-1', status: 'done', Own: 'N-1' },
+    })
+  })
+
+  test.each<[string, unknown, string]>([
+    ['the one that it tells', { status: { old_value: 'new', new_value: 'on_hold' } }, 'on_hold'],
+    ['the one that it implies', {}, 'done'],
+    ['the one that it implies, if it tells no text', { status: { old_value: 'new', new_value: 5 } }, 'done'],
+    ['the one that it implies, if it tells no change', { status: { old_value: 'new', new_value: 'new' } }, 'done'],
+  ])('has a status: %s', (_, data, status) => {
+    expect(noticed(data)['status']).toBe(status)
+  })
+
+  test('implies no status by a name that every object has', () => {
+    expect(told.translate({ ...event, event: 'toString' }, context)['status']).toBe('')
+  })
+
+  test('tells what has changed, and nothing else', () => {
+    const change = (new_value: unknown) => ({ old_value: undefined, new_value })
+    expect(noticed({ price: change('5') })).toMatchObject({ Price: '5' })
+    expect(noticed({ price: change('5') })).not.toHaveProperty('Parts')
+    expect(noticed({ 'a.two': change('x') })).toMatchObject({ Parts: '-~x' })
+    expect(noticed({ a: change({ one: 'x', two: 'y' }) })).toMatchObject({ Parts: 'x~y' })
+    for (const data of [{}, { other: change('x') }]) expect(Object.keys(noticed(data))).toEqual(Object.keys(noticed()))
+    // What is no move and no split cannot tell a change.
+    expect(noticed({ price: change('5') })).not.toHaveProperty('Fixed')
+    expect(noticed({ price: change('5') })).not.toHaveProperty('Choice')
+  })
+
+  test.each<[string, unknown, string | undefined]>([
+    ['as one', { vehicles: { old_value: [{ vin: 'a' }], new_value: [{ vin: 'b' }] } }, 'b'],
+    [
+      'as one, and not its first entry',
+      { vehicles: { old_value: [{ vin: 'a' }], new_value: [{ vin: 'a' }, {}] } },
+      undefined,
+    ],
+    ['by entry', { 'vehicles.[0]': { old_value: { vin: 'a' }, new_value: { vin: 'b' } } }, 'b'],
+    ['by place', { 'vehicles.[0].vin': { old_value: 'a', new_value: 'b' } }, 'b'],
+    ['to nothing', { vehicles: { old_value: [{ vin: 'a' }], new_value: [] } }, ''],
+    ['in a nested list', { vehicles: [{ vin: { old_value: 'a', new_value: 'b' } }] }, 'b'],
+    // The change of a place comes before that of the whole.
+    [
+      'twice',
+      {
+        'vehicles.[0].vin': { old_value: 'a', new_value: 'b' },
+        vehicles: { old_value: [], new_value: [{ vin: 'c' }] },
+      },
+      'b',
+    ],
+  ])('tells the change of a list %s', (_, data, vin) => {
+    expect(noticed(data)['Vin']).toBe(vin)
+  })
+
+  test('is explained: what was told, and the changes that no row knows', () => {
+    const change = { old_value: 1, new_value: 'x' }
+    const data = { price: change, status: change, 'a.two': change, a: change, 'a.three': change, color: change }
+    const { v1, fields, unknown } = explainCallback(told, { ...event, data }, context)
+    expect(v1).toMatchObject({ Price: 'x', status: 'x' })
+    expect(fields.map(({ to }) => to)).toEqual(Object.keys(v1))
+    expect(unknown).toEqual(['a.three', 'color'])
+    for (const none of [undefined, null, 'x']) {
+      expect(explainCallback(told, { ...event, data: none }, context).unknown).toEqual([])
+    }
+  })
+})
+
+test('a catalog has the callbacks in their order, and each as it was declared', () => {
+  const { callbacks } = compileCatalog([], { tables: new Map(), callbacks: [shipmentEvent, valid] })
+  expect(callbacks.map(({ callback: declared }) => declared)).toEqual([shipmentEvent, valid])
+  expect(valid.kind).toBe('callback')
 })
 
 test('any event has the six fields and changed ones, all of them text, and pollutes nothing', () => {

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import { answerOf, unchanged } from '../../src/calls/legacy-answer.ts'
+import { planOf, replyOf } from './requests.ts'
+
+describe('the answer of a call', () => {
+  test('is translated', () => {
+    const plan = planOf('quote.get', { ShipmentNumber: 'N' })
+    const reply = { shipment_id: 'Q', price: 5 }
+    expect(answerOf(plan, reply)).toEqual({ status: 200, headers: {}, body: '{"Cost":"5.00","ShipmentNumber":"N"}' })
+    const service = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { shipment_number: 'service' } })
+    expect(answerOf(service, reply).body).toBe('{"Cost":"5.00","ShipmentNumber":"Q"}')
+  })
+
+  test('may have another message', () => {
+    const plan = planOf('quote.get', { ShipmentNumber: 'N' })
+    expect(JSON.parse(answerOf(plan, { price: 5 }, '').body)).toEqual({
+      Cost: '5.00',
+      ShipmentNumber: 'N',
+      Message: '',
+    })
+    const booking = planOf('shipment.create', {})
+    expect(JSON.parse(answerOf(booking, { id: 'S' }, 'Told.').body)).toMatchObject({ Message: 'Told.' })
+  })
+
+  test('is an error where the service left out what it must have', () => {
+    expect(() => answerOf(planOf('quote.get', {}), { shipment_id: 'Q' })).toThrow(
+      expect.objectContaining({ code: 'service-unreadable', message: expect.stringContaining('price') }),
+    )
+  })
+
+  test.each([
+    [
+      { id: 'S 1', number: 'TL-1' },
+      { 'Transload-Shipment-Id': 'S%201', 'Transload-Shipment-Number': 'TL-1' },
+    ],
+    [
+      { id: 'S', number: 5 },
+      { 'Transload-Shipment-Id': 'S', 'Transload-Shipment-Number': '5' },
+    ],
+    [{ id: 'S', number: '' }, { 'Transload-Shipment-Id': 'S' }],
+    [{ id: 'S' }, { 'Transload-Shipment-Id': 'S' }],
+    [{ id: {}, number: '..' }, { 'Transload-Shipment-Number': '..' }],
+  ])('that records a shipment has its ids as headers: %j', (reply, headers) => {
+    expect(answerOf(planOf('shipment.create', {}), reply).headers).toEqual(headers)
+  })
+
+  test('that records no shipment has none', () => {
+    expect(answerOf(planOf('shipment.get', {}), { id: 'S', number: 'TL-1' }).headers).toEqual({})
+  })
+})
+
+test('a reply of the service passes with these headers, spelled as the gateway spells them', () => {
+  const headers = {
+    'content-type': 'text/plain',
+    'content-encoding': 'gzip',
+    etag: '"1"',
+    location: '/x',
+    'retry-after': '5',
+    'www-authenticate': 'Basic',
+  }
+  const reply = replyOf('text', 418, { ...headers, 'set-cookie': ['a=b'], 'x-other': 'c' })
+  expect(unchanged(reply)).toEqual({
+    status: 418,
+    headers: {
+      'Content-Type': 'text/plain',
+      'Content-Encoding': 'gzip',
+      ETag: '"1"',
+      Location: '/x',
+      'Retry-After': '5',
+      'WWW-Authenticate': 'Basic',
+    },
+    body: reply.body,
+  })
+  expect(unchanged(replyOf('', 204)).headers).toEqual({})
+})
