@@ -47,6 +47,8 @@ describe('the phrase in a text', () => {
     ['F-150 crew cab', 'crew'],
     ['f-150 car', 'ford'],
     ['box-truck pickup truck', 'pickup'],
+    // What separates words is none.
+    ['box - - truck crew cab long bed', 'long'],
     ['box', undefined],
     ['', undefined],
     [' , ', undefined],
