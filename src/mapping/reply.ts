@@ -36,7 +36,6 @@ export function blankReply(rows: readonly Row[]): Readonly<Record<string, string
   const blank: Record<string, string> = {}
   for (const row of rows) {
     if (row.kind === 'message') break
-    if (row.kind === 'v1Only' || row.kind === 'v2Only') continue
     for (const field of fieldsOf(row)) blank[field] = ''
   }
   // V8 copies an object that was parsed as one block of memory.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/callers/caller.ts'
-import { book } from '../../src/calls/book.ts'
+import { type BookDeps, book } from '../../src/calls/book.ts'
 import { findTarget } from '../../src/calls/find.ts'
 import { planCall } from '../../src/calls/plan.ts'
 import { gatewayError } from '../../src/errors.ts'
@@ -20,7 +20,7 @@ interface BookOptions {
   readonly caller?: Caller
   readonly settings?: Partial<Settings>
   readonly headers?: Readonly<Record<string, string>>
-  readonly deps?: Partial<ReturnType<typeof openDirect>['deps']> & { readonly approvalBooks?: 'auto' | 'no' }
+  readonly deps?: Partial<BookDeps>
 }
 
 /** Finds, plans and books, as a legacy call does. */
@@ -28,7 +28,7 @@ async function booked(direct: ReturnType<typeof openDirect>, options: BookOption
   const request = requestOf('shipment.create', { ...SENT, ...options.fields })
   const found = await findTarget(request, TENANT, SENDING, direct.deps)
   const plan = planCall(request, found, { ...SETTINGS, ...options.settings })
-  const deps = { ...direct.deps, ...options.deps } as Parameters<typeof book>[4]
+  const deps = { ...direct.deps, ...options.deps }
   return book(plan, options.headers ?? {}, options.caller ?? caller(), SENDING, deps)
 }
 const ids = (answer: Awaited<ReturnType<typeof booked>>) => answer.headers['Transload-Shipment-Id']

@@ -125,6 +125,8 @@ test.each([
   ['a', 'b.a', false],
   ['a.b', 'a', false],
   ['a[0].b', 'a[0].c', false],
+  ['a[0].b', 'a.b', false],
+  ['a[0]', 'a', false],
   ['a.b', 'a.bc', false],
 ])('%s covers %s: %s', (place, path, isCovered) => {
   expect(covers(place, path)).toBe(isCovered)
