@@ -111,13 +111,14 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
   })
 }
 
-const ZLIB_METHOD_DEFLATE = 8
+const ZLIB_METHOD_DEFLATE = 0x0800
 const ZLIB_CHECK_DIVISOR = 31
 
-/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits, both bytes a multiple of 31. */
+/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits of the first byte, both bytes a multiple of 31. */
 export function hasZlibHeader(bytes: Buffer): boolean {
-  const [method = 0, flags = 0] = bytes
-  return (method & 0x0f) === ZLIB_METHOD_DEFLATE && (method * 256 + flags) % ZLIB_CHECK_DIVISOR === 0
+  if (bytes.length < 2) return false
+  const header = bytes.readUInt16BE()
+  return (header & 0x0f00) === ZLIB_METHOD_DEFLATE && header % ZLIB_CHECK_DIVISOR === 0
 }
 
 function tooLarge(limitBytes: number): GatewayError {

@@ -107,13 +107,29 @@ describe('multipart/form-data', () => {
   })
 
   test.each([
-    ['its end', (body: string) => body.replace('--b--', '')],
-    ['a name', (body: string) => body.replace('; name="PickupZip"', '')],
-    ['all headers', (body: string) => body.replace(/Content-Disposition.*\r\n/, '')],
-  ])('without %s it is refused', (_what, spoil) => {
-    expect(read(spoil(multipart([zip], 'b').toString()), labeled('b'))).toMatch(
-      /^The body is not multipart\/form-data: .*\. Send a JSON object or name=value pairs\.$/,
+    ['its end', (body: string) => body.replace('--b--', ''), 'it ends before its last boundary'],
+    ['a name', (body: string) => body.replace('; name="PickupZip"', ''), 'one of its parts has no name'],
+    ['all headers', (body: string) => body.replace(/Content-Disposition.*\r\n/, ''), 'one of its parts has no name'],
+  ])('without %s it is refused', (_what, spoil, fault) => {
+    expect(read(spoil(multipart([zip], 'b').toString()), labeled('b'))).toBe(
+      `The body is not multipart/form-data: ${fault}. Send a JSON object or name=value pairs.`,
     )
+  })
+
+  test.each([
+    ['after a character', 'x--b\r\n'],
+    ['before a character', 'x\r\n--bx\r\n'],
+    ['after a blank', 'x --b\r\n'],
+  ])('a line with its boundary %s does not begin a part', (_what, line) => {
+    const body = multipart([zip], 'b').toString().replace('--b\r\n', line)
+    expect(read(body, labeled('b'))).toEqual([])
+    const inside = multipart([{ ...zip, content: line }], 'b')
+    expect(read(inside, labeled('b'))).toEqual([['PickupZip', line.trim()]])
+  })
+
+  test('a boundary that only the label has makes no multipart body', () => {
+    expect(read('PickupZip=10314', labeled('b'))).toEqual([['PickupZip', '10314']])
+    expect(read('PickupZip=10314', 'multipart/form-data')).toEqual([['PickupZip', '10314']])
   })
 
   test('has at most 200 fields', () => {

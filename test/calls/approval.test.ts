@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { approve, isApproval } from '../../src/calls/approve.ts'
+import { gatewayError } from '../../src/errors.ts'
 import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
 import { noReplyError } from '../../src/service/failures.ts'
 import { openDirect, TENANT } from './direct.ts'
@@ -33,6 +34,7 @@ describe('an approval', () => {
     })
     expect(direct.lines()).toEqual(['POST /v2/quote/Q/approve'])
     expect(direct.locks).toEqual(['quote acme\nQ'])
+    expect(direct.asked[0]?.[1]).toMatchObject({ requestId: 'id', deadline: SENDING.deadline })
     expect(direct.asked[0]?.[1].mayWrite?.()).toBe(true)
     expect(await direct.approval('Q')).toBe('approved')
     expect(await direct.deps.xref.matches(TENANT, 'OWN')).toMatchObject([{ kind: 'shipment', id: 'Q' }])
@@ -75,6 +77,9 @@ describe('an approval', () => {
     ['no connection', noReplyError(new NoReply('unsent')), undefined],
     ['no free connection', noReplyError(new NoReply('busy')), undefined],
     ['a lost lock', noReplyError(new NoReply('withdrawn')), undefined],
+    ['an open circuit', gatewayError('circuit-open', { seconds: '5' }), undefined],
+    ['no token', gatewayError('login-failed', {}), undefined],
+    ['a refused token', gatewayError('login-refused', {}), undefined],
   ])('that ends with %s leaves its quote as %s', async (_, reply, left) => {
     const direct = openDirect(reply)
     await expect(approving(direct)).rejects.toThrow()

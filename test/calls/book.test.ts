@@ -9,7 +9,7 @@ import { NoReply } from '../../src/service/exchange.ts'
 import { noReplyError } from '../../src/service/failures.ts'
 import { openDirect, type Replies, TENANT } from './direct.ts'
 import { replyOf, requestOf, SETTINGS } from './requests.ts'
-import { SENDING } from './scripted-service.ts'
+import { freeLocks, SENDING } from './scripted-service.ts'
 
 const SENT = { ReferenceNumber: 'R', PickupZip: '10314', DeliveryZip: '33166', BillToName: 'Pat', VinNo: 'VIN1' }
 const SHIPMENT = { id: 'S', number: 'TL-1', status: 'new', pickup: { id: 'p' }, vehicles: [{ id: 'v', vin: 'VIN1' }] }
@@ -43,6 +43,7 @@ describe('a booking', () => {
     expect(again).toMatchObject({ status: 200, body: first.body, headers: { 'Idempotent-Replayed': 'true' } })
     expect(direct.lines()).toEqual(['POST /v2/shipments'])
     expect(direct.locks).toEqual([])
+    expect(direct.asked[0]?.[1]).toMatchObject({ requestId: 'id', deadline: SENDING.deadline })
     expect(direct.asked[0]?.[1].mayWrite?.()).toBe(true)
     expect(await direct.deps.xref.matches(TENANT, 'R')).toMatchObject([{ id: 'S', vin: 'VIN1' }])
   })
@@ -109,6 +110,13 @@ describe('the number of the quote of a booking', () => {
     expect((await names(direct)).toSorted()).toEqual([...expected].toSorted())
   })
 
+  test('stays the number of a second booking under the same name', async () => {
+    const direct = await withQuote(replyOf(SHIPMENT), replyOf({ ...SHIPMENT, id: 'T' }))
+    await direct.store.put({ links: [], thing: { tenant: TENANT, id: 'Q', own: 'R', facts: null } })
+    for (const key of ['a', 'b']) await booked(direct, { headers: { 'idempotency-key': key } })
+    expect(await direct.deps.xref.remembered(TENANT, 'T')).toMatchObject({ own: 'R' })
+  })
+
   test('becomes a name where the shipment that has it was not booked here', async () => {
     const direct = await withQuote(replyOf(SHIPMENT))
     await direct.name({ name: 'N', id: 'other', vin: 'VIN1' })
@@ -157,7 +165,18 @@ describe('a booking of an approved quote', () => {
       // The quote's own place stays as the service has it.
       quote_id: 'own',
     })
-    expect(direct.asked[1]?.[1].mayWrite?.()).toBe(true)
+    expect(direct.asked[1]?.[1]).toMatchObject({ requestId: 'id', deadline: SENDING.deadline })
+  })
+
+  test.each([
+    [true, true, true],
+    [true, false, false],
+    [false, true, false],
+  ])('may be written with its claim (%s) and the lock of its quote (%s): %s', async (isHeld, isLocked, mayWrite) => {
+    const direct = await approved(replyOf(QUOTE_SHIPMENT), replyOf(QUOTE_SHIPMENT))
+    direct.lease.isHeld = isHeld
+    await booked(direct, { deps: freeLocks(() => isLocked) })
+    expect(direct.asked[1]?.[1].mayWrite?.()).toBe(mayWrite)
   })
 
   test('is sent as a new one where the quote has no shipment', async () => {
@@ -235,7 +254,10 @@ test('a native booking that shows the shipment of another one is not known', asy
   const shown = replyOf({ TransportationBooked: 'Yes', ShipmentNumber: 'TL-1' })
   const direct = openDirect(shown, replyOf(SHIPMENT), shown, replyOf({ ...SHIPMENT, id: 'other' }))
   await direct.claim({ key: 'x', reference: 'x' }, 'booked', 'S')
-  await expect(booked(direct, { settings: { native } })).rejects.toMatchObject({ code: 'outcome-unknown' })
+  await expect(booked(direct, { settings: { native } })).rejects.toMatchObject({
+    code: 'outcome-unknown',
+    cause: { code: 'reply-doubtful', message: expect.stringContaining('it shows the shipment of another booking') },
+  })
   const fields = { ReferenceNumber: 'R2' }
   expect(ids(await booked(direct, { settings: { native }, fields }))).toBe('other')
 })

@@ -26,6 +26,7 @@ export function openDirect(...replies: Replies) {
   const store = createMemoryStore()
   const xref = createXref(store, 60_000)
   const instance = 'gateway-1'
+  const lease = { isHeld: true }
   const record = createBookingRecord({
     claims: store,
     xref,
@@ -38,7 +39,7 @@ export function openDirect(...replies: Replies) {
     claims: store,
     record,
     instance,
-    holdLease: async () => () => true,
+    holdLease: async () => () => lease.isHeld,
     dedupeWindowMs: 0,
     doubt: () => undefined,
     onUnknown: () => {},
@@ -56,6 +57,8 @@ export function openDirect(...replies: Replies) {
   return {
     deps,
     store,
+    /** The lease of the gateway, which it may lose. */
+    lease,
     asked,
     lines,
     locks,
