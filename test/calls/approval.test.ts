@@ -77,9 +77,9 @@ describe('an approval', () => {
     ['no connection', noReplyError(new NoReply('unsent')), undefined],
     ['no free connection', noReplyError(new NoReply('busy')), undefined],
     ['a lost lock', noReplyError(new NoReply('withdrawn')), undefined],
-    ['an open circuit', gatewayError('circuit-open', { seconds: '5' }), undefined],
-    ['no token', gatewayError('login-failed', {}), undefined],
-    ['a refused token', gatewayError('login-refused', {}), undefined],
+    ['an open circuit', gatewayError('circuit-open', {}), undefined],
+    ['no token', gatewayError('login-failed', { serviceSays: '' }), undefined],
+    ['a refused token', gatewayError('login-refused', { serviceSays: '' }), undefined],
   ])('that ends with %s leaves its quote as %s', async (_, reply, left) => {
     const direct = openDirect(reply)
     await expect(approving(direct)).rejects.toThrow()

@@ -173,9 +173,9 @@ describe('a booking of an approved quote', () => {
     [true, false, false],
     [false, true, false],
   ])('may be written with its claim (%s) and the lock of its quote (%s): %s', async (isHeld, isLocked, mayWrite) => {
-    const direct = await approved(replyOf(QUOTE_SHIPMENT), replyOf(QUOTE_SHIPMENT))
+    const direct = await approved(replyOf(QUOTE_SHIPMENT), replyOf('', 204))
     direct.lease.isHeld = isHeld
-    await booked(direct, { deps: freeLocks(() => isLocked) })
+    expect(ids(await booked(direct, { deps: freeLocks(() => isLocked) }))).toBe('Q')
     expect(direct.asked[1]?.[1].mayWrite?.()).toBe(mayWrite)
   })
 
@@ -225,6 +225,18 @@ describe('a booking of an approved quote', () => {
       const error = noReplyError(new NoReply(silence))
       return [`an update that is ${silence}`, [replyOf(QUOTE_SHIPMENT), error], { code: error.code }]
     }),
+    ['an open circuit', [replyOf(QUOTE_SHIPMENT), gatewayError('circuit-open', { serviceSays: '' })], {}],
+    ['no token', [replyOf(QUOTE_SHIPMENT), gatewayError('login-failed', { serviceSays: '' })], { code: 'login-failed' }],
+    [
+      'a refused token',
+      [replyOf(QUOTE_SHIPMENT), gatewayError('login-refused', { serviceSays: '' })],
+      { code: 'login-refused' },
+    ],
+    [
+      'changes of others',
+      Array.from({ length: 3 }, () => [replyOf(QUOTE_SHIPMENT), replyOf('', 412)]).flat(),
+      { code: 'shipment-changed' },
+    ],
     [
       'a lost update',
       [replyOf(QUOTE_SHIPMENT), noReplyError(new NoReply('late'))],

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { answerOf, unchanged } from '../../src/calls/legacy-answer.ts'
-import { planOf, replyOf } from './requests.ts'
+import { sendNatively } from '../../src/calls/native-reply.ts'
+import { compileAction } from '../../src/mapping/compile.ts'
+import { compileLookup } from '../../src/mapping/lookup.ts'
+import { actionNamed, planOf, replyOf } from './requests.ts'
+import { SENDING, scriptedService } from './scripted-service.ts'
+
+const NO_TABLE = compileLookup()
 
 describe('the answer of a call', () => {
   test('is translated', () => {
@@ -9,6 +15,18 @@ describe('the answer of a call', () => {
     expect(answerOf(plan, reply)).toEqual({ status: 200, headers: {}, body: '{"Cost":"5.00","ShipmentNumber":"N"}' })
     const service = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { shipment_number: 'service' } })
     expect(answerOf(service, reply).body).toBe('{"Cost":"5.00","ShipmentNumber":"Q"}')
+  })
+
+  test('is the own one of the service for a native call', async () => {
+    const native = { path: '/', actions: new Set(['quote.get']) }
+    const plan = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { native } })
+    const { service } = scriptedService(replyOf({ Cost: '5', ShipmentNumber: 'Q', Note: 'x' }))
+    const reply = await sendNatively(plan, SENDING, service)
+    expect(answerOf(plan, reply).body).toBe('{"Cost":"5","ShipmentNumber":"N","Note":"x"}')
+    // A call that is not native has no use for it.
+    expect(() => answerOf(planOf('quote.get', {}), reply)).toThrow(
+      expect.objectContaining({ code: 'service-unreadable' }),
+    )
   })
 
   test('may have another message', () => {
@@ -26,6 +44,11 @@ describe('the answer of a call', () => {
     expect(() => answerOf(planOf('quote.get', {}), { shipment_id: 'Q' })).toThrow(
       expect.objectContaining({ code: 'service-unreadable', message: expect.stringContaining('price') }),
     )
+    const { action } = actionNamed('quote.get')
+    const [cost] = action.reply
+    const reply = cost?.kind === 'move' ? [cost, { ...cost, v1: 'Fee', v2: 'fee' }] : expect.fail('it is no move')
+    const both = planOf(compileAction({ ...action, reply }, new Map([['vehicle_types', NO_TABLE]])), {})
+    expect(() => answerOf(both, {})).toThrow('price and fee')
   })
 
   test.each([
