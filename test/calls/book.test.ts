@@ -226,7 +226,11 @@ describe('a booking of an approved quote', () => {
       return [`an update that is ${silence}`, [replyOf(QUOTE_SHIPMENT), error], { code: error.code }]
     }),
     ['an open circuit', [replyOf(QUOTE_SHIPMENT), gatewayError('circuit-open', { serviceSays: '' })], {}],
-    ['no token', [replyOf(QUOTE_SHIPMENT), gatewayError('login-failed', { serviceSays: '' })], { code: 'login-failed' }],
+    [
+      'no token',
+      [replyOf(QUOTE_SHIPMENT), gatewayError('login-failed', { serviceSays: '' })],
+      { code: 'login-failed' },
+    ],
     [
       'a refused token',
       [replyOf(QUOTE_SHIPMENT), gatewayError('login-refused', { serviceSays: '' })],
