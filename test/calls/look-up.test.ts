@@ -1,37 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isId, lookUp, NOTHING_FOUND } from '../../src/calls/look-up.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { type Approval, createXref } from '../../src/xref/xref.ts'
-import { link } from '../store/samples.ts'
-import { requestOf } from './requests.ts'
-
-const TENANT = 'acme'
-const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
-const OTHER_ID = '00000000-0000-4000-8000-00000000000a'
-
-interface Known {
-  readonly name: string
-  readonly id: string
-  readonly kind?: 'quote' | 'shipment'
-  readonly vin?: string
-  readonly givenBy?: 'caller' | 'service'
-}
-
-/** A cross-reference that knows these names, the last one newest. */
-async function xrefWith(known: readonly Known[], approvals: Readonly<Record<string, Approval>> = {}) {
-  const store = createMemoryStore({ now: () => 1_000 })
-  const xref = createXref(store, 60_000)
-  for (const [at, one] of known.entries()) {
-    const shipment = { kind: 'shipment', vin: '', givenBy: 'caller', ...one } as const
-    await store.put({ links: [link({ tenant: TENANT, at, ...shipment })] })
-  }
-  for (const [quote, approval] of Object.entries(approvals)) await xref.setApproval(TENANT, quote, approval)
-  const remember = (id: string, own: string, facts: Readonly<Record<string, string>> | null) =>
-    store.put({ links: [], thing: { tenant: TENANT, id, own, facts } })
-  const find = async (action: string, fields: Readonly<Record<string, string>>) =>
-    lookUp(requestOf(action, fields), TENANT, xref)
-  return { find, remember }
-}
+import { isId, NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { ID, type Known, xrefWith } from './known-names.ts'
 
 test.each([
   [ID, true],
@@ -181,79 +150,5 @@ describe('of several shipments of one name', () => {
     ['shipment.cancel', [ONE, { ...ONE, vin: '' }], 'VIN3', 'several-matches/vin: VIN1'],
   ])('%s of %o with the VIN %s: %s', async (action, known, vin, expected) => {
     expect(await chosen(action, known, vin)).toBe(expected)
-  })
-})
-
-describe('the quote that a booking refers to', () => {
-  const recall = async (
-    known: readonly Known[],
-    approvals: Readonly<Record<string, Approval>>,
-    name: string,
-    remembered?: { readonly id: string; readonly own: string; readonly facts: Readonly<Record<string, string>> | null },
-  ) => {
-    const { find, remember } = await xrefWith(known, approvals)
-    if (remembered) await remember(remembered.id, remembered.own, remembered.facts)
-    return find('shipment.create', { ReferenceNumber: name })
-  }
-  const QUOTE: Known = { name: 'N-1', id: 'Q', kind: 'quote' }
-  const nothing = { ...NOTHING_FOUND, approved: undefined }
-
-  test('is the one of its name', async () => {
-    expect(await recall([QUOTE], {}, 'N-1')).toEqual({ ...nothing, quote: { id: 'Q', facts: undefined } })
-    const facts = { price: '5' }
-    expect(await recall([QUOTE], {}, 'N-1', { id: 'Q', own: 'N-1', facts })).toEqual({
-      ...nothing,
-      own: 'N-1',
-      quote: { id: 'Q', facts },
-    })
-  })
-
-  test('is the one whose id is the name, if it is remembered or approved', async () => {
-    const facts = { price: '5' }
-    expect(await recall([], {}, 'Q', { id: 'Q', own: '', facts })).toEqual({ ...nothing, quote: { id: 'Q', facts } })
-    expect(await recall([], { [ID]: 'approved' }, ID)).toEqual({
-      ...nothing,
-      quote: { id: ID, facts: undefined },
-      approved: { id: ID, sendsQuoteId: true },
-    })
-    expect(await recall([], {}, ID)).toEqual(NOTHING_FOUND)
-    // Only what looks like an id is asked for.
-    expect(await recall([], { Q: 'approved' }, 'Q')).toEqual(NOTHING_FOUND)
-  })
-
-  test.each<[Approval, boolean]>([
-    ['approved', true],
-    ['sent', false],
-  ])('with an approval that is %s names the quote: %s', async (approval, sendsQuoteId) => {
-    expect(await recall([QUOTE], { Q: approval }, 'N-1')).toMatchObject({
-      quote: { id: 'Q' },
-      approved: { id: 'Q', sendsQuoteId },
-    })
-  })
-
-  test('may be an older one that was approved under the name', async () => {
-    const OLDER: Known = { name: 'N-1', id: OTHER_ID }
-    const approvals = { [OTHER_ID]: 'approved' } as const
-    const approved = { id: OTHER_ID, sendsQuoteId: false }
-    expect(await recall([OLDER, QUOTE], approvals, 'N-1')).toMatchObject({ quote: { id: 'Q' }, approved })
-    expect(await recall([OLDER], approvals, 'N-1')).toEqual({ ...NOTHING_FOUND, approved })
-    for (const other of [
-      { ...OLDER, vin: 'VIN1' },
-      { ...OLDER, givenBy: 'service' },
-      { ...OLDER, kind: 'quote' },
-    ] as const) {
-      expect(await recall([other, QUOTE], approvals, 'N-1')).toMatchObject({ approved: undefined })
-    }
-    expect(await recall([OLDER], {}, 'N-1')).toEqual(NOTHING_FOUND)
-  })
-
-  test("may be an older one under the caller's own number, if the booking names the quote by its id", async () => {
-    const OLDER: Known = { name: 'N-1', id: OTHER_ID }
-    const facts = { price: '5' }
-    expect(await recall([OLDER], { [OTHER_ID]: 'sent' }, 'Q', { id: 'Q', own: 'N-1', facts })).toMatchObject({
-      own: 'N-1',
-      quote: { id: 'Q', facts },
-      approved: { id: OTHER_ID, sendsQuoteId: false },
-    })
   })
 })

@@ -103,6 +103,7 @@ describe('an event', () => {
     decode: (): Record<string, string> => ({}),
     encode: ({ one = '-', two = '-' }) => `${one}~${two}`,
   })
+  const strict = codec(z.string(), { name: 'strict', summary: '', decode: String, encode: String })
   const told = compileCallback({
     ...valid,
     fields: [
@@ -110,6 +111,7 @@ describe('an event', () => {
       callerNumber('Own', 'number'),
       ...changed([
         move('Price', 'price', text, { required: true }),
+        move('Miles', 'distance', strict, { required: true }),
         split('Parts', { one: 'a.one', two: 'a.two' }, parts),
         move('Vin', 'vehicles[0].vin', text),
         fixed('Fixed', 'x'),
@@ -151,6 +153,8 @@ describe('an event', () => {
     expect(noticed({ 'a.two': change('x') })).toMatchObject({ Parts: '-~x' })
     expect(noticed({ a: change({ one: 'x', two: 'y' }) })).toMatchObject({ Parts: 'x~y' })
     for (const data of [{}, { other: change('x') }]) expect(Object.keys(noticed(data))).toEqual(Object.keys(noticed()))
+    // No change is required, so a value that its codec does not know is told all the same.
+    expect(noticed({ distance: change(5) })).toMatchObject({ Miles: '5' })
     // What is no move and no split cannot tell a change.
     expect(noticed({ price: change('5') })).not.toHaveProperty('Fixed')
     expect(noticed({ price: change('5') })).not.toHaveProperty('Choice')

@@ -5,12 +5,9 @@ import {
   callerNumber,
   choose,
   fixed,
-  fromQuote,
   join,
-  lookup,
   message,
   move,
-  phraseIn,
   quoteFact,
   type Row,
   ref,
@@ -18,42 +15,11 @@ import {
   split,
   v1Only,
   v2Only,
-  wholeValue,
 } from '../../src/mapping/declare.ts'
-import { IS_FILE, indexFields, NOT_FLAT, sortFields } from '../../src/mapping/fields.ts'
-import { compileLookup } from '../../src/mapping/lookup.ts'
-import type { Note } from '../../src/mapping/notes.ts'
-import type { Draft } from '../../src/mapping/paths.ts'
+import { IS_FILE, indexFields, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { compileRequest } from '../../src/mapping/request.ts'
-import type { Explanation, KnownFacts } from '../../src/mapping/request-run.ts'
-import { fieldsOf } from '../../src/mapping/row-parts.ts'
-
-const SETTINGS = {
-  transport_type: 'open',
-  vehicle_type: 'car',
-  send_quote_id: false,
-  shipment_number: 'caller',
-} as const
-const tables = new Map([['types', compileLookup({ SUV: 'suv', 'BOX TRUCK': 'truck' })]])
-
-interface Options {
-  readonly facts?: KnownFacts
-  readonly sendQuoteId?: boolean
-}
-
-/** Translates sent fields with one row. */
-function translated(row: Row, sent: Readonly<Record<string, string | typeof NOT_FLAT>>, options: Options = {}) {
-  const index = indexFields(fieldsOf(row))
-  const { values } = sortFields(index, Object.entries(sent))
-  const body: Draft = {}
-  const notes: Note[] = []
-  const problems: { field: string; code: string; message: string }[] = []
-  const explanations: Explanation[] = []
-  const settings = { ...SETTINGS, send_quote_id: options.sendQuoteId ?? false }
-  const run = { values, facts: options.facts, settings, body, problems, notes, explanations }
-  for (const step of compileRequest([row], index, tables)) step(run)
-  return { body, notes, problems, explanations }
-}
+import type { KnownFacts } from '../../src/mapping/request-run.ts'
+import { tables, translated } from './translated.ts'
 
 /** Text with remarks on its words, as its first letter wants it. */
 const odd: Codec<string> = codec(z.string(), {
@@ -234,60 +200,6 @@ test('several fields are joined at one place, without those that are absent', ()
     ],
   })
   expect(translated(row, {})).toEqual({ ...quiet, body: {}, explanations: [] })
-})
-
-describe('a place of a table', () => {
-  const row = lookup([wholeValue('Kind'), phraseIn('Text')], 'a', 'types', [setting('transport_type')])
-
-  test.each<[Record<string, string | typeof NOT_FLAT>, string, string]>([
-    [{ Kind: 'suv', Text: 'a box truck' }, 'suv', 'Kind'],
-    [{ Kind: 'big suv', Text: 'a box truck' }, 'truck', 'Text'],
-    [{ Kind: NOT_FLAT, Text: 'a box truck' }, 'truck', 'Text'],
-    [{ Text: 'my suv' }, 'suv', 'Text'],
-  ])('is decided by the first field that it knows: %o', (sent, after, field) => {
-    expect(translated(row, sent)).toMatchObject({
-      ...quiet,
-      body: { a: after },
-      explanations: [{ to: 'a', from: [field], before: sent[field], after, rule: 'types', origin: 'caller' }],
-    })
-  })
-
-  test('falls back where it knows none of them', () => {
-    expect(translated(row, { Kind: 'x' })).toMatchObject({
-      body: { a: 'open' },
-      notes: [{ name: 'a', code: 'assumed' }],
-      explanations: [{ assumed: 'the table types knows none of Kind, Text' }],
-    })
-  })
-
-  test('needs the table', () => {
-    const other = lookup([wholeValue('Kind')], 'a', 'others')
-    expect(() => compileRequest([other], indexFields(['Kind']), tables)).toThrow('there is no table others')
-  })
-})
-
-describe('a place of the remembered quote', () => {
-  const facts = { quote_id: 'Q-1' }
-
-  test('is filled with its fact', () => {
-    const { body, explanations } = translated(fromQuote('a', 'quote_id'), {}, { facts })
-    expect(body).toEqual({ a: 'Q-1' })
-    expect(explanations).toMatchObject([{ to: 'a', from: [], after: 'Q-1', origin: 'quote' }])
-    expect(translated(fromQuote('a', 'quote_id'), {}).body).toEqual({})
-  })
-
-  test('falls back without one', () => {
-    const row = fromQuote('a', 'quote_id', { fallbacks: [setting('vehicle_type')] })
-    expect(translated(row, {}).explanations).toMatchObject([
-      { after: 'car', assumed: 'version 1 has no field for it and no quote is remembered' },
-    ])
-  })
-
-  test('may depend on a setting', () => {
-    const row = fromQuote('a', 'quote_id', { onlyWith: 'send_quote_id' })
-    expect(translated(row, {}, { facts, sendQuoteId: true }).body).toEqual({ a: 'Q-1' })
-    expect(translated(row, {}, { facts }).body).toEqual({})
-  })
 })
 
 test('rows of a reply are none of a request, and rows that only explain do nothing', () => {
