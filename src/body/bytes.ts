@@ -78,10 +78,9 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
 function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes: number): Promise<void> {
   return new Promise((resolve, reject) => {
     let isSettled = false
+    // After an error comes a close, which changes nothing.
     const onGone = (cause?: unknown) => {
-      if (isSettled) return
-      isSettled = true
-      reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
+      if (!isSettled) reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
     }
 
     // A stream that has ended emits no more events, and this promise would never settle.

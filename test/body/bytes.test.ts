@@ -98,7 +98,11 @@ describe('a body', () => {
     await read(ended)
     await expect(read(ended)).rejects.toMatchObject({ code: 'body-unreadable' })
     const cause = new Error('reset')
-    const broken = request({}, BODY).destroy(cause)
+    const broken = request({}, BODY).on('error', () => {})
+    // Not `once`, which rejects at the error.
+    const closed = new Promise((resolve) => broken.on('close', resolve))
+    broken.destroy(cause)
+    await closed
     await expect(read(broken)).rejects.toMatchObject({ code: 'body-unreadable', cause })
     const breaking = request({}, BODY)
     const reading = read(breaking)

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createLimits, unlimited } from '../../src/callers/limits.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const refused = (seconds: number) =>
+  expect.objectContaining({
+    code: 'too-many-calls',
+    headers: { 'Retry-After': String(seconds) },
+    message: expect.stringContaining(`in ${seconds} s`),
+  })
+
+describe('calls per second', () => {
+  test('are those of a second at once, and then what time brings', () => {
+    const { enter } = createLimits({ perSecond: 2 })
+    for (let i = 0; i < 2; i += 1) enter()
+    expect(enter).toThrow(refused(1))
+    vi.advanceTimersByTime(499)
+    expect(enter).toThrow(refused(1))
+    vi.advanceTimersByTime(1)
+    enter()
+    expect(enter).toThrow(refused(1))
+    // Not more than a second's worth is kept.
+    vi.advanceTimersByTime(60_000)
+    for (let i = 0; i < 2; i += 1) enter()
+    expect(enter).toThrow(refused(1))
+  })
+
+  test('may be less than one', () => {
+    const { enter } = createLimits({ perSecond: 0.1 })
+    enter()
+    expect(enter).toThrow(refused(10))
+    vi.advanceTimersByTime(4_000)
+    expect(enter).toThrow(refused(6))
+    vi.advanceTimersByTime(6_000)
+    enter()
+  })
+})
+
+test('concurrent calls are those that have not left, each of which leaves once', () => {
+  const { enter } = createLimits({ concurrent: 2 })
+  const [leave] = [enter(), enter()]
+  expect(enter).toThrow(refused(1))
+  leave()
+  leave()
+  enter()
+  expect(enter).toThrow(refused(1))
+})
+
+test('without limits, every call is admitted', () => {
+  for (const { enter } of [unlimited, createLimits({})]) {
+    for (let i = 0; i < 1_000; i += 1) expect(enter).not.toThrow()
+    expect(enter()()).toBeUndefined()
+  }
+})
