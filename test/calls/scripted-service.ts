@@ -28,12 +28,14 @@ function fail(): never {
 /** A deadline that no test reaches; the scripted service reads no account. */
 export const SENDING = { account: {}, requestId: 'id', deadline: performance.now() + 600_000 } as unknown as Sending
 
-/** Locks that are free, and keep the keys that were asked for. */
+/** Locks that are free, and keep the keys and the times, in milliseconds, that were asked for. */
 export function freeLocks(isHeld = () => true) {
   const keys: string[] = []
-  const exclusive: Exclusive = (key, _waitMs, work) => {
+  const waits: number[] = []
+  const exclusive: Exclusive = (key, waitMs, work) => {
     keys.push(key)
+    waits.push(waitMs)
     return work(isHeld)
   }
-  return { exclusive, keys }
+  return { exclusive, keys, waits }
 }

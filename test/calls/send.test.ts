@@ -14,14 +14,14 @@ const MINUTE_MS = 60_000
 /** Sends plans to a service with these replies. */
 function opened(...replies: readonly (UpstreamReply | Error)[]) {
   const { service, asked, lines } = scriptedService(...replies)
-  const { exclusive, keys } = freeLocks()
+  const { exclusive, keys, waits } = freeLocks()
   const inspected: (readonly [action: string, body: unknown])[] = []
   const cache = createStatusCache(MINUTE_MS)
   const inspect = (action: string, body: unknown) => inspected.push([action, body])
   const merge = createMerge(service, exclusive)
   const send = createSendPlan(service, merge, undefined, inspect)
   const sendCached = createSendPlan(service, merge, cache, inspect)
-  return { send, sendCached, asked, lines, keys, inspected, cache }
+  return { send, sendCached, asked, lines, keys, waits, inspected, cache }
 }
 
 const shipmentPlan = (action: string, sent: Readonly<Record<string, string>> = {}, found = {}) =>
@@ -165,13 +165,15 @@ describe('an update', () => {
   const vehicles = [SHIPMENT.vehicles[0], { id: 'w', vin: 'VIN2' }]
 
   test('is merged into the shipment, under its lock', async () => {
-    const { send, asked, lines, keys, inspected } = opened(
+    const { send, asked, lines, keys, waits, inspected } = opened(
       replyOf({ ...SHIPMENT, vehicles }, 200, { etag: '"1"' }),
       replyOf({ id: 's', changed: true }),
     )
     expect(await send(update, 'acme', SENDING)).toEqual({ id: 's', changed: true })
     expect(lines()).toEqual(['GET /v2/shipments/S', 'PUT /v2/shipments/S'])
     expect(keys).toEqual(['update acme\nS'])
+    expect(waits).toEqual([expect.closeTo(SENDING.deadline - performance.now(), -5)])
+    expect(asked[1]?.[1]).toMatchObject({ requestId: 'id', deadline: SENDING.deadline })
     expect(asked[1]?.[0]).toMatchObject({
       ifMatch: '"1"',
       namesAnId: true,
