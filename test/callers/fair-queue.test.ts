@@ -134,6 +134,27 @@ test('no call waits longer than ten seconds', async () => {
   expect(told).toEqual(['a0', 'a1: overloaded'])
 })
 
+test('a call that waits no longer leaves no timer behind', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const [first, second] = [enter('a'), enter('a'), enter('b')]
+  await settled()
+  expect(vi.getTimerCount()).toBe(2)
+  second?.settle()
+  expect(vi.getTimerCount()).toBe(1)
+  first?.end()
+  await settled()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a source of which nothing is left comes back as the last', async () => {
+  enter('a')
+  enter('b').settle()
+  enter('c')
+  enter('b', 'b again')
+  expect(await finish()).toEqual(['a', 'b', 'c', 'b again'])
+})
+
 test('sources of a lower rank come first, and take turns among themselves', async () => {
   const ranks = new Map([['bad', 2]])
   queue = createFairQueue({ atOnce: 1, atOnceOfSource: 1, calls: CALLS, rankOf: (source) => ranks.get(source) ?? 0 })

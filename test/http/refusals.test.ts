@@ -19,6 +19,24 @@ function request({ rawHeaders = HOST, ...more }: Partial<IncomingMessage>): Inco
 }
 const many = (count: number) => Array.from({ length: count }, (_, i) => [`x-${i}`, '']).flat()
 
+test('the table of refusals', () => {
+  const lines = Object.entries(refusals).map(([name, { status, message }]) => `${name}: ${status} ${message}`)
+  expect(lines).toEqual([
+    'malformed: 400 Malformed HTTP request.',
+    'target: 400 The request target must be a path, without a host.',
+    'backslash: 400 The path contains a backslash. Use / instead.',
+    'severalHosts: 400 Send one Host header.',
+    'host: 400 Malformed Host header.',
+    'method: 405 The method {method} is not supported.',
+    'timeout: 408 The request took too long to arrive. Send it again.',
+    'chunkExtensions: 413 The chunk extensions are too large. Send chunks without extensions.',
+    'expectation: 417 Expect: 100-continue is the only expectation supported.',
+    'headers: 431 The headers are too large. Send fewer of them.',
+    'coding: 501 Send the body with a Content-Length, or chunked over HTTP/1.1.',
+    'version: 505 Use HTTP/1.1 or HTTP/1.0.',
+  ])
+})
+
 describe('a request is accepted', () => {
   test.each<[string, Partial<IncomingMessage>]>([
     ['over HTTP/1.1', {}],
