@@ -121,7 +121,9 @@ describe('a quote that is approved meanwhile', () => {
 test('a native booking that shows the shipment of another one is not known', async () => {
   const native = { path: '/', actions: new Set(['shipment.create']) }
   const shown = replyOf({ TransportationBooked: 'Yes', ShipmentNumber: 'TL-1' })
-  const direct = openDirect(shown, replyOf(SHIPMENT), shown, replyOf({ ...SHIPMENT, id: 'other' }))
+  const none = replyOf('', 404)
+  const other = replyOf({ ...SHIPMENT, id: 'other' })
+  const direct = openDirect(none, shown, replyOf(SHIPMENT), none, shown, other)
   await direct.claim({ key: 'x', reference: 'x' }, 'booked', 'S')
   await expect(booked(direct, { settings: { native } })).rejects.toMatchObject({
     code: 'outcome-unknown',

@@ -51,7 +51,7 @@ export function openDirect(...replies: Replies) {
     return store.exclusive(key, ...rest)
   }
   const merge = createMerge(service, exclusive)
-  const send = createSendPlan(service, merge)
+  const send = createSendPlan({ service, merge })
   const deps = { catalog, bookings, service, send, merge, xref, exclusive, approvalBooks: 'auto' } as const
 
   return {

@@ -21,7 +21,7 @@ describe('the answer of a call', () => {
     const native = { path: '/', actions: new Set(['quote.get']) }
     const plan = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { native } })
     const { service } = scriptedService(replyOf({ Cost: '5', ShipmentNumber: 'Q', Note: 'x' }))
-    const reply = await sendNatively(plan, SENDING, service)
+    const reply = await sendNatively(plan, 'acme', SENDING, { service, numbered: async () => [] })
     expect(answerOf(plan, reply).body).toBe('{"Cost":"5","ShipmentNumber":"N","Note":"x"}')
     // A call that is not native has no use for it.
     expect(() => answerOf(planOf('quote.get', {}), reply)).toThrow(

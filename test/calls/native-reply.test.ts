@@ -13,10 +13,13 @@ const native = (path = '/'): NativeSettings => ({
 const planned = (action: string, fields: Readonly<Record<string, string>>, found = {}, path = '/') =>
   planOf(action, fields, { found, settings: { native: native(path) } })
 
+/** The shipments that the cross-reference knows by a number. */
+const numbered = async (_tenant: string, number: string) => (number === 'TL-2' ? ['T'] : [])
+
 /** Sends such a plan to a service with these replies. */
 async function sent(plan: ReturnType<typeof planned>, ...replies: readonly UpstreamReply[]) {
   const { service, asked, lines } = scriptedService(...replies)
-  const reply = await sendNatively(plan, { ...SENDING, mayWrite: () => true }, service)
+  const reply = await sendNatively(plan, 'acme', { ...SENDING, mayWrite: () => true }, { service, numbered })
   return { reply, answer: nativeAnswer(plan, reply), asked, lines: lines() }
 }
 
@@ -126,33 +129,37 @@ describe('a booking', () => {
   const YES = { TransportationBooked: ' YES ', Message: 'Booked.' }
   const SHIPMENT = { id: 'S', number: 'TL-1', status: 'new' }
   const shown = { ReferenceNumber: 'R 1', VinNo: ' vin1', ShipmentNumber: 'TL-1', Message: '' }
+  /** The service has no shipment for the reference before the booking. */
+  const booked = (booking: ReturnType<typeof planned>, ...replies: readonly UpstreamReply[]) =>
+    sent(booking, replyOf('', 404), ...replies)
   const NOT_FOUND = 'the shipment that it made is not found'
 
   test('is found by the number that it is answered with', async () => {
-    const { reply, answer, lines, asked } = await sent(
+    const { reply, answer, lines, asked } = await booked(
       plan,
       replyOf({ ...YES, ShipmentNumber: 'TL-1' }),
       replyOf(SHIPMENT),
     )
-    expect(lines.slice(1)).toEqual(['GET /v2/shipments/TL-1'])
+    expect(lines.slice(2)).toEqual(['GET /v2/shipments/TL-1'])
     expect(reply).toMatchObject(SHIPMENT)
     expect(answer).toMatchObject({ TransportationBooked: ' YES ', ShipmentNumber: 'TL-1' })
     // Only the booking itself is withheld where its claim is lost.
-    expect(asked.map(([, { mayWrite }]) => mayWrite !== undefined)).toEqual([true, false])
+    expect(asked.map(([, { mayWrite }]) => mayWrite !== undefined)).toEqual([false, true, false])
   })
 
   test.each([
     ['/', '/getShipment.php?ReferenceNumber=R+1'],
     ['/v1', '/v1/getShipment.php?ReferenceNumber=R+1'],
   ])('is found by its reference below %s', async (path, asks) => {
-    const { reply, asked } = await sent(
+    const { reply, asked } = await booked(
       planned('shipment.create', fields, {}, path),
       replyOf(YES),
       replyOf(shown),
       replyOf(SHIPMENT),
     )
-    expect(asked[1]?.[0]).toEqual({ method: 'GET', path: asks, namesAnId: true, isVersion1: true })
-    expect(asked[2]?.[0]).toMatchObject({ path: '/v2/shipments/TL-1' })
+    const read = { method: 'GET', path: asks, namesAnId: true, isVersion1: true }
+    expect([asked[0]?.[0], asked[2]?.[0]]).toEqual([read, read])
+    expect(asked[3]?.[0]).toMatchObject({ path: '/v2/shipments/TL-1' })
     expect(reply).toMatchObject({ id: 'S' })
   })
 
@@ -169,7 +176,7 @@ describe('a booking', () => {
       [replyOf(shown), replyOf({ ...SHIPMENT, status: 'canceled' })],
     ],
   ])('is doubtful where %s', async (_, fault, replies) => {
-    await expect(sent(plan, replyOf(YES), ...replies)).rejects.toMatchObject({
+    await expect(booked(plan, replyOf(YES), ...replies)).rejects.toMatchObject({
       code: 'reply-doubtful',
       message: expect.stringContaining(NOT_FOUND),
       cause: expect.objectContaining({ message: expect.stringContaining(fault) }),
@@ -183,14 +190,14 @@ describe('a booking', () => {
   ])('is doubtful where nothing names it, because %s', async (_, nameless) => {
     await expect(sent(nameless, replyOf(YES))).rejects.toMatchObject({
       message: expect.stringContaining(NOT_FOUND),
-      cause: expect.objectContaining({ message: expect.stringContaining('it does not name the shipment') }),
+      cause: expect.objectContaining({ message: expect.stringContaining(NOT_FOUND) }),
     })
   })
 
   test.each([{}, { TransportationBooked: '' }, { TransportationBooked: 'Maybe' }])(
     'is doubtful if the service does not say that it booked: %j',
     async (said) => {
-      const booking = sent(plan, replyOf(said))
+      const booking = booked(plan, replyOf(said))
       await expect(booking).rejects.toMatchObject({
         code: 'reply-doubtful',
         message: expect.stringContaining('it does not say that the transportation is booked'),
@@ -203,7 +210,7 @@ describe('a booking', () => {
     [{ TransportationBooked: ' NO ', Message: 'No trucks.' }, 'No trucks'],
     [{ TransportationBooked: 'no', message: 'No drivers.' }, 'No drivers'],
   ])('is not made where the service says so: %j', async (said, words) => {
-    const error = await sent(plan, replyOf(said)).catch((caught: unknown) => caught)
+    const error = await booked(plan, replyOf(said)).catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(NotBooked)
     expect(error).toMatchObject({
       cause: { code: 'service-refused', status: 422, message: expect.stringContaining(words) },

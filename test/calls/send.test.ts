@@ -19,8 +19,8 @@ function opened(...replies: readonly (UpstreamReply | Error)[]) {
   const cache = createStatusCache(MINUTE_MS)
   const inspect = (action: string, body: unknown) => inspected.push([action, body])
   const merge = createMerge(service, exclusive)
-  const send = createSendPlan(service, merge, undefined, inspect)
-  const sendCached = createSendPlan(service, merge, cache, inspect)
+  const send = createSendPlan({ service, merge, inspect })
+  const sendCached = createSendPlan({ service, merge, statusCache: cache, inspect })
   return { send, sendCached, asked, lines, keys, waits, inspected, cache }
 }
 
@@ -39,7 +39,7 @@ describe('a call', () => {
 
   test('needs no look at its reply', async () => {
     const { service } = scriptedService(replyOf({ price: 5 }))
-    const send = createSendPlan(service, createMerge(service, freeLocks().exclusive))
+    const send = createSendPlan({ service, merge: createMerge(service, freeLocks().exclusive) })
     expect(await send(planOf('quote.get', {}), 'acme', SENDING)).toEqual({ price: 5 })
   })
 
