@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open.ts'
 import { ALL_CHANGED } from '../../src/store/postgres/cache.ts'
 import { CHANNEL } from '../../src/store/postgres/session.ts'
 import type { Store } from '../../src/store/store.ts'
-import { startPostgres } from './postgres-server.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 /** A database of a test. */
 export interface Place {
@@ -21,7 +21,7 @@ export interface Place {
   close(): Promise<void>
 }
 
-/** Makes places of every engine. */
+/** Makes places of every engine; the first one of PostgreSQL starts a server. */
 export interface Places {
   readonly memory: () => Promise<Place>
   readonly sqlite: () => Promise<Place>
@@ -29,11 +29,11 @@ export interface Places {
   readonly close: () => Promise<void>
 }
 
-/** Starts what the engines need. */
-export async function openPlaces(): Promise<Places> {
+/** Opens places in a folder of their own. */
+export function openPlaces(): Places {
   const folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
-  const server = await startPostgres()
   const files = openFiles(folder)
+  let server: PostgresServer | undefined
   let database: ReturnType<typeof openDatabase> | undefined
   return {
     async memory() {
@@ -43,12 +43,13 @@ export async function openPlaces(): Promise<Places> {
     },
     sqlite: async () => files.place(),
     async postgres() {
+      server ??= await startPostgres()
       database ??= openDatabase(await server.createDatabase())
       return database.place()
     },
     async close() {
       await Promise.all([files.close(), database?.close()])
-      await server.remove()
+      await server?.remove()
       rmSync(folder, { recursive: true, force: true })
     },
   }

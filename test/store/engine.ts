@@ -1,0 +1,39 @@
+import { afterAll, describe } from 'vitest'
+import { runs } from '../size.ts'
+import { comparisonContract } from './comparison-contract.ts'
+import { storeContract } from './contract.ts'
+import { doubtContract } from './doubt-contract.ts'
+import { driftContract } from './drift-contract.ts'
+import { eventContract } from './event-contract.ts'
+import { eventModel } from './event-model.ts'
+import { lockContract } from './lock-contract.ts'
+import { storeModel } from './model.ts'
+import { openPlaces } from './places.ts'
+import { pruneContract } from './prune-contract.ts'
+import { scoreboardContract } from './scoreboard-contract.ts'
+
+/** The number of runs against the model, in a sample and whole; the cache of an engine may see a write of another gateway later. */
+const MODEL_RUNS = {
+  sqlite: { sample: 8, whole: 20, delayed: false },
+  postgres: { sample: 6, whole: 12, delayed: true },
+}
+
+/** Tests an engine with every contract of the store, and against the store in memory, which is the model. */
+export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
+  const places = openPlaces()
+  afterAll(() => places.close())
+  const newPlace = places[engine]
+  storeContract(engine, newPlace)
+  lockContract(newPlace)
+  describe('events', () => eventContract(newPlace))
+  scoreboardContract(newPlace)
+  describe('pruning', () => pruneContract(engine, newPlace))
+  comparisonContract(newPlace)
+  doubtContract(newPlace)
+  driftContract(newPlace)
+  if (engine === 'memory') return
+  const { sample, whole, delayed } = MODEL_RUNS[engine]
+  const count = runs(sample, whole)
+  storeModel(newPlace, { runs: count, delayed })
+  eventModel(newPlace, count)
+}

@@ -1,0 +1,3 @@
+import { testEngine } from './engine.ts'
+
+testEngine('sqlite')
