@@ -1,18 +1,24 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Circuit, createCircuit } from '../../src/service/circuit.ts'
-import { NoReply } from '../../src/service/exchange.ts'
+import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
 
 const WINDOW_MS = 10_000
 /** So many calls, half of which fail, open it. */
 const LEAST_CALLS = 20
 
+/** An open circuit lets one probe through after this time. */
+const OPEN_MS = 5_000
+
 let circuit: Circuit
+/** Each change of the state so far: true for open. */
+let changes: boolean[]
 
 beforeEach(() => {
   // Ten seconds pass when the test says so; nothing here does I/O.
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  circuit = createCircuit()
+  changes = []
+  circuit = createCircuit((isOpen) => changes.push(isOpen))
 })
 
 /** Makes so many calls, all of which the service answers with a status. */
@@ -27,6 +33,101 @@ const isOpen = () =>
       return true
     },
   )
+
+test.each([
+  [502, true],
+  [503, true],
+  [504, true],
+  [500, false],
+  [501, false],
+  [429, false],
+  [404, false],
+])('answers %i are failures: %s', async (status, isFailure) => {
+  await answer(status, LEAST_CALLS)
+  expect(await isOpen()).toBe(isFailure)
+  expect(changes).toEqual(isFailure ? [true] : [])
+})
+
+test('half of the calls must fail, of twenty at least', async () => {
+  await answer(200, 11)
+  await answer(502, 10)
+  expect(changes).toEqual([])
+  await answer(502, 1)
+  expect(changes).toEqual([true])
+
+  circuit = createCircuit()
+  await answer(502, LEAST_CALLS - 1)
+  await answer(200, 1)
+  expect(await isOpen()).toBe(true)
+})
+
+describe('an open circuit', () => {
+  const waits = () => circuit(() => expect.fail('it was asked')).catch(({ headers }) => headers['Retry-After'])
+
+  test('refuses calls for five seconds, and says how long', async () => {
+    await answer(502, LEAST_CALLS)
+    const said: unknown[] = []
+    for (const ms of [0, 1, 1_000, 2_900, 1_098]) {
+      vi.advanceTimersByTime(ms)
+      said.push(await waits())
+    }
+    // After 0, 1, 1001, 3901 and 4999 ms: one second at least.
+    expect(said).toEqual(['5', '5', '4', '2', '1'])
+    vi.advanceTimersByTime(1)
+    await answer(200, 1)
+    expect(changes).toEqual([true, false])
+    expect(await isOpen()).toBe(false)
+  })
+
+  test('lets one probe through at a time, and another one if that never ends', async () => {
+    await answer(502, LEAST_CALLS)
+    vi.advanceTimersByTime(OPEN_MS)
+    const probe = Promise.withResolvers<never>()
+    const lost = circuit(() => probe.promise)
+    expect(await isOpen()).toBe(true)
+    vi.advanceTimersByTime(OPEN_MS - 1)
+    expect(await isOpen()).toBe(true)
+    vi.advanceTimersByTime(1)
+    await answer(200, 1)
+    expect(await isOpen()).toBe(false)
+    probe.reject(new Error('over'))
+    await expect(lost).rejects.toThrow('over')
+  })
+
+  test('stays open for five more seconds after a probe that fails, and tells it no more', async () => {
+    await answer(502, LEAST_CALLS)
+    vi.advanceTimersByTime(OPEN_MS)
+    await answer(503, 1)
+    vi.advanceTimersByTime(OPEN_MS - 1)
+    expect(await isOpen()).toBe(true)
+    vi.advanceTimersByTime(1)
+    await expect(circuit(() => Promise.reject(new NoReply('lost')))).rejects.toThrow()
+    expect(await isOpen()).toBe(true)
+    expect(changes).toEqual([true])
+  })
+
+  test('counts anew once a probe has closed it', async () => {
+    await answer(502, LEAST_CALLS)
+    vi.advanceTimersByTime(OPEN_MS)
+    await answer(200, 1)
+    await answer(502, LEAST_CALLS - 1)
+    expect(changes).toEqual([true, false])
+    await answer(502, 1)
+    expect(changes).toEqual([true, false, true])
+  })
+
+  test('learns nothing from calls that began before', async () => {
+    const slow = Promise.withResolvers<UpstreamReply>()
+    const calls = Array.from({ length: 2 * LEAST_CALLS }, () => circuit(() => slow.promise))
+    await answer(502, LEAST_CALLS)
+    slow.resolve({ status: 502, headers: {}, body: Buffer.alloc(0) })
+    await Promise.all(calls)
+    expect(changes).toEqual([true])
+    vi.advanceTimersByTime(OPEN_MS)
+    await answer(200, 1)
+    expect(changes).toEqual([true, false])
+  })
+})
 
 test('failures of one window open the circuit, with any distance between them', async () => {
   await answer(502, LEAST_CALLS - 1)
