@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pauseAfter, slowdownAfter, TRIES, warningAt } from '../../src/delivery/schedule.ts'
+import { pauseAfter, retryAfterMs, slowdownAfter, TRIES, warningAt } from '../../src/delivery/schedule.ts'
 
 const [LEAST, MIDDLE, MOST] = [0, 0.5, 1]
 const [FIRST_MS, MINUTE_MS, HOUR_MS, DAY_MS] = [5_000, 60_000, 3_600_000, 24 * 3_600_000]
@@ -13,6 +13,12 @@ test('pauses are spread by a tenth to both sides, and there is none after the la
   const pauses = Array.from({ length: TRIES - 1 }, (_, n) => pauseAfter(n + 1, 0, () => MIDDLE) ?? 0)
   expect(pauses.reduce((all, one) => all + one, 0)).toBe(75 * HOUR_MS + 35 * MINUTE_MS + FIRST_MS)
   expect(pauseAfter(TRIES)).toBeUndefined()
+})
+
+test('the first pauses are seconds and minutes, the later ones hours', () => {
+  const pauses = Array.from({ length: TRIES - 1 }, (_, n) => pauseAfter(n + 1, 0, () => MIDDLE))
+  const hours = [2, 5, 10, 14, 20, 24].map((count) => count * HOUR_MS)
+  expect(pauses).toEqual([FIRST_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, ...hours])
 })
 
 test('an endpoint may ask for a longer pause, of a day at most', () => {
@@ -38,4 +44,21 @@ test('an endpoint that asks for fewer deliveries pauses twice as long each time,
     DAY_MS,
     2 * FIRST_MS,
   ])
+})
+
+test.each([
+  ['0', 0],
+  ['120', 120_000],
+  ['999999999', 999_999_999_000],
+  ['1999999999', 0],
+  ['-5', 0],
+  ['1.5', 0],
+  ['soon', 0],
+  ['5 s', 0],
+  [undefined, 0],
+  [['5'], 0],
+  ['Sun, 22 Nov 2026 00:01:00 GMT', MINUTE_MS],
+  ['Sat, 21 Nov 2026 00:00:00 GMT', 0],
+])('Retry-After: %s is %i ms', (header, ms) => {
+  expect(retryAfterMs(header, Date.UTC(2026, 10, 22))).toBe(ms)
 })

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { shownUrl } from '../../src/delivery/endpoint.ts'
+import { createPost } from '../../src/delivery/post.ts'
+import { compileNetworks } from '../../src/networks.ts'
+import { endpoint } from './office.ts'
+import { replies, startReceiver } from './receiver.ts'
+
+const BODY = { text: '{"Event":"shipment.created"}', format: 'json' } as const
+const TRY = { id: 'msg_1', body: BODY, at: 1_700_000_000_999 }
+const post = createPost({ resolve: async () => ['127.0.0.1'] })
+
+test('a try is one request, with a time in whole seconds, and its answer is a reply', async () => {
+  const receiver = await startReceiver(replies(202, { 'retry-after': '7' }))
+  const asked = endpoint(`http://hook.example.com:${receiver.port}/hook?key=1`)
+  expect(await post(asked, TRY)).toEqual({ kind: 'answered', status: 202, retryAfter: '7' })
+  expect(receiver.received).toHaveLength(1)
+  expect(receiver.received[0]).toMatchObject({
+    method: 'POST',
+    path: '/hook?key=1',
+    body: BODY.text,
+    headers: {
+      host: `hook.example.com:${receiver.port}`,
+      'content-type': 'application/json',
+      'user-agent': 'transload',
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': '1700000000',
+    },
+  })
+  expect(receiver.received[0]?.headers).not.toHaveProperty('authorization')
+})
+
+test.each([
+  ['caller:pass%3Aword@', 'caller:pass:word'],
+  ['caller@', 'caller:'],
+  [':word@', ':word'],
+])('the address http://%s… sends the credential %s', async (user, pair) => {
+  const receiver = await startReceiver()
+  await post(endpoint(receiver.url.replace('http://', `http://${user}`)), TRY)
+  expect(receiver.received[0]?.headers.authorization).toBe(`Basic ${Buffer.from(pair).toString('base64')}`)
+})
+
+test('of several addresses, one that is not allowed is enough for a refusal', async () => {
+  const receiver = await startReceiver()
+  const both = createPost({ resolve: async () => ['127.0.0.1', '10.0.0.1'] })
+  const asked = endpoint(`http://hook.example.com:${receiver.port}/`, { allowed: compileNetworks(['127.0.0.1']) })
+  expect(await both(asked, TRY)).toEqual({
+    kind: 'refused',
+    reason: 'hook.example.com is the address 10.0.0.1, which callback_networks does not allow',
+  })
+  expect(receiver.received).toEqual([])
+})
+
+describe('a try without a reply tells the reason, without the address:', () => {
+  test.each([
+    ['ECONNREFUSED', 'connection refused'],
+    ['ENOTFOUND', 'the name has no address'],
+    ['ECONNRESET', 'connection lost'],
+    ['UND_ERR_SOCKET', 'connection lost'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
+    ['EHOSTUNREACH', 'failed (EHOSTUNREACH)'],
+  ])('%s', async (code, reason) => {
+    const fails = createPost({ resolve: () => Promise.reject(Object.assign(new Error('secret'), { code })) })
+    expect(await fails(endpoint('http://hook.example.com/'), TRY)).toEqual({ kind: 'failed', reason })
+  })
+
+  test.each([
+    [new TypeError('secret'), 'failed (TypeError)'],
+    [Object.assign(new Error('secret'), { code: 5 }), 'failed (Error)'],
+    [Object.assign(new Error('secret'), { name: 'AbortError' }), 'interrupted'],
+    [Object.assign(new Error('secret'), { name: 'HTTPParserError' }), 'the reply is not HTTP'],
+    ['secret', 'failed'],
+  ])('%s', async (thrown, reason) => {
+    const fails = createPost({ resolve: () => Promise.reject(thrown) })
+    expect(await fails(endpoint('http://hook.example.com/'), TRY)).toEqual({ kind: 'failed', reason })
+  })
+
+  test('its caller has ended it', async () => {
+    const receiver = await startReceiver(() => undefined)
+    const ending = new AbortController()
+    const reply = post(endpoint(receiver.url), { ...TRY, signal: ending.signal })
+    await receiver.count(1)
+    ending.abort()
+    expect(await reply).toEqual({ kind: 'failed', reason: 'interrupted' })
+  })
+})
+
+test('an address is shown without user name, password and query', () => {
+  const shown = (url: string) => shownUrl(new URL(url))
+  expect(shown('https://me:secret@hook.example.com:8443/a/b?key=secret#part')).toBe(
+    'https://hook.example.com:8443/a/b?***',
+  )
+  expect(shown('https://hook.example.com')).toBe('https://hook.example.com/')
+})
