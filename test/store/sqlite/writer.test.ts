@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import { expect, onTestFinished, test } from 'vitest'
-import { startWriter } from '../../src/store/sqlite/writer.ts'
-import { StoreDown } from '../../src/store/store.ts'
-import { newClaim, SAMPLE_TIME, thing } from './samples.ts'
-import { listen } from './states.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { startWriter } from '../../../src/store/sqlite/writer.ts'
+import { StoreDown } from '../../../src/store/store.ts'
+import { newClaim, SAMPLE_TIME, thing } from '../samples.ts'
+import { listen } from '../states.ts'
 
 /** The writing thread on a store of its own; `threads` has every thread so far. */
-async function openWriter() {
+async function openWriter(onLost: () => void = () => undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'transload-writer-'))
   const path = join(folder, 'store.db')
   const threads: Worker[] = []
@@ -22,7 +22,7 @@ async function openWriter() {
   const commits: number[] = []
   const writer = startWriter(
     { path },
-    { onState: states.onState, onCommit: (_, calls) => commits.push(calls.length), onLost: () => undefined },
+    { onState: states.onState, onCommit: (_, calls) => commits.push(calls.length), onLost },
   )
   onTestFinished(async () => {
     process.off('worker', note)
@@ -120,4 +120,84 @@ test('a writer that closes lets the queued writes through, and starts no other t
   await expect(writer.call('put', ...put('three'))).rejects.toThrow(StoreDown)
   await writer.close()
   expect(threads).toHaveLength(1)
+})
+
+test('a thread that dies again and again is started later each time, and soon again once it was ready', async () => {
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0)
+  const { threads, states, writer } = await openWriter()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+    random.mockRestore()
+  })
+  /** Ends the newest thread, and expects the next one after this pause, and not before. */
+  const expectNextAfter = async (pauseMs: number) => {
+    const count = threads.length
+    const down = states.next(false)
+    await threads.at(-1)?.terminate()
+    await down
+    vi.advanceTimersByTime(pauseMs - 1)
+    await nextTurn()
+    expect(threads).toHaveLength(count)
+    vi.advanceTimersByTime(1)
+    await nextTurn()
+    expect(threads).toHaveLength(count + 1)
+  }
+  for (const pauseMs of [50, 100, 200]) await expectNextAfter(pauseMs)
+  await states.next(true)
+  await expectNextAfter(50)
+  await states.next(true)
+  await writer.call('put', ...put('at last'))
+  expect(writer.opened()).toBe(true)
+})
+
+test('a thread that ends after the writer was closed is not started again', async () => {
+  const { threads, states, writer } = await openWriter()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const down = states.next(false)
+  await threads[0]?.terminate()
+  await down
+  expect(vi.getTimerCount()).toBe(1)
+  await writer.close()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a damaged store takes no more writes, and says what to do', async () => {
+  const lost: string[] = []
+  const { path, states, writer } = await openWriter(() => lost.push('lost'))
+  writer.reportDamage('malformed')
+  const message = `${path} is damaged (malformed). Stop the gateway, restore a backup without its -wal and -shm files, and start it again.`
+  expect(states.seen.at(-1)).toMatchObject({ ready: false, error: { name: 'StoreDown', message } })
+  expect(writer.lost()).toMatchObject({ name: 'StoreDown', message })
+  expect(lost).toEqual(['lost'])
+  await expect(writer.call('put', ...put('one'))).rejects.toThrow(message)
+})
+
+test('a write that the store refuses fails alone, with its reason', async () => {
+  const { writer } = await openWriter()
+  const wrong = [{ links: [], thing: { ...thing({ id: 'wrong' }), own: {} as string } }, SAMPLE_TIME] as const
+  const results = await Promise.allSettled([
+    writer.call('put', ...put('one')),
+    writer.call('put', ...wrong),
+    writer.call('put', ...put('two')),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(results[1]).toMatchObject({
+    reason: { name: 'Error', message: expect.stringMatching(/^The store refused a write: /) },
+  })
+})
+
+test('steps of housekeeping are commits of their own, after the writes that wait', async () => {
+  const { commits, writer } = await openWriter()
+  commits.length = 0
+  const order: string[] = []
+  const note = (what: string) => () => void order.push(what)
+  await Promise.all([
+    writer.step('forget', 0, SAMPLE_TIME).then(note('step')),
+    writer.call('put', ...put('one')).then(note('put')),
+    writer.call('put', ...put('two')).then(note('put')),
+  ])
+  expect(order).toEqual(['put', 'put', 'step'])
+  expect(commits).toEqual([2, 1])
 })
