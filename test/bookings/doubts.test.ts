@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
-import { createKnownDoubt, doubtView, originText } from '../../src/bookings/doubts.ts'
+import { createKnownDoubt, doubtView, inDoubt, originText } from '../../src/bookings/doubts.ts'
 import { createLog } from '../../src/observe/log.ts'
 import type { Doubt } from '../../src/store/doubt.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { newClaim } from '../store/samples.ts'
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5)
 
@@ -52,4 +54,26 @@ test('a copied store is logged once, and a doubt when it begins, changes and end
   expect(await saidOnRefresh({ ...doubt, until: AT + 9_000 })).toEqual(begins)
   expect(await saidOnRefresh({ ...doubt, declaredAt: AT + 2_000, until: AT + 9_000 })).toEqual(begins)
   expect(await saidOnRefresh(undefined)).toEqual(['bookings are not in doubt any more'])
+})
+
+test('a booking is in doubt if the store has learnt nothing of its key since the doubt was declared', async () => {
+  const DECLARED = 1_000
+  const doubt = { since: 500, declaredAt: DECLARED, until: 0 }
+  let now = DECLARED - 1
+  const store = createMemoryStore({ now: () => now })
+  const wanted = newClaim()
+  const doubted = { ...wanted, doubtSince: 500 }
+  expect(await inDoubt(wanted, doubt, store)).toEqual(doubted)
+  const { claim } = await store.claim(wanted)
+  expect(await inDoubt(wanted, doubt, store)).toEqual(doubted)
+  now = DECLARED
+  await store.change(claim, { state: 'freed', instance: 'me', why: 'settled' })
+  expect(await inDoubt(wanted, doubt, store)).toEqual(wanted)
+
+  // A booking without a reference is another one after the time of duplicates.
+  const byBody = newClaim({ key: 'body', expiresInMs: 50 })
+  now = DECLARED + 49
+  expect(await inDoubt(byBody, doubt, store)).toEqual({ ...byBody, doubtSince: 500 })
+  now = DECLARED + 50
+  expect(await inDoubt(byBody, doubt, store)).toEqual(byBody)
 })
