@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { type Booking, type Made, NotBooked } from '../../src/bookings/booking.ts'
-import { type BookingsDeps, createBookings, publicView } from '../../src/bookings/bookings.ts'
+import { type BookingsDeps, createBookings } from '../../src/bookings/bookings.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import type { Doubt } from '../../src/store/doubt.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
-import { type Claim, type Store, StoreDown } from '../../src/store/store.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
 
 const FAR_MS = 60_000
 const NOW = 5_000
@@ -237,35 +237,5 @@ describe('the bookings of a tenant', () => {
     const [claim] = await store.listClaims({})
     if (claim) await store.change(claim, { state: 'freed', instance: 'me', why: 'canceled' })
     expect(await bookings.isBooked('acme', 's-1')).toBe(false)
-  })
-})
-
-test('a claim is shown with its times as text, and without the hash of the body', () => {
-  const claim: Claim = {
-    tenant: 'acme',
-    key: 'k',
-    handle: 'bk_1',
-    state: 'booked',
-    version: 2,
-    body: 'hash',
-    instance: 'me',
-    reference: 'REF-1',
-    vin: 'VIN1',
-    shipment: 's-1',
-    reply: '{}',
-    expires: 0,
-    createdAt: Date.UTC(2026, 0, 1),
-    changedAt: Date.UTC(2026, 0, 2),
-  }
-  expect(publicView(claim)).toEqual({
-    key: 'bk_1',
-    state: 'booked',
-    tenant: 'acme',
-    reference: 'REF-1',
-    vin: 'VIN1',
-    shipment: 's-1',
-    created: '2026-01-01T00:00:00.000Z',
-    changed: '2026-01-02T00:00:00.000Z',
-    instance: 'me',
   })
 })

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { replay } from '../../src/bookings/answers.ts'
 import type { Booking } from '../../src/bookings/booking.ts'
+import { publicView } from '../../src/bookings/bookings.ts'
 import { createMakers } from '../../src/bookings/makers.ts'
 import { claimFor, newHandle } from '../../src/bookings/new-claim.ts'
+import type { Claim } from '../../src/store/store.ts'
 
 const booking: Booking = {
   tenant: 'acme',
@@ -79,5 +81,35 @@ test('a stored answer keeps its status, headers and body when it is given again'
     status: 201,
     headers: { a: 'b', 'Idempotent-Replayed': 'true' },
     body: '{}',
+  })
+})
+
+test('a claim is shown with its times as text, and without the hash of the body', () => {
+  const claim: Claim = {
+    tenant: 'acme',
+    key: 'k',
+    handle: 'bk_1',
+    state: 'booked',
+    version: 2,
+    body: 'hash',
+    instance: 'me',
+    reference: 'REF-1',
+    vin: 'VIN1',
+    shipment: 's-1',
+    reply: '{}',
+    expires: 0,
+    createdAt: Date.UTC(2026, 0, 1),
+    changedAt: Date.UTC(2026, 0, 2),
+  }
+  expect(publicView(claim)).toEqual({
+    key: 'bk_1',
+    state: 'booked',
+    tenant: 'acme',
+    reference: 'REF-1',
+    vin: 'VIN1',
+    shipment: 's-1',
+    created: '2026-01-01T00:00:00.000Z',
+    changed: '2026-01-02T00:00:00.000Z',
+    instance: 'me',
   })
 })
