@@ -7,10 +7,10 @@ import { link, newClaim, thing } from './samples.ts'
 
 const BAD = ['a\0b', '\ud83d', 'x\udc00'] as const
 
-test.each([['', true], ['🚚 é \u0001 \ufffe', true], ...BAD.map((text) => [text, false] as const)])(
-  '%j is storable: %s',
-  (text, storable) => expect(isStorableText(text)).toBe(storable),
-)
+test('text is storable without NUL and without half of a character', () => {
+  for (const text of ['', '🚚 é \u0001 \ufffe']) expect(isStorableText(text)).toBe(true)
+  for (const text of BAD) expect(isStorableText(text)).toBe(false)
+})
 
 /** The calls that have come through to the engine. */
 let calls: string[]
