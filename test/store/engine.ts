@@ -1,5 +1,6 @@
 import { afterAll, describe } from 'vitest'
 import { runs } from '../size.ts'
+import { closedContract } from './closed-contract.ts'
 import { comparisonContract } from './comparison-contract.ts'
 import { storeContract } from './contract.ts'
 import { doubtContract } from './doubt-contract.ts'
@@ -24,6 +25,7 @@ export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
   afterAll(() => places.close())
   const newPlace = places[engine]
   storeContract(engine, newPlace)
+  closedContract(newPlace)
   lockContract(newPlace)
   describe('events', () => eventContract(newPlace))
   scoreboardContract(newPlace)
