@@ -28,6 +28,7 @@ interface Sample {
 const BOUNDS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
 
 interface Durations {
+  /** Those that nothing fell into may be missing. */
   readonly buckets: number[]
   sum: number
 }
@@ -42,7 +43,7 @@ export function createDeliveryMetrics(
   const durations = new Map<string, Durations>()
 
   function observe(tenant: string, seconds: number): void {
-    const known = durations.get(tenant) ?? { buckets: Array<number>(BOUNDS_SECONDS.length + 1).fill(0), sum: 0 }
+    const known = durations.get(tenant) ?? { buckets: [], sum: 0 }
     durations.set(tenant, known)
     const above = BOUNDS_SECONDS.findIndex((bound) => seconds <= bound)
     const bucket = above === -1 ? BOUNDS_SECONDS.length : above
@@ -110,7 +111,7 @@ export function createDeliveryMetrics(
 }
 
 function add(samples: Map<string, Sample>, labels: Labels): void {
-  const key = Object.values(labels).join(' ')
+  const key = JSON.stringify(labels)
   const known = samples.get(key)
   if (known) known.value += 1
   else samples.set(key, { labels, value: 1 })

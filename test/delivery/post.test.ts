@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { shownUrl } from '../../src/delivery/endpoint.ts'
 import { createPost } from '../../src/delivery/post.ts'
 import { compileNetworks } from '../../src/networks.ts'
 import { endpoint } from './office.ts'
@@ -50,6 +49,38 @@ test('of several addresses, one that is not allowed is enough for a refusal', as
   expect(receiver.received).toEqual([])
 })
 
+test('a reply may take its time, and its connection ends with the try', async () => {
+  const closed = Promise.withResolvers<void>()
+  const receiver = await startReceiver((outgoing, _, incoming) => {
+    incoming.socket.once('close', closed.resolve)
+    setTimeout(() => outgoing.writeHead(200).flushHeaders(), 30)
+    setTimeout(() => outgoing.write('{'), 60)
+    setTimeout(() => outgoing.end('}'), 90)
+  })
+  expect(await post(endpoint(receiver.url), TRY)).toMatchObject({ kind: 'answered', status: 200 })
+  await closed.promise
+})
+
+test('a try that gets no whole reply in time says how long it waited', async () => {
+  const hasty = createPost({ resolve: async () => ['127.0.0.1'], timeoutMs: 50 })
+  const receiver = await startReceiver(() => undefined)
+  expect(await hasty(endpoint(receiver.url), TRY)).toEqual({
+    kind: 'failed',
+    reason: 'no whole reply within 0.05 s',
+  })
+  const nowhere = createPost({ resolve: async () => [] })
+  expect(await nowhere(endpoint('http://hook.example.com/'), TRY)).toEqual({ kind: 'failed', reason: 'failed (Error)' })
+})
+
+test('a form is sent as one', async () => {
+  const receiver = await startReceiver()
+  await post(endpoint(receiver.url), { ...TRY, body: { text: 'Event=created', format: 'form' } })
+  expect(receiver.received[0]).toMatchObject({
+    body: 'Event=created',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+})
+
 describe('a try without a reply tells the reason, without the address:', () => {
   test.each([
     ['ECONNREFUSED', 'connection refused'],
@@ -82,12 +113,4 @@ describe('a try without a reply tells the reason, without the address:', () => {
     ending.abort()
     expect(await reply).toEqual({ kind: 'failed', reason: 'interrupted' })
   })
-})
-
-test('an address is shown without user name, password and query', () => {
-  const shown = (url: string) => shownUrl(new URL(url))
-  expect(shown('https://me:secret@hook.example.com:8443/a/b?key=secret#part')).toBe(
-    'https://hook.example.com:8443/a/b?***',
-  )
-  expect(shown('https://hook.example.com')).toBe('https://hook.example.com/')
 })

@@ -67,11 +67,11 @@ describe('an open circuit', () => {
   test('refuses calls for five seconds, and says how long', async () => {
     await answer(502, LEAST_CALLS)
     const said: unknown[] = []
-    for (const ms of [0, 1, 1_000, 2_900, 1_098]) {
+    for (const ms of [0, 999, 1, 2_901, 1_098]) {
       vi.advanceTimersByTime(ms)
       said.push(await waits())
     }
-    // After 0, 1, 1001, 3901 and 4999 ms: one second at least.
+    // After 0, 999, 1000, 3901 and 4999 ms: one second at least.
     expect(said).toEqual(['5', '5', '4', '2', '1'])
     vi.advanceTimersByTime(1)
     await answer(200, 1)
@@ -141,6 +141,23 @@ test('failures of the window before are forgotten', async () => {
   vi.advanceTimersByTime(WINDOW_MS + 1)
   await answer(502, 1)
   expect(await isOpen()).toBe(false)
+})
+
+test('only the calls of one window are counted', async () => {
+  await answer(502, LEAST_CALLS - 1)
+  vi.advanceTimersByTime(WINDOW_MS + 1)
+  await answer(502, LEAST_CALLS / 2 - 1)
+  await answer(200, LEAST_CALLS / 2 + 1)
+  expect(changes).toEqual([])
+  vi.advanceTimersByTime(WINDOW_MS + 1)
+  await answer(200, LEAST_CALLS / 2)
+  await answer(502, LEAST_CALLS / 2)
+  expect(changes).toEqual([true])
+})
+
+test('a reply is handed on, whether it counts or not', async () => {
+  const reply = { status: 503, headers: {}, body: Buffer.alloc(0) }
+  for (const counts of [true, false]) expect(await circuit(async () => reply, counts)).toBe(reply)
 })
 
 test('successes of an earlier window do not count', async () => {

@@ -93,6 +93,10 @@ describe('the message of a refusal', () => {
   test('is read from the depth of four lists or entries, and no deeper', () => {
     expect(messageIn([[[[['Closed.']]]]])).toBe('Closed.')
     expect(messageIn([[[[[['Closed.']]]]]])).toBeUndefined()
+    const said = (levels: number): object => ({ message: levels === 0 ? 'Closed.' : said(levels - 1) })
+    expect([messageIn(said(4)), messageIn(said(5))]).toEqual(['Closed.', undefined])
+    expect(messageIn({ errors: { zip: [[['Closed.']]] } })).toBe('zip: Closed.')
+    expect(messageIn({ errors: { zip: [[[['Closed.']]]] } })).toBeUndefined()
     expect(messageIn({ errors: [[[['Closed.']]]] })).toBe('Closed.')
     expect(messageIn({ errors: [[[[['Closed.']]]]] })).toBeUndefined()
   })
@@ -124,9 +128,11 @@ describe('a message of any length', () => {
   })
 
   test('is compared with 49 others, and by its first thousand characters', () => {
-    const texts = (count: number) => Array.from({ length: count }, (_, i) => `m${i}`.padEnd(4, '.'))
-    expect(messageIn(texts(50))).toMatch(/; m49\.$/)
-    expect(messageIn([...texts(50), 'last'])).not.toContain('last')
+    // Few characters each, so that all of them are shown.
+    const texts = (count: number) =>
+      Array.from({ length: count }, (_, i) => String.fromCharCode(97 + (i % 26), 97 + i / 26))
+    expect(messageIn(texts(50))).toMatch(/; xb$/)
+    expect(messageIn(texts(51))).toMatch(/; xb$/)
     expect(messageIn(['zip', `${'y'.repeat(996)} zip`])).toMatch(/^y/)
     expect(messageIn(['zip', `${'y'.repeat(997)} zip`])).toMatch(/^zip; y/)
   })

@@ -91,7 +91,11 @@ describe('without a whole reply', () => {
     [new Error('without a code'), 502],
     ['no error', 502],
   ])('%s', (cause, status) => {
-    expect(unansweredError(cause, { ...CALL, method: 'HEAD' })).toMatchObject({ status, mayHaveBooked: false })
+    for (const method of ['GET', 'HEAD', 'DELETE']) {
+      const error = unansweredError(cause, { ...CALL, method })
+      expect(error).toMatchObject({ status, mayHaveBooked: false, cause: { name: 'NoReply', cause } })
+      expect(error.message).not.toMatch(/look before/)
+    }
     expect(unansweredError(cause, { ...CALL, method: 'PUT' })).toMatchObject({
       status,
       cause,
