@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 
 /** Returns a new name for this process among those that share a store: host, pid, start time and a random part. */
 export function newInstance(): string {
-  return [hostname(), process.pid, startTimeOf(process.pid) ?? 0, crypto.randomUUID().slice(0, 8)].join('/')
+  return [hostname(), process.pid, startTimeOf(process.pid), crypto.randomUUID().slice(0, 8)].join('/')
 }
 
 /** Returns false if the process of an instance has ended; true if it lives or runs where this process cannot see it. */

@@ -33,6 +33,57 @@ describe('the cache', () => {
     expect(new Set(keys).size).toBe(keys.length)
   })
 
+  test('counts the text of an entry, and about what its objects take', () => {
+    const keepLinks = (bytes: number) => {
+      const cache = createCache(bytes)
+      cache.keepLinks('acme', 'Q-1', [link(), link({ kind: 'shipment' })])
+      return cache.links('acme', 'Q-1') !== undefined
+    }
+    expect([keepLinks(300 + 3 + 2 * 150 + 126 + 129), keepLinks(300 + 3 + 2 * 150 + 126 + 129 - 1)]).toEqual([
+      true,
+      false,
+    ])
+    const keepThing = (bytes: number) => {
+      const cache = createCache(bytes)
+      cache.keepThing(thing())
+      return cache.thing('acme', 'id-1') !== undefined
+    }
+    expect([keepThing(300 + 150 + 75 + 82), keepThing(300 + 150 + 75 + 82 - 1)]).toEqual([true, false])
+  })
+
+  test('holds sixteen mebibytes by default', () => {
+    const MIB = 1024 * 1024
+    const cache = createCache()
+    const big = (id: string) => thing({ id, own: 'x'.repeat(MIB - 1_000) })
+    const kept = (count: number) => {
+      for (let i = 0; i < count; i += 1) cache.keepThing(big(`id-${i}`))
+      return cache.thing('acme', 'id-0') !== undefined
+    }
+    expect(kept(16)).toBe(true)
+    expect(kept(17)).toBe(false)
+  })
+
+  test('counts the look-ups that found something, and those that did not', () => {
+    const cache = createCache()
+    expect(cache.lookups()).toEqual({ hits: 0, misses: 0 })
+    cache.links('acme', 'Q-1')
+    cache.thing('acme', 'id-1')
+    cache.keepThing(thing())
+    cache.thing('acme', 'id-1')
+    cache.keepLinks('acme', 'Q-1', [link()])
+    for (const _ of [1, 2]) cache.links('acme', 'Q-1')
+    expect(cache.lookups()).toEqual({ hits: 3, misses: 2 })
+    cache.clear()
+    cache.thing('acme', 'id-1')
+    expect(cache.lookups()).toEqual({ hits: 3, misses: 3 })
+  })
+
+  test('keeps a thing without facts', () => {
+    const cache = createCache()
+    cache.keepThing(thing({ facts: null }))
+    expect(cache.thing('acme', 'id-1')?.facts).toBeNull()
+  })
+
   test('holds about as many bytes as configured, and nothing with 0', () => {
     const BYTES = 100_000
     const cache = createCache(BYTES)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { hostname } from 'node:os'
-import { expect, test } from 'vitest'
+import { hostname, uptime } from 'node:os'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { isAlive, newInstance } from '../../src/store/instance.ts'
 
 test('an instance has the host, the process, its start and a part of its own', () => {
@@ -10,6 +10,25 @@ test('an instance has the host, the process, its start and a part of its own', (
   expect(start).toMatch(/^[1-9]\d*$/)
   expect(own).toMatch(/^[0-9a-f]{8}$/)
   expect(newInstance()).not.toBe(newInstance())
+})
+
+test('the start of a process is told in ticks since boot', () => {
+  // The same on every Linux that Node runs on.
+  const TICKS_PER_SECOND = 100
+  const startedAt = Number(newInstance().split('/')[2]) / TICKS_PER_SECOND
+  expect(Math.abs(startedAt - (uptime() - process.uptime()))).toBeLessThan(2)
+})
+
+test.each([
+  ['EPERM', true],
+  ['ESRCH', false],
+  [undefined, false],
+])('a process whose signal fails with %s lives: %s', (code, lives) => {
+  const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('no'), code && { code })
+  })
+  onTestFinished(() => kill.mockRestore())
+  expect(isAlive(newInstance())).toBe(lives)
 })
 
 test('this process lives, and so does one that cannot be looked at', () => {
