@@ -32,7 +32,7 @@ export function replyText(body: Buffer): string {
  */
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
-  const messages = /^[{["]/.test(text) ? messagesIn(parsed(text), 0) : messagesIn(text, 0)
+  const messages = /^[{["]/.test(text) ? messagesIn(parsed(text)) : messagesIn(text)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
   if (line === '') return undefined
   return line.length > MESSAGE_LIMIT_CHARACTERS
@@ -72,7 +72,7 @@ function parsed(text: string): unknown {
 
 const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|center|a|table)\b/i
 
-function messagesIn(value: unknown, depth: number): string[] {
+function messagesIn(value: unknown, depth = 0): string[] {
   if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
   if (Array.isArray(value)) return value.flatMap((entry) => messagesIn(entry, depth + 1))

@@ -1,71 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type Booking, type Made, NotBooked } from '../../src/bookings/booking.ts'
-import { type BookingsDeps, createBookings } from '../../src/bookings/bookings.ts'
+import { type Made, NotBooked } from '../../src/bookings/booking.ts'
+import { claimFor } from '../../src/bookings/new-claim.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import type { Doubt } from '../../src/store/doubt.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import { StoreDown } from '../../src/store/store.ts'
+import { booking, made, openBookings as open } from './over-memory.ts'
 
-const FAR_MS = 60_000
-const NOW = 5_000
-
-/** Bookings over a store in memory; a test may replace what they depend on. */
-function open(given: Partial<BookingsDeps> & { readonly faults?: Partial<Store> } = {}) {
-  const store: Store = { ...createMemoryStore({ now: () => NOW }), ...given.faults }
-  const counted: string[] = []
-  const unknown: string[] = []
-  const neverSent: string[] = []
-  let handles = 0
-  const bookings = createBookings({
-    claims: store,
-    record: {
-      made: async (claim, { answer, record }) => {
-        const reply = JSON.stringify(answer)
-        await store.change(claim, { state: 'booked', instance: 'me', shipment: record.id, reply, why: 'made' })
-      },
-      failed: async (claim, error) => {
-        const state = error instanceof NotBooked ? 'freed' : 'unknown'
-        await store.change(claim, { state, instance: 'me', why: 'failed' })
-        return state
-      },
-      neverSent: (handle) => neverSent.push(handle),
-      isUnrecorded: () => false,
-      canceled: async () => {},
-      canceledLater: async () => {},
-      catchUp: async () => {},
-    },
-    instance: 'me',
-    holdLease: async () => () => true,
-    dedupeWindowMs: 1_000,
-    doubt: () => undefined,
-    onUnknown: ({ handle }) => unknown.push(handle),
-    countBooking: (outcome) => counted.push(outcome),
-    handle: () => {
-      handles += 1
-      return `bk_${handles}`
-    },
-    wait: () => new Promise((resolve) => setImmediate(resolve)),
-    ...given,
-  })
-  return { store, bookings, counted, unknown, neverSent }
-}
-
-const booking = (given: Partial<Booking> = {}): Booking => ({
-  tenant: 'acme',
-  credential: undefined,
-  reference: 'REF-1',
-  vin: 'VIN1',
-  idempotencyKey: undefined,
-  fields: [['PickupName', 'Pat']],
-  deadline: performance.now() + FAR_MS,
-  ...given,
-})
-
-const made = (id = 's-1'): Made => ({
-  answer: { status: 200, headers: { 'Transload-Shipment-Id': id }, body: '{}' },
-  record: { kind: 'shipment', id, names: [], vin: '', own: undefined, facts: undefined },
-})
 const never = () => expect.fail('it was sent')
 const thrown = (work: Promise<unknown>): Promise<GatewayError> =>
   work.then(
@@ -136,6 +77,24 @@ describe('a booking', () => {
     await expect.poll(() => store.listClaims({})).toHaveLength(1)
     await bookings.once(booking(), async () => made())
     expect(waits).toEqual([200, 200])
+  })
+
+  test('whose key is released while it is looked at is claimed again', async () => {
+    const { store } = open()
+    const { claim } = await store.claim(claimFor(booking(), { handle: 'bk_0', instance: 'other', dedupeWindowMs: 0 }))
+    const freed = { ...claim, state: 'freed' } as const
+    let tries = 0
+    const released = open({
+      faults: {
+        ...store,
+        claim: async (wanted) => {
+          tries += 1
+          return tries === 1 ? { won: false, claim: freed } : { won: true, claim: { ...claim, handle: wanted.handle } }
+        },
+      },
+    })
+    expect(await released.bookings.once(booking(), async () => made())).toEqual({ answer: made().answer })
+    expect(tries).toBe(2)
   })
 
   test('that fails with proof is answered with the reason, and may be sent again', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { replay } from '../../src/bookings/answers.ts'
+import { isReplay, replay } from '../../src/bookings/answers.ts'
 import type { Booking } from '../../src/bookings/booking.ts'
 import { publicView } from '../../src/bookings/bookings.ts'
 import { createMakers } from '../../src/bookings/makers.ts'
@@ -77,6 +77,8 @@ test('a stored answer keeps its status, headers and body when it is given again'
     createdAt: 1,
     changedAt: 1,
   } as const
+  expect(isReplay(replay({ ...stored, reply }))).toBe(true)
+  expect(isReplay(JSON.parse(reply))).toBe(false)
   expect(replay({ ...stored, reply })).toEqual({
     status: 201,
     headers: { a: 'b', 'Idempotent-Replayed': 'true' },

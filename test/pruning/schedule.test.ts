@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../src/observe/log.ts'
 import { pruneRound } from '../../src/pruning/round.ts'
 import { type ScheduledPruning, startPruning } from '../../src/pruning/schedule.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import { PRUNE_CLAIMS, PRUNE_ROWS } from '../../src/store/pruning.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -131,4 +132,26 @@ test('the end of a gateway stops a round after the step that is under way', asyn
   // The next round starts over.
   await pruneRound(store, { olderThanMs: KEEP_MS })
   expect(await store.listClaims({})).toEqual([])
+})
+
+test('a round is due until its last table has ended, and is logged if it has deleted something', async () => {
+  const clock = { at: 1_790_000_000_000 }
+  const store = createMemoryStore({ now: () => clock.at })
+  const lines: Readonly<Record<string, unknown>>[] = []
+  const log = createLog('info', { write: (line) => void lines.push(JSON.parse(line)) })
+  // As a round leaves it that was cut off.
+  await store.endRound({ table: 'claims', rows: 0, oldest: undefined })
+  const roundOf = async () => {
+    const before = clock.at
+    const pruning = startPruning({ store, keepMs: KEEP_MS, log, lookEveryMs })
+    const ended = async () => (await store.rounds()).find(({ table }) => table === 'instances')?.endedAt
+    await expect.poll(ended, SOON).toBe(before)
+    await pruning.close()
+  }
+  await roundOf()
+  expect(lines).toEqual([])
+  await store.put({ links: [link(), link({ name: 'Q-2' })] })
+  clock.at += KEEP_MS + 1
+  await roundOf()
+  expect(lines).toMatchObject([{ msg: 'old rows were deleted from the store', level: 'info', pruned: { links: 2 } }])
 })

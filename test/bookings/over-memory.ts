@@ -1,0 +1,66 @@
+import { type Booking, type Made, NotBooked } from '../../src/bookings/booking.ts'
+import { type BookingsDeps, createBookings } from '../../src/bookings/bookings.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+
+const FAR_MS = 60_000
+const NOW = 5_000
+
+/** Bookings over a store in memory; a test may replace what they depend on. */
+export function openBookings(given: Partial<BookingsDeps> & { readonly faults?: Partial<Store> } = {}) {
+  const store: Store = { ...createMemoryStore({ now: () => NOW }), ...given.faults }
+  const counted: string[] = []
+  const unknown: string[] = []
+  const neverSent: string[] = []
+  let handles = 0
+  const bookings = createBookings({
+    claims: store,
+    record: {
+      made: async (claim, { answer, record }) => {
+        const reply = JSON.stringify(answer)
+        await store.change(claim, { state: 'booked', instance: 'me', shipment: record.id, reply, why: 'made' })
+      },
+      failed: async (claim, error) => {
+        const state = error instanceof NotBooked ? 'freed' : 'unknown'
+        await store.change(claim, { state, instance: 'me', why: 'failed' })
+        return state
+      },
+      neverSent: (handle) => neverSent.push(handle),
+      isUnrecorded: () => false,
+      canceled: async () => {},
+      canceledLater: async () => {},
+      catchUp: async () => {},
+    },
+    instance: 'me',
+    holdLease: async () => () => true,
+    dedupeWindowMs: 1_000,
+    doubt: () => undefined,
+    onUnknown: ({ handle }) => unknown.push(handle),
+    countBooking: (outcome) => counted.push(outcome),
+    handle: () => {
+      handles += 1
+      return `bk_${handles}`
+    },
+    wait: () => new Promise((resolve) => setImmediate(resolve)),
+    ...given,
+  })
+  return { store, bookings, counted, unknown, neverSent }
+}
+
+/** Returns a booking with defaults for what a test does not care about. */
+export const booking = (given: Partial<Booking> = {}): Booking => ({
+  tenant: 'acme',
+  credential: undefined,
+  reference: 'REF-1',
+  vin: 'VIN1',
+  idempotencyKey: undefined,
+  fields: [['PickupName', 'Pat']],
+  deadline: performance.now() + FAR_MS,
+  ...given,
+})
+
+/** Returns what the service made. */
+export const made = (id = 's-1'): Made => ({
+  answer: { status: 200, headers: { 'Transload-Shipment-Id': id }, body: '{}' },
+  record: { kind: 'shipment', id, names: [], vin: '', own: undefined, facts: undefined },
+})
