@@ -1,3 +1,4 @@
+import { ADDRCONFIG } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createNames } from '../../src/service/lookup.ts'
@@ -81,9 +82,25 @@ test('one address, or the addresses of one family, can be requested', async () =
   expect(await first).toEqual(['2001:db8::1', 6])
   expect(await ask(names, { family: 4 })).toEqual(['192.0.2.1', 4])
   expect(await ask(names, { family: 'IPv6', all: true })).toEqual([six('2001:db8::1')])
+  expect(await ask(names, { family: 'IPv4', all: true })).toEqual([four('192.0.2.1')])
+  expect(await ask(names, { family: 0, all: true })).toEqual([six('2001:db8::1'), four('192.0.2.1')])
   const none = ask(createNames({ freshMs: 1, usableMs: 1, lookup }), { family: 6 })
   answer(four('192.0.2.1'))
-  await expect(none).rejects.toMatchObject({ code: 'ENOTFOUND' })
+  await expect(none).rejects.toMatchObject({ code: 'ENOTFOUND', message: `${NAME} has no such address` })
+})
+
+test('the system is asked for all addresses that the machine can reach, and may answer with one', async () => {
+  const asked: unknown[] = []
+  const one: LookupFunction = (name, options, done) => {
+    asked.push([name, options])
+    if (asked.length === 1) done(null, '192.0.2.1', 4)
+    else done(null, '192.0.2.1')
+  }
+  expect(await ask(createNames({ freshMs: FRESH_MS, usableMs: USABLE_MS, lookup: one }))).toEqual([four('192.0.2.1')])
+  expect(asked).toEqual([[NAME, { all: true, hints: ADDRCONFIG }]])
+  expect(await ask(createNames({ freshMs: FRESH_MS, usableMs: USABLE_MS, lookup: one }))).toEqual([
+    { address: '192.0.2.1', family: 0 },
+  ])
 })
 
 test.each([
