@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createPost } from '../../src/delivery/post.ts'
 import { compileNetworks } from '../../src/networks.ts'
+import { signingKey } from '../../src/webhook-signature.ts'
 import { endpoint } from './office.ts'
 import { replies, startReceiver } from './receiver.ts'
 
@@ -70,6 +71,17 @@ test('a try that gets no whole reply in time says how long it waited', async () 
   })
   const nowhere = createPost({ resolve: async () => [] })
   expect(await nowhere(endpoint('http://hook.example.com/'), TRY)).toEqual({ kind: 'failed', reason: 'failed (Error)' })
+})
+
+test('a try is signed if the endpoint has keys', async () => {
+  const receiver = await startReceiver()
+  const key = signingKey(`whsec_${Buffer.alloc(24, 1).toString('base64')}`) ?? expect.fail('no key')
+  await post(endpoint(receiver.url, { keys: [key] }), TRY)
+  await post(endpoint(receiver.url), TRY)
+  const [signed, plain] = receiver.received.map(({ headers }) => headers)
+  expect(signed).toMatchObject({ 'webhook-id': 'msg_1', 'webhook-signature': expect.stringMatching(/^v1,\S{44}$/) })
+  expect(plain).toMatchObject({ 'webhook-id': 'msg_1', 'webhook-timestamp': '1700000000' })
+  expect(plain).not.toHaveProperty('webhook-signature')
 })
 
 test('a form is sent as one', async () => {

@@ -140,12 +140,16 @@ test('a lock that comes too late is dropped, and its work does not run', async (
   const opened = open()
   const taken = Promise.withResolvers<boolean>()
   opened.answer.take = () => taken.promise
-  const late = opened.locks.exclusive('key', 100, () => expect.fail('it is late'))
+  let ran = false
+  const late = opened.locks.exclusive('key', 100, async () => {
+    ran = true
+  })
   const refused = expect(late).rejects.toThrow(LockTimeout)
   await vi.advanceTimersByTimeAsync(100)
   await refused
   taken.resolve(true)
   await vi.advanceTimersByTimeAsync(0)
+  expect(ran).toBe(false)
   expect(opened.calls).toEqual([TAKE, 'drop key me'])
   expect(vi.getTimerCount()).toBe(0)
 })
