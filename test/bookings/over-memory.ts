@@ -41,7 +41,6 @@ export function openBookings(given: Partial<BookingsDeps> & { readonly faults?: 
       handles += 1
       return `bk_${handles}`
     },
-    wait: () => new Promise((resolve) => setImmediate(resolve)),
     ...given,
   })
   return { store, bookings, counted, unknown, neverSent }

@@ -413,6 +413,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       ])
       expect(taken.status).toBe('rejected')
       expect(taken).not.toMatchObject({ reason: { name: 'StoreDown' } })
+      expect(taken).toMatchObject({ reason: { message: expect.stringMatching(/handle/) } })
       expect(neighbor).toMatchObject({ status: 'fulfilled', value: { won: true } })
       expect(await store.findClaim('acme', 'REF-2')).toBeUndefined()
     })
