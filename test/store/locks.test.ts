@@ -134,6 +134,11 @@ test('a lock of another process is tried again after 20 to 60 ms, until the time
   await expect(opened.locks.exclusive('key', 29.6, () => expect.fail('it has no lock'))).rejects.toThrow(
     new LockTimeout('Other work of key did not end within 30 ms.'),
   )
+  // It does not try any more: the next one alone takes the lock.
+  opened.answer.take = async () => true
+  expect(await opened.locks.exclusive('key', PATIENT_MS, async () => 'done')).toBe('done')
+  await opened.locks.exclusive('other key', PATIENT_MS, async () => 'done')
+  expect(opened.calls.filter((call) => call === 'drop key me')).toHaveLength(1)
 })
 
 test('a lock that comes too late is dropped, and its work does not run', async () => {
