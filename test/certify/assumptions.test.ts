@@ -1,96 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Assumption, Verdict } from '../../src/certify/assumption.ts'
-import { areas, assumptions } from '../../src/certify/assumptions.ts'
-import { cleanUp } from '../../src/certify/clean-up.ts'
-import { openJournal } from '../../src/certify/journal.ts'
-import { type Allowed, type Result, tryAll } from '../../src/certify/run.ts'
+import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/certify/assumption.ts'
+import { assumptions } from '../../src/certify/assumptions.ts'
 import { REFERENCE_PREFIX } from '../../src/certify/samples.ts'
-import { openTrial, shape } from '../../src/certify/trial.ts'
-import { readConfig } from '../../src/config/config.ts'
-import {
-  deviationNames,
-  type Fault,
-  type Sandbox,
-  type SandboxOptions,
-  startSandbox,
-} from '../../src/sandbox/sandbox.ts'
-import { openAccount } from '../../src/service/account.ts'
-import { openUpstream } from '../../src/service/open.ts'
-import { basic, CLIENT } from '../gateway.ts'
-import { folder } from './certify.ts'
-
-interface Setting extends SandboxOptions {
-  readonly faults?: readonly Fault[]
-}
-
-/** Where the stand-in confirms an assumption only with a setting. */
-const CONFIRMING: Readonly<Record<string, Setting>> = {
-  'refused-makes-nothing': { findsByReference: true },
-  'if-match-obeyed': { etag: true },
-}
-
-/** Where the stand-in contradicts an assumption by something else than the deviation of its name. */
-const CONTRADICTING: Readonly<Record<string, Setting>> = {
-  'basic-accepted': { auth: 'bearer' },
-  'token-lifetime': { tokenExpiresIn: null },
-  'quote-by-post': { quoteMethod: 'GET' },
-  'quote-by-get': { quoteMethod: 'POST' },
-  'shipments-plural': { shipmentPath: 'singular' },
-  'shipment-singular': { shipmentPath: 'plural' },
-  'approved-quote-is-shipment': { approvalBooks: false },
-  'no-etag': { etag: true },
-  'reply-is-utf-8': { faults: [{ kind: 'latin1', times: 'always' }] },
-  'refused-makes-nothing': { findsByReference: true, deviations: ['refused-makes-nothing'] },
-  'if-match-obeyed': { etag: true, deviations: ['if-match-obeyed'] },
-}
-
-function contradicting({ id }: Assumption): Setting {
-  const name = deviationNames.find((known) => known === id)
-  return CONTRADICTING[id] ?? { deviations: name === undefined ? [] : [name] }
-}
+import { deviationNames, type Fault, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { CONFIRMING, contradicting, tried } from './trial.ts'
 
 /** The deviations of a service that keep a booking from being canceled. */
 const UNCANCELABLE = new Set(['delete-cancels', 'booking-returns-id', 'refused-makes-nothing', 'cancel-again'])
-
-async function tried(id: string | undefined, { faults = [], ...options }: Setting, allowed: Partial<Allowed> = {}) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
-  sandbox.fail(...faults)
-  const config = readConfig({ V2_BASE_URL: sandbox.url, UPSTREAM_TIMEOUT_MS: '10000' })
-  const upstream = openUpstream(config)
-  const place = { origin: sandbox.url, prefix: '' }
-  const authorization = basic()
-  const scheme = options.auth === 'bearer' ? 'oauth2' : 'basic'
-  const account = openAccount({ upstream, ...place, basic: authorization, pool: 'test', scheme, timeoutMs: 10_000 })
-  const file = join(folder(), 'journal.ndjson')
-  const journal = openJournal(file, { address: sandbox.url, tenant: 'demo' })
-  const trial = openTrial({
-    config,
-    upstream,
-    account,
-    basic: authorization,
-    wrongCredential: basic(CLIENT.id, 'wrong'),
-    journal,
-    run: 'test',
-    checkGoingOn: () => undefined,
-  })
-  onTestFinished(async () => {
-    await upstream.close()
-    await sandbox.close()
-  })
-  const all: Result[] = []
-  await tryAll(areas, trial, {
-    allowed: { bookings: true, isStage: true, ...allowed },
-    ...(id !== undefined && { only: new Set([id]) }),
-    onArea: () => undefined,
-    onResult: (_, result) => void all.push(result),
-  })
-  const requests = sandbox.requests.map(({ method, path }) => `${method} ${shape(path)}`)
-  const [result] = all
-  return { result, all, sandbox, requests, journal, file, clean: () => cleanUp(trial, journal, config) }
-}
 
 const live = (sandbox: Sandbox) => [...sandbox.shipments.values()].filter(({ status }) => status !== 'canceled')
 

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { type Setting, tried } from './trial.ts'
+
+/** Services that answer everything alike, or as the stand-in does with one more trait. */
+const STRANGE: Readonly<Record<string, Setting>> = {
+  'knows singular paths and quotes by GET only': { shipmentPath: 'singular', quoteMethod: 'GET' },
+  'takes tokens only': { auth: 'bearer' },
+  'answers with empty bodies': { faults: [{ kind: 'empty', times: 'always' }] },
+  'answers without ids': { faults: [{ kind: 'no-id', times: 'always' }] },
+  'answers with pages': { faults: [{ kind: 'not-json', times: 'always' }] },
+  'answers 200 with an empty object': alike(200, {}),
+  'answers 200 with numbers where texts belong': alike(200, { id: 1, price: '1', status: 2, vehicles: {}, Cost: 3 }),
+  'answers 201 with other ids': alike(201, {
+    id: 'x',
+    shipment_id: 'y',
+    quote_id: 'z',
+    status: 'posted',
+    price: 1.005,
+  }),
+  'answers 401': alike(401, { message: 'no' }),
+  'answers 404': alike(404, { message: 'no' }),
+  'answers 422 with a text': alike(422, 'pickup'),
+  'answers 500': alike(500, { message: 'no' }),
+}
+
+function alike(status: number, body: string | Record<string, unknown> | unknown[]): Setting {
+  return { faults: [{ kind: 'status', status, body: body, times: 'always' }] }
+}
+
+test('every assumption is found the same as it was, whatever the service answers', async () => {
+  const told: string[] = []
+  for (const [name, setting] of Object.entries(STRANGE)) {
+    const { all } = await tried(undefined, setting)
+    const findings = Map.groupBy(all, ({ verdict, seen }) => `${verdict}: ${seen}`)
+    told.push(`A service that ${name}:`)
+    for (const [finding, results] of findings)
+      told.push(`  ${finding}`, `    ${results.map(({ id }) => id).join(', ')}`)
+  }
+  await expect(`${told.join('\n')}\n`).toMatchFileSnapshot('findings.txt')
+})
