@@ -1,0 +1,25 @@
+import cluster from 'node:cluster'
+import { stopSignal } from '../../src/commands/stop-signal.ts'
+import { createLog } from '../../src/observe/log.ts'
+import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../../src/workers/workers.ts'
+
+/* A program with workers that do as STORY says, and tell what happens to them on standard output. */
+
+const story = process.env['STORY']
+const tell = (event: string) => process.stdout.write(`worker ${event}\n`)
+
+if (cluster.isPrimary) process.exitCode = await runWorkers(2, createLog('info'), stopSignal)
+else if (story === 'refused') process.exit(78)
+else if (story === 'failed') process.exit(1)
+else await serve()
+
+async function serve(): Promise<void> {
+  process.on('SIGHUP', () => tell('reloads'))
+  process.on('SIGUSR2', () => process.exit(1))
+  const stop = stopMessage()
+  reportListening()
+  tell(`listens ${process.pid} ${process.env[REPLACEMENT] ?? 'first'}`)
+  tell(`stops: ${await stop}`)
+  if (story === 'slow') setInterval(() => {}, 1_000)
+  else cluster.worker?.disconnect()
+}
