@@ -34,9 +34,14 @@ export async function helpLines(): Promise<readonly (readonly string[])[]> {
 }
 
 /** Returns what the command lines print, without a terminal. */
-export const printed = (lines: readonly (readonly string[])[], env: NodeJS.ProcessEnv = {}): Promise<string> =>
+export const printed = (
+  lines: readonly (readonly string[])[],
+  env: NodeJS.ProcessEnv = {},
+  cwd: string = ROOT,
+): Promise<string> =>
   output('bash', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, RUN_LINES, JSON.stringify(lines)], {
     env: cleanEnv(env),
+    cwd,
   })
 
 /** Leaves out the usage that follows the message of each mistake, which the help shows too. */

@@ -1,0 +1,71 @@
+import { rmSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import type { ClaimState, NewClaim, Store } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
+import { newClaim } from '../store/samples.ts'
+import { printed, withoutUsage } from './every-command.ts'
+
+/** A folder for the commands of one test. */
+export function transcriptFolder(): string {
+  const folder = newFolder('transcript')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const RANDOM_IDS = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|msg_\w+|bk_[0-9a-f]{12})\b/g
+
+/** Runs command lines in a folder, one after the other, and returns what they print, without what differs from run to run. */
+export async function transcript(
+  folder: string,
+  lines: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const words = lines.map((line) =>
+    [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? ''),
+  )
+  const ids = new Map<string, string>()
+  return withoutUsage(await printed(words, { STORE_URL: 'store.db', ...env }, folder))
+    .replaceAll(folder, 'FOLDER')
+    .replaceAll(`${userInfo().username} on ${hostname()}`, 'USER on HOST')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{8}T\d{6}Z/g, 'TIME')
+    .replace(/(before-restore-TIME)-\d+/g, '$1')
+    .replace(/\b[0-9a-f]{32}\b/g, 'RANDOM')
+    .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
+    .replace(/[\d,]+ bytes/g, 'BYTES bytes')
+    .replace(RANDOM_IDS, (id) => {
+      if (/-0000-|bk_0000/.test(id)) return id
+      const name = ids.get(id) ?? `ID${ids.size + 1}`
+      ids.set(id, name)
+      return name
+    })
+}
+
+/** Fills a store of a folder, and closes it. */
+export async function fillStore(folder: string, work: (store: Store) => Promise<void>): Promise<void> {
+  const store = await openStore(join(folder, 'store.db'))
+  await work(store)
+  await store.close()
+}
+
+const ANSWER = { status: 200, headers: {}, body: '{}' }
+
+/** Returns the key that operators see of a booking by its number. */
+export const handleOf = (no: number) => `bk_${String(no).padStart(12, '0')}`
+
+/** Adds a booking that has come to this state for a reason. */
+export async function addBooking(
+  store: Store,
+  no: number,
+  state: ClaimState,
+  why: string,
+  more: Partial<NewClaim> = {},
+): Promise<void> {
+  const wanted = newClaim({ key: `key-${no}`, handle: handleOf(no), reference: `REF-${no}`, vin: `VIN-${no}`, ...more })
+  const { claim } = await store.claim(wanted)
+  const isBooked = state === 'booked'
+  const outcome = { shipment: isBooked ? `shipment-${no}` : '', reply: isBooked ? JSON.stringify(ANSWER) : '' }
+  if (state !== 'sending') await store.change(claim, { state, instance: 'gateway-2', why, ...outcome })
+}
