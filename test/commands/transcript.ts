@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { configNames } from '../../src/config/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState, NewClaim, Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
@@ -15,6 +16,9 @@ export function transcriptFolder(): string {
   return folder
 }
 
+/** What the shell of the tests may set. */
+const UNSET = { ...Object.fromEntries(configNames.map((name) => [name, undefined])), TZ: 'UTC' }
+
 const RANDOM_IDS = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|msg_\w+|bk_[0-9a-f]{12})\b/g
 
 /** Runs command lines in a folder, one after the other, and returns what they print, without what differs from run to run. */
@@ -27,20 +31,24 @@ export async function transcript(
     [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? ''),
   )
   const ids = new Map<string, string>()
-  return withoutUsage(await printed(words, { STORE_URL: 'store.db', ...env }, folder))
-    .replaceAll(folder, 'FOLDER')
-    .replaceAll(`${userInfo().username} on ${hostname()}`, 'USER on HOST')
-    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{8}T\d{6}Z/g, 'TIME')
-    .replace(/(before-restore-TIME)-\d+/g, '$1')
-    .replace(/\b[0-9a-f]{32}\b/g, 'RANDOM')
-    .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
-    .replace(/[\d,]+ bytes/g, 'BYTES bytes')
-    .replace(RANDOM_IDS, (id) => {
-      if (/-0000-|bk_0000/.test(id)) return id
-      const name = ids.get(id) ?? `ID${ids.size + 1}`
-      ids.set(id, name)
-      return name
-    })
+  return (
+    withoutUsage(await printed(words, { ...UNSET, STORE_URL: 'store.db', ...env }, folder))
+      .replaceAll(folder, 'FOLDER')
+      .replaceAll(`${userInfo().username} on ${hostname()}`, 'USER on HOST')
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{8}T\d{6}Z/g, 'TIME')
+      .replace(/(before-restore-TIME)-\d+/g, '$1')
+      .replace(/\b[0-9a-f]{32}\b/g, 'RANDOM')
+      // The place of a mistake in a file with paths depends on their lengths.
+      .replace(/(\.json:1):\d+:/g, '$1:COLUMN:')
+      .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
+      .replace(/[\d,]+ bytes/g, 'BYTES bytes')
+      .replace(RANDOM_IDS, (id) => {
+        if (/-0000-|bk_0000/.test(id)) return id
+        const name = ids.get(id) ?? `ID${ids.size + 1}`
+        ids.set(id, name)
+        return name
+      })
+  )
 }
 
 /** Fills a store of a folder, and closes it. */

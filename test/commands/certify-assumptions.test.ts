@@ -1,0 +1,101 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { CLIENT, OWN } from '../gateway.ts'
+import { transcript, transcriptFolder } from './transcript.ts'
+
+async function startStage(options: SandboxOptions = {}) {
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
+  onTestFinished(() => sandbox.close())
+  return { sandbox, env: { ...OWN, V2_BASE_URL: sandbox.url } }
+}
+
+const TRIED = 'basic-accepted,price-in-cents,booking-status-new,external-id-kept'
+
+test('a trial of a service that keeps every assumption is told as it was', async () => {
+  const { sandbox, env } = await startStage()
+  const folder = transcriptFolder()
+  const text = await transcript(
+    folder,
+    [
+      `certify assumptions --only ${TRIED}`,
+      `certify assumptions --only ${TRIED} --stage ${sandbox.url} --bookings --save before.json`,
+      `certify assumptions --only '${TRIED} , quote-by-post' --compare before.json --stage ${sandbox.url} --bookings`,
+      `certify assumptions --only ${TRIED} --compare before.json --json`,
+      `certify assumptions --only ${TRIED} --compare before.json`,
+      `certify assumptions --only ${TRIED} --plan`,
+      `certify assumptions --only ${TRIED},body-256-kib --plan --stage ${sandbox.url}`,
+      `certify assumptions --only ${TRIED} --plan --json --stage ${sandbox.url} --bookings`,
+      'certify assumptions --clean-up',
+    ],
+    env,
+  )
+  await expect(text).toMatchFileSnapshot('output/certify-assumptions.txt')
+})
+
+test('a trial of a service that contradicts some is told as it was', async () => {
+  const { sandbox, env } = await startStage({ deviations: ['booking-status-new', 'price-in-cents'] })
+  const folder = transcriptFolder()
+  const results = [
+    { id: 'price-in-cents', verdict: 'confirmed', seen: 'at most two' },
+    { id: 'booking-status-new', verdict: 'not tried', seen: 'needs --bookings and --stage' },
+  ]
+  writeFileSync(join(folder, 'before.json'), JSON.stringify({ service: 'x', at: '2026-01-02T03:04:05Z', results }))
+  const made = { address: sandbox.url, tenant: CLIENT.id, reference: 'TRANSLOAD-TEST-old-01' }
+  writeFileSync(join(folder, 'left.ndjson'), `${JSON.stringify(made)}\n{"cut`)
+  const text = await transcript(
+    folder,
+    [
+      `certify assumptions --only ${TRIED} --stage ${sandbox.url} --bookings`,
+      `certify assumptions --only ${TRIED} --stage ${sandbox.url} --bookings --json`,
+      `certify assumptions --only ${TRIED} --compare before.json --stage ${sandbox.url} --bookings`,
+      'certify assumptions --only basic-accepted --journal left.ndjson',
+      'certify assumptions --clean-up --journal left.ndjson',
+    ],
+    env,
+  )
+  await expect(text).toMatchFileSnapshot('output/certify-assumptions-contradicted.txt')
+})
+
+test('mistakes in the command line of a trial are told as they were', async () => {
+  const { sandbox, env } = await startStage()
+  const folder = transcriptFolder()
+  writeFileSync(join(folder, 'text.json'), 'nonsense')
+  writeFileSync(join(folder, 'other.json'), '{"results":[]}')
+  const lines = [
+    'certify assumptions --only basic-acepted',
+    'certify assumptions --only nothing,basic-accepted',
+    'certify assumptions --compare text.json',
+    'certify assumptions --compare other.json',
+    'certify assumptions --compare none.json',
+    'certify assumptions --tenant nobody --plan',
+    'certify assumptions --bookings',
+    'certify assumptions --stage nonsense',
+    'certify assumptions --stage https://stage.example.com',
+    'certify compare --stage x',
+    'certify compare --bookings',
+    `certify compare --bookings --stage ${sandbox.url}/other`,
+    'certify compare --min-equal 2',
+    'certify compare --min-equal x',
+    'certify compare --examples --bodies x',
+    'certify compare --bodies none',
+    'certify compare --bodies text.json',
+    'certify compare --recording none',
+    'certify compare --recording text.json',
+    'certify compare --recording other.json',
+    'certify compare --tenant nobody',
+  ]
+  await expect(await transcript(folder, lines, env)).toMatchFileSnapshot('output/certify-mistakes.txt')
+  const without = ['certify assumptions --plan', 'certify compare', 'auth rehearse']
+  const { V2_BASE_URL } = env
+  await expect(await transcript(folder, without, { V2_BASE_URL })).toMatchFileSnapshot('output/certify-nobody.txt')
+  expect(sandbox.requests).toEqual([])
+})
+
+test('a service that does not answer is out of reach after five checks', async () => {
+  const { sandbox, env } = await startStage()
+  sandbox.fail({ kind: 'reset-before', times: 'always' })
+  const lines = ['certify assumptions', 'auth rehearse', 'certify compare']
+  await expect(await transcript(transcriptFolder(), lines, env)).toMatchFileSnapshot('output/certify-out-of-reach.txt')
+})

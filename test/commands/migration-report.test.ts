@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { migrationCsv } from '../../src/commands/migration-csv.ts'
+import { migrationMarkdown } from '../../src/commands/migration-markdown.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { readReport } from '../../src/migration/report.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { DAY_MS } from '../../src/store/scoreboard.ts'
+import { fillCounts } from '../pages/sample-counts.ts'
+
+const NOW = Date.UTC(2031, 2, 4, 5, 6, 7)
+
+async function reportOf(tenant?: string) {
+  const store = createMemoryStore({ now: () => NOW })
+  await fillCounts(store)
+  const day = Math.floor(NOW / DAY_MS)
+  const acme = { tenant: 'acme', day, use: 'version-1', action: 'shipment.create' } as const
+  await store.addCounts({
+    instance: 'sample',
+    no: 2,
+    days: [day],
+    calls: [
+      { ...acme, outcome: 'replayed', calls: 2 },
+      { ...acme, outcome: 'untranslatable', calls: 3 },
+      { ...acme, action: '', outcome: 'action-unknown', calls: 4 },
+      { ...acme, use: 'dry-run', outcome: 'done', calls: 5 },
+    ],
+    names: [],
+  })
+  return readReport({ store, catalog: await loadMappings(), quietDays: 30, tenants: ['silent'] }, { tenant })
+}
+
+const empty = async () => {
+  const store = createMemoryStore({ now: () => NOW })
+  return readReport({ store, catalog: await loadMappings(), quietDays: 30, tenants: [] })
+}
+
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
+
+test('the report in Markdown is what it was', async () => {
+  await expect(text(migrationMarkdown(await reportOf()))).toMatchFileSnapshot('output/migration.md')
+  await expect(text(migrationMarkdown(await empty()))).toMatchFileSnapshot('output/migration-empty.md')
+})
+
+test('the report as CSV is what it was', async () => {
+  await expect(text(migrationCsv(await reportOf('acme')))).toMatchFileSnapshot('output/migration.csv')
+  expect(migrationCsv(await empty())).toEqual(['tenant,what,action,name,count,first,last,detail'])
+})
