@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { deviationNames, NATIVE_ERROR_NAMES } from '../../src/sandbox/sandbox.ts'
 import type { SandboxSettings } from '../../src/sandbox/state.ts'
-import { milesBetween } from '../../src/sandbox/zip-distance.ts'
 import { playScene, type Scene } from './scene.ts'
 
 const SETTINGS: readonly Partial<SandboxSettings>[] = [
@@ -71,12 +70,4 @@ function brief(words: readonly string[]): string {
 test('every setting changes the replies that it did, and no other', async () => {
   const told = SETTINGS.map((setting) => `${JSON.stringify(setting)}\n${differences(playScene(setting)).join('\n')}\n`)
   await expect(told.join('\n')).toMatchFileSnapshot('settings.txt')
-})
-
-test('the distances of all regions are what they were', async () => {
-  const tens = Array.from({ length: 100 }, (_, i) => String(i).padStart(2, '0'))
-  const told = tens.map(
-    (ten) => `${ten}n: ${Array.from({ length: 10 }, (_, i) => milesBetween('10314', `${ten}${i}50`)).join(' ')}`,
-  )
-  await expect(`${told.join('\n')}\n`).toMatchFileSnapshot('distances.txt')
 })

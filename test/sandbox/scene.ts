@@ -41,21 +41,25 @@ export function playScene(settings: Partial<SandboxSettings>): Scene {
   const replies = new Map<string, string>()
   const names = new Map([[UNKNOWN, '{unknown}']])
   const events: string[] = []
+  let toldInStep = 0
   const state = emptyState({ ...PLAIN, ...settings }, (event, _, data) => {
     events.push(`${event} ${JSON.stringify(data ?? {})}`)
   })
   /** Names each id by the step that told it first. */
   const named = (text: string) =>
     text.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bQ-[0-9a-f]{8}/g, (id) => {
-      const ofStep = [...names.values()].filter((name) => name.startsWith(`{${replies.size + 1}.`))
-      const name = names.get(id) ?? `{${replies.size + 1}.${ofStep.length + 1}}`
+      const known = names.get(id)
+      if (known !== undefined) return known
+      toldInStep += 1
+      const name = `{${replies.size + 1}.${toldInStep}}`
       names.set(id, name)
       return name
     })
   const ask: Ask = (method, target, sent = '', headers = {}) => {
     const body = typeof sent === 'string' ? sent : JSON.stringify(sent)
     const reply = answerDeviating(state, { method, target, headers: { authorization: DEMO, ...headers }, body })
-    const step = `${replies.size + 1}. ${[method, named(target), brief(named(body))].filter(Boolean).join(' ')}`
+    const step = `${replies.size + 1}. ${[method, named(target), named(brief(body))].filter(Boolean).join(' ')}`
+    toldInStep = 0
     replies.set(step, named([replyLine(reply), ...events.splice(0)].map((line) => `   ${line}`).join('\n')))
     return { ...reply.body }
   }
@@ -66,7 +70,7 @@ export function playScene(settings: Partial<SandboxSettings>): Scene {
   return replies
 }
 
-const brief = (text: string) => text.replace(/(?:x{100})x*/g, ({ length }) => `(${length} times x)`)
+const brief = (text: string) => text.replace(/x{100,}/g, ({ length }) => `(${length} times x)`)
 
 function replyLine({ status, headers = {}, body }: Reply): string {
   const text = JSON.stringify(body)
