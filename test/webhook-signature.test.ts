@@ -72,6 +72,8 @@ const matrix: readonly (readonly [name: string, headers: ReceivedHeaders, verdic
   ['a list of ids', { ...good, 'webhook-id': ['msg_1'] }, 'malformed'],
   ['an empty id', { ...good, 'webhook-id': '' }, 'malformed'],
   ['a long id', { ...good, 'webhook-id': 'm'.repeat(257) }, 'malformed'],
+  ['the longest id', sentBy(SECRET, 'm'.repeat(256)), 'valid'],
+  ['the longest timestamp', sentBy(SECRET, 'msg_1', 999_999_999_999), 'too-new'],
   ['a date as timestamp', { ...good, 'webhook-timestamp': '2024-08-10T08:00:00Z' }, 'malformed'],
   ['a fraction as timestamp', { ...good, 'webhook-timestamp': `${NOW}.0` }, 'malformed'],
   ['a negative timestamp', { ...good, 'webhook-timestamp': `-${NOW}` }, 'malformed'],
@@ -91,6 +93,13 @@ const matrix: readonly (readonly [name: string, headers: ReceivedHeaders, verdic
   ['half a signature', { ...good, 'webhook-signature': signature.slice(0, 20) }, 'wrong'],
   ['two, the second right', { ...good, 'webhook-signature': `v1,AAAA ${signature}` }, 'valid'],
   ['an unknown version beside', { ...good, 'webhook-signature': `v9,x ${signature}` }, 'valid'],
+  [
+    'the right one as the last of sixteen',
+    { ...good, 'webhook-signature': `${'v1,AAAA '.repeat(15)}${signature}` },
+    'valid',
+  ],
+  ['a list of timestamps', { ...good, 'webhook-timestamp': [String(NOW)] }, 'malformed'],
+  ['a list of signatures', { ...good, 'webhook-signature': [signature] }, 'malformed'],
   ['the right one behind too many', { ...good, 'webhook-signature': `${'v1,AAAA '.repeat(16)}${signature}` }, 'wrong'],
 ]
 
@@ -109,4 +118,11 @@ test('a secret is read only in its form', () => {
   const secrets = ['', 'whsec_', 'whsec_AAAA', SECRET.slice(6), `${SECRET}!`, `whsec_${'A'.repeat(88)}`, ` ${SECRET}`]
   expect(secrets.filter((secret) => signingKey(secret) !== undefined)).toEqual([])
   expect(keyOf(SECRET)).toEqual(Buffer.alloc(32, 7))
+})
+
+test('a secret has a key of 24 to 64 bytes', () => {
+  const secretOf = (bytes: number) => `whsec_${Buffer.alloc(bytes, 1).toString('base64')}`
+  expect([23, 24, 64, 65].map((bytes) => signingKey(secretOf(bytes))?.length)).toEqual([undefined, 24, 64, undefined])
+  for (const other of ['', 'whsec_', secretOf(24).slice('whsec_'.length), ` ${secretOf(24)}`, `${secretOf(24)}!`])
+    expect(signingKey(other), other).toBeUndefined()
 })

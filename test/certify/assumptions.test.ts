@@ -70,6 +70,17 @@ describe('a clean-up', () => {
     expect(existsSync(file)).toBe(false)
   })
 
+  test('cancels the shipment of a quote whose approval was not answered', async () => {
+    const { result, sandbox, clean, file } = await tried('approve-takes-empty-object', {
+      faults: [{ kind: 'reset-after', on: { path: /approve$/ } }],
+    })
+    expect(result?.verdict).toBe('cannot tell')
+    expect(live(sandbox)).toHaveLength(1)
+    expect(await clean()).toEqual({ canceled: 1, left: [] })
+    expect(live(sandbox)).toEqual([])
+    expect(existsSync(file)).toBe(false)
+  })
+
   test('tells what it cannot find, and keeps it in the journal', async () => {
     const { clean, file } = await tried('booking-returns-id', {
       faults: [{ kind: 'reset-after', on: { method: 'POST' } }],

@@ -3,6 +3,7 @@ import { type Setting, tried } from './trial.ts'
 
 /** Services that answer everything alike, or as the stand-in does with one more trait. */
 const STRANGE: Readonly<Record<string, Setting>> = {
+  'keeps every assumption': {},
   'knows singular paths and quotes by GET only': { shipmentPath: 'singular', quoteMethod: 'GET' },
   'takes tokens only': { auth: 'bearer' },
   'answers with empty bodies': { faults: [{ kind: 'empty', times: 'always' }] },
@@ -17,6 +18,10 @@ const STRANGE: Readonly<Record<string, Setting>> = {
     status: 'posted',
     price: 1.005,
   }),
+  'fails at reads of shipments': failing('GET', /^\/v2\/shipments\//),
+  'fails at updates': failing('PUT', /^/),
+  'fails at cancellations': failing('DELETE', /^/),
+  'fails at approvals': failing('POST', /approve$/),
   'answers 401': alike(401, { message: 'no' }),
   'answers 404': alike(404, { message: 'no' }),
   'answers 422 with a text': alike(422, 'pickup'),
@@ -27,12 +32,16 @@ function alike(status: number, body: string | Record<string, unknown> | unknown[
   return { faults: [{ kind: 'status', status, body: body, times: 'always' }] }
 }
 
+function failing(method: string, path: RegExp): Setting {
+  return { faults: [{ kind: 'status', status: 500, on: { method, path }, times: 'always' }] }
+}
+
 test('every assumption is found the same as it was, whatever the service answers', async () => {
   const told: string[] = []
   for (const [name, setting] of Object.entries(STRANGE)) {
-    const { all } = await tried(undefined, setting)
+    const { all, sandbox, requests } = await tried(undefined, setting)
     const findings = Map.groupBy(all, ({ verdict, seen }) => `${verdict}: ${seen}`)
-    told.push(`A service that ${name}:`)
+    told.push(`A service that ${name}, after ${requests.length} requests with ${sandbox.shipments.size} shipments:`)
     for (const [finding, results] of findings)
       told.push(`  ${finding}`, `    ${results.map(({ id }) => id).join(', ')}`)
   }

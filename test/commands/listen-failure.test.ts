@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { CommandFailed, systemReason } from '../../src/commands/failures.ts'
 import { listenFailure } from '../../src/commands/listen-failure.ts'
-import { count, several } from '../../src/commands/progress.ts'
 
 const LISTENERS = { HOST: '0.0.0.0', PORT: 8080, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: 9901 }
 
@@ -71,9 +70,4 @@ test('an error of the operating system is told with its file and its reason', ()
   expect(systemReason(Object.assign(new Error('x'), { syscall: 'read', path: 'a' }), 'standard input')).toBe(
     'cannot read standard input: x',
   )
-})
-
-test('numbers are written with commas, and nouns in the singular or the plural', () => {
-  expect([0, 999, 1_234_567].map(count)).toEqual(['0', '999', '1,234,567'])
-  expect([0, 1, 2_000].map((things) => several(things, 'row'))).toEqual(['0 rows', '1 row', '2,000 rows'])
 })

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { clearStatus, print, printError, showStatus } from '../../src/commands/output.ts'
+import { count, createProgress, createProgressBar, several } from '../../src/commands/progress.ts'
+import { watchStream } from './terminal.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+const ERASE = '\r\u001b[2K'
+
+describe('on a terminal', () => {
+  test('progress is one line that is drawn ten times a second at most, and goes at the end', () => {
+    const { take } = watchStream('stderr', { isTTY: true })
+    const { update, end } = createProgress('imported')
+    vi.advanceTimersByTime(99)
+    update(10)
+    expect(take()).toBe('')
+    vi.advanceTimersByTime(1)
+    update(1_234)
+    expect(take()).toBe(`${ERASE}1,234 rows imported, 12,340 per second`)
+    vi.advanceTimersByTime(99)
+    update(2_000)
+    expect(take()).toBe('')
+    vi.advanceTimersByTime(801)
+    update(2_000, 0.999)
+    expect(take()).toBe(`${ERASE}2,000 rows imported (99 %), 2,000 per second`)
+    end()
+    expect(take()).toBe(ERASE)
+    end()
+    expect(take()).toBe('')
+  })
+
+  test('a status is cut at the width of the terminal, and other output replaces it', () => {
+    const { take } = watchStream('stderr', { isTTY: true, columns: 10 })
+    showStatus('0123456789abc\u001b')
+    expect(take()).toBe(`${ERASE}012345678`)
+    const out = watchStream('stdout', { isTTY: true })
+    print('one', 'two\nthree')
+    expect([take(), out.take()]).toEqual([ERASE, 'one\ntwo\\u000athree\n'])
+    showStatus('again')
+    take()
+    printError('four')
+    expect(take()).toBe(`${ERASE}four\n`)
+  })
+
+  test('a terminal that does not tell its width has 80 columns', () => {
+    const { take } = watchStream('stderr', { isTTY: true })
+    showStatus('x'.repeat(100))
+    clearStatus()
+    expect(take()).toBe(`${ERASE}${'x'.repeat(79)}${ERASE}`)
+  })
+
+  test('a bar fills up, and stays', () => {
+    const { take } = watchStream('stderr', { isTTY: true })
+    const show = createProgressBar(1_200)
+    show(0)
+    expect(take()).toBe(`\r[${'-'.repeat(30)}] 0 of 1,200`)
+    show(599)
+    expect(take()).toBe(`\r[${'#'.repeat(14)}${'-'.repeat(16)}] 599 of 1,200`)
+    show(1_200)
+    expect(take()).toBe(`\r[${'#'.repeat(30)}] 1,200 of 1,200\n`)
+    createProgressBar(0)(0)
+    expect(take()).toBe('')
+  })
+})
+
+describe('elsewhere', () => {
+  test('progress is a line after five seconds, and then at doubling intervals', () => {
+    const { take } = watchStream('stderr', { isTTY: false })
+    const { update, end } = createProgress('copied', 'pages')
+    const linesAt = (times: readonly number[]) =>
+      times.map((ms, i) => {
+        vi.advanceTimersByTime(ms - (times[i - 1] ?? 0))
+        update(ms / 10, ms / 100_000)
+        return take()
+      })
+    expect(linesAt([4_990, 5_000, 9_990, 10_000, 19_990, 20_000])).toEqual([
+      '',
+      '500 pages copied (5 %), 100 per second\n',
+      '',
+      '1,000 pages copied (10 %), 100 per second\n',
+      '',
+      '2,000 pages copied (20 %), 100 per second\n',
+    ])
+    end()
+    expect(take()).toBe('')
+  })
+
+  test('there is no status and no bar', () => {
+    const { take } = watchStream('stderr', { isTTY: false })
+    showStatus('status')
+    clearStatus()
+    createProgressBar(10)(10)
+    expect(take()).toBe('')
+  })
+})
+
+test('numbers are written with commas, and nouns in the singular or the plural', () => {
+  expect([0, 999, 1_234_567].map(count)).toEqual(['0', '999', '1,234,567'])
+  expect([0, 1, 2_000].map((things) => several(things, 'row'))).toEqual(['0 rows', '1 row', '2,000 rows'])
+})
