@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { traceHeadersOf } from '../../src/observe/trace.ts'
+import { traceHeadersOf, withTraceHeaders } from '../../src/observe/trace.ts'
 import { book } from '../bookings/desk.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
@@ -40,4 +40,31 @@ test.each([
   [{ ...TRACE, tracestate: 'x'.repeat(10_000) }, { traceparent: TRACE.traceparent }],
 ])('of the headers %j, %j go on', (headers, sent) => {
   expect(traceHeadersOf(headers)).toEqual(sent)
+})
+
+test('the state of a trace goes on up to 2,048 characters, and a later version up to 256 more', () => {
+  const state = (length: number) => traceHeadersOf({ ...TRACE, tracestate: 'x'.repeat(length) })?.['tracestate']?.length
+  expect([2_048, 2_049].map(state)).toEqual([2_048, undefined])
+  const later = (length: number) => traceHeadersOf({ traceparent: `${TRACE.traceparent}-${'x'.repeat(length)}` })
+  expect([0, 1, 256, 257].map((length) => later(length) !== undefined)).toEqual([false, true, true, false])
+})
+
+test('trace headers replace those of a caller, in any spelling', () => {
+  const lines = [
+    'Accept',
+    'traceparent',
+    'TraceParent',
+    'old',
+    'tracestate',
+    'a=1',
+    'X-B3',
+    '1',
+    'X-Other',
+    'traceparent',
+  ]
+  expect(withTraceHeaders(lines, { traceparent: 'new', 'x-b3': '2' })).toEqual([
+    ...['Accept', 'traceparent', 'X-Other', 'traceparent'],
+    ...['traceparent', 'new', 'x-b3', '2'],
+  ])
+  expect(withTraceHeaders([], {})).toEqual([])
 })
