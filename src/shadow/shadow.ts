@@ -112,6 +112,11 @@ export function startShadow(deps: ShadowDeps): Shadow {
     recorder.add(action, requestId, comparison.fields)
   }
 
+  function stop(): void {
+    isStopped = true
+    queue = []
+  }
+
   return {
     note: (call, shadowed) => {
       const { plan } = shadowed
@@ -119,13 +124,9 @@ export function startShadow(deps: ShadowDeps): Shadow {
       call.afterwards = () => offer(shadowed)
     },
     metrics: metrics.all,
-    stop: () => {
-      isStopped = true
-      queue = []
-    },
+    stop,
     close: async () => {
-      isStopped = true
-      queue = []
+      stop()
       await upstream.close()
       await recorder.close()
     },
