@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { known, tenant, writeTenants } from '../callers/edge.ts'
+import { CLIENT, OWN } from '../gateway.ts'
+import { transcript, transcriptFolder } from './transcript.ts'
+
+test('the rehearsal tells for every tenant what the service accepts', async () => {
+  const folder = transcriptFolder()
+  const credentials = { ...known('acme', 'a-longer-name'), [CLIENT.id]: CLIENT.secret }
+  const services = {
+    both: await startSandbox({ credentials }),
+    tokens: await startSandbox({ credentials, auth: 'bearer' }),
+    basic: await startSandbox({ credentials, auth: 'basic' }),
+  }
+  onTestFinished(async () => void (await Promise.all(Object.values(services).map((service) => service.close()))))
+  const other = { v2: { base_url: services.tokens.url } }
+  writeTenants(
+    join(folder, 'tenants.json'),
+    tenant(folder, 'acme'),
+    tenant(folder, 'a-longer-name', other),
+    tenant(folder, 'stranger'),
+  )
+  const told: string[] = []
+  for (const [name, { url }] of Object.entries(services))
+    told.push(`${name}\n${await transcript(folder, ['auth rehearse'], { ...OWN, V2_BASE_URL: url })}`)
+  services.both.fail({ kind: 'status', status: 500, times: 'always' })
+  const env = { V2_BASE_URL: services.basic.url, TENANTS_FILE: 'tenants.json' }
+  told.push(`tenants\n${await transcript(folder, ['auth rehearse'], env)}`)
+  const failing = { ...OWN, V2_BASE_URL: services.both.url }
+  told.push(`failing\n${await transcript(folder, ['auth rehearse'], failing)}`)
+  await expect(told.join('\n')).toMatchFileSnapshot('output/auth.txt')
+})
