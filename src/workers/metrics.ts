@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { CollectMetrics, ProcessMetrics } from '../observe/metrics.ts'
+import { tell } from './tell.ts'
 
 /** The longest time for which the first process waits for the workers; one that is just starting is left out. */
 const COLLECT_TIMEOUT_MS = 3_000
@@ -23,14 +24,14 @@ export function relayMetrics(): void {
     const finish = () => {
       clearTimeout(timer)
       rounds.delete(round)
-      if (asker.isConnected()) asker.send({ metrics: 'collected', id, all } satisfies Message)
+      if (asker.isConnected()) tell(asker, { metrics: 'collected', id, all } satisfies Message)
     }
     const timer = setTimeout(finish, COLLECT_TIMEOUT_MS)
     rounds.set(round, (from, own) => {
       if (waiting.delete(from)) all.push(own)
       if (waiting.size === 0) finish()
     })
-    for (const worker of waiting) worker?.send({ metrics: 'report', id: round } satisfies Message)
+    for (const worker of waiting) if (worker) tell(worker, { metrics: 'report', id: round } satisfies Message)
   }
   cluster.on('message', (worker, received: unknown) => {
     const message = metricsMessage(received)

@@ -4,6 +4,7 @@ import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import { endOfLog } from '../observe/end-of-log.ts'
 import type { Logger } from '../observe/log.ts'
 import { relayMetrics } from './metrics.ts'
+import { tell } from './tell.ts'
 
 /** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000
@@ -34,7 +35,7 @@ export async function runWorkers(
   })
   relayMetrics()
   process.on('SIGHUP', () => {
-    for (const worker of running()) if (worker.isConnected()) worker.send(RELOAD)
+    for (const worker of running()) if (worker.isConnected()) tell(worker, RELOAD)
   })
   const start = (): void => {
     const worker = cluster.fork(hasListened ? { [REPLACEMENT]: '1' } : {})
@@ -71,7 +72,7 @@ const running = () => Object.values(cluster.workers ?? {}).filter((worker) => wo
 async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return
   const ended = once(worker, 'exit')
-  if (worker.isConnected()) worker.send(STOP)
+  if (worker.isConnected()) tell(worker, STOP)
   else worker.process.kill('SIGKILL')
   await ended
 }

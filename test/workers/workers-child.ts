@@ -8,6 +8,15 @@ import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../../src
 const story = process.env['STORY']
 const tell = (event: string) => process.stdout.write(`worker ${event}\n`)
 
+/** Kills a worker, and sends it a message before anything shows that it is gone. */
+function signalTheDead(): void {
+  const [worker] = Object.values(cluster.workers ?? {})
+  worker?.process.kill('SIGKILL')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  process.emit('SIGHUP')
+}
+
+if (cluster.isPrimary) process.on('SIGUSR1', signalTheDead)
 if (cluster.isPrimary) process.exitCode = await runWorkers(2, createLog('info'), stopSignal)
 else if (story === 'refused') process.exit(78)
 else if (story === 'failed') process.exit(1)

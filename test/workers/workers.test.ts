@@ -75,3 +75,13 @@ test('a worker that fails soon after it listened is replaced after a pause, and 
   expect(code).toBe(0)
   expect(out.match(/worker stops/g)).toHaveLength(2)
 })
+
+test('a message to a worker that has just died is lost, and nothing else', async () => {
+  const program = startWorkers()
+  await listeners(program, 2)
+  process.kill(program.pid, 'SIGUSR1')
+  expect(await listeners(program, 3)).toHaveLength(3)
+  process.kill(program.pid, 'SIGTERM')
+  const { code, err } = await program.ended
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+})
