@@ -9,9 +9,9 @@ const [count = '0', bytes = '0'] = process.argv.slice(2)
 const tell = (event: object) => process.stderr.write(`${JSON.stringify(event)}\n`)
 
 const output = createLogOutput({ printableTail: '"known"}\n', onDropped: (dropped) => tell({ dropped }) })
-for (let no = 0; no < Number(count); no += 1) output.write(`${no} `.padEnd(Number(bytes) - 1, '.').concat('\n'))
 output.write('\u001b[31m "known"}\n')
 output.write('\u001b[31m "unknown"}\n')
+for (let no = 0; no < Number(count); no += 1) output.write(`${no} `.padEnd(Number(bytes) - 1, '.').concat('\n'))
 tell({ wrote: Number(count) })
 
 process.stdin.on('data', () => {
