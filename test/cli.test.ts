@@ -42,3 +42,9 @@ test('every command prints its help, its version, and what is near to an unknown
   ])
   for (const text of told.slice(-wrong.length)) expect(text).toMatch(/\(exit code 64\)\n\n$/)
 })
+
+test('without arguments the gateway is run', async () => {
+  const told = await printed([[]], { V2_BASE_URL: undefined })
+  expect(told).toContain('transload: 1 configuration error\n  V2_BASE_URL ')
+  expect(told).toContain('(exit code 78)')
+})

@@ -73,8 +73,10 @@ export async function readReport(
 
 function byLastCall(tenants: readonly string[], uses: ReadonlyMap<string, readonly NameCount[]>): readonly string[] {
   const lastAt = (tenant: string) => Math.max(0, ...(uses.get(tenant) ?? []).map((use) => use.lastAt))
-  const last = new Map(tenants.map((tenant) => [tenant, lastAt(tenant)]))
-  return tenants.toSorted((one, other) => (last.get(other) ?? 0) - (last.get(one) ?? 0))
+  return tenants
+    .map((tenant) => ({ tenant, at: lastAt(tenant) }))
+    .sort((one, other) => other.at - one.at)
+    .map(({ tenant }) => tenant)
 }
 
 /** How many tenants a reason lists. */

@@ -109,3 +109,14 @@ test('every page without data is what it was', async () => {
   ])
   await expect(text).toMatchFileSnapshot('empty-pages.txt')
 })
+
+test('a tenant whose name ends like that of a JSON document has a page', async () => {
+  const gateway = await startGateway({ env: { V2_CLIENT_ID: 'shop.json', V2_CLIENT_SECRET: 'demo-secret' } })
+  const page = async (path: string) => {
+    const { status, text } = await get({ url: gateway.adminUrl }, path, HTML)
+    return [status, /<h1>(.*)<\/h1>/.exec(text)?.[1]]
+  }
+  expect(await page('/migration?tenant=shop.json')).toEqual([200, '<bdi>shop.json</bdi>'])
+  expect(await page('/migration/shop.json.json')).toEqual([200, undefined])
+  expect((await page('/migration/other.json'))[0]).toBe(404)
+})
