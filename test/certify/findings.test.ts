@@ -36,14 +36,13 @@ function failing(method: string, path: RegExp): Setting {
   return { faults: [{ kind: 'status', status: 500, on: { method, path }, times: 'always' }] }
 }
 
-test('every assumption is found the same as it was, whatever the service answers', async () => {
-  const told: string[] = []
-  for (const [name, setting] of Object.entries(STRANGE)) {
+test.each(Object.entries(STRANGE))(
+  'of a service that %s, every assumption is found as it was',
+  async (name, setting) => {
     const { all, sandbox, requests } = await tried(undefined, setting)
     const findings = Map.groupBy(all, ({ verdict, seen }) => `${verdict}: ${seen}`)
-    told.push(`A service that ${name}, after ${requests.length} requests with ${sandbox.shipments.size} shipments:`)
-    for (const [finding, results] of findings)
-      told.push(`  ${finding}`, `    ${results.map(({ id }) => id).join(', ')}`)
-  }
-  await expect(`${told.join('\n')}\n`).toMatchFileSnapshot('findings.txt')
-})
+    const told = [`${requests.length} requests, ${sandbox.shipments.size} shipments`]
+    for (const [finding, results] of findings) told.push(finding, `  ${results.map(({ id }) => id).join(', ')}`)
+    await expect(`${told.join('\n')}\n`).toMatchFileSnapshot(`findings/${name.replaceAll(' ', '-')}.txt`)
+  },
+)
