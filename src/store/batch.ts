@@ -1,46 +1,70 @@
+/** Returns the answer to an item of a batch, by its index. */
+export type AnswerOf<R> = (index: number) => R
+
 /** The settings of a batcher. */
-export interface BatchOptions<T> {
+export interface BatchOptions<T, R> {
   /** The most batches that run at once. */
   readonly concurrency: number
   readonly maxItems: number
   /** Processes all items, or none. */
-  readonly run: (items: readonly T[]) => Promise<void>
-  /** Tells if one invalid item failed the batch; then each item is tried by itself. */
+  readonly run: (items: readonly T[]) => Promise<AnswerOf<R>>
+  /** Tells if one item failed the batch, of which nothing was done; then each item is tried by itself. */
   readonly isInvalidItem: (error: unknown) => boolean
+  /**
+   * Returns the key of an item: those of one key never share a batch.
+   * @default any items may share a batch
+   */
+  readonly keyOf?: (item: T) => string
 }
 
-interface Waiting<T> {
+interface Waiting<T, R> {
   readonly item: T
-  resolve(): void
+  resolve(answer: R): void
   reject(error: unknown): void
 }
 
 /** Processes items in batches: those that arrive while all batches are busy share the next one. */
-export function createBatcher<T>({
+export function createBatcher<T, R = void>({
   concurrency,
   maxItems,
   run,
   isInvalidItem,
-}: BatchOptions<T>): (item: T) => Promise<void> {
-  let waiting: Waiting<T>[] = []
+  keyOf,
+}: BatchOptions<T, R>): (item: T) => Promise<R> {
+  let waiting: Waiting<T, R>[] = []
   let running = 0
 
   function start(): void {
     if (running >= concurrency || waiting.length === 0) return
     running += 1
-    const batch = waiting.slice(0, maxItems)
-    waiting = waiting.slice(maxItems)
-    void settle(batch).finally(() => {
+    void settle(next()).finally(() => {
       running -= 1
       start()
     })
     start()
   }
 
-  async function settle(batch: readonly Waiting<T>[]): Promise<void> {
+  /** Takes the items of the next batch. */
+  function next(): readonly Waiting<T, R>[] {
+    const batch: Waiting<T, R>[] = []
+    const later: Waiting<T, R>[] = []
+    const keys = keyOf && new Set<string>()
+    for (const one of waiting) {
+      const key = keyOf?.(one.item)
+      if (batch.length === maxItems || (key !== undefined && keys?.has(key))) later.push(one)
+      else {
+        batch.push(one)
+        if (key !== undefined) keys?.add(key)
+      }
+    }
+    waiting = later
+    return batch
+  }
+
+  async function settle(batch: readonly Waiting<T, R>[]): Promise<void> {
     try {
-      await run(batch.map(({ item }) => item))
-      for (const { resolve } of batch) resolve()
+      const answerOf = await run(batch.map(({ item }) => item))
+      for (const [index, { resolve }] of batch.entries()) resolve(answerOf(index))
     } catch (error) {
       if (batch.length > 1 && isInvalidItem(error)) for (const one of batch) await settle([one])
       else for (const { reject } of batch) reject(error)
@@ -48,7 +72,7 @@ export function createBatcher<T>({
   }
 
   return (item) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const { promise, resolve, reject } = Promise.withResolvers<R>()
     waiting.push({ item, resolve, reject })
     // After the current call stack: items that are added together share a batch.
     queueMicrotask(start)

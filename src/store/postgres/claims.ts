@@ -2,28 +2,21 @@ import type pg from 'pg'
 import { claimReason, isFree, LIST_LIMIT, newlyClaimed } from '../claim.ts'
 import { auditOf, claimOf } from '../rows.ts'
 import type { Claim, Claims, NewClaim } from '../store.ts'
+import { COLUMNS, createChange, createClaim } from './claim-batches.ts'
 import { CLOCK, NOW } from './clock.ts'
 import { WriteRefused } from './errors.ts'
-import { putSteps, putValues } from './xref.ts'
 
-const COLUMNS = `tenant, key, handle, state, version, body, instance, credential, reference, vin, shipment, reply,
-  expires, created_at, changed_at`
 const AT_KEY = 'tenant = $1 AND key = $2'
 /** The values of a new claim; $9 is how long it lasts once booked. */
 const newValues = (state: string, createdAt: string) => `$1, $2, $3, '${state}', $4, $5, $6, '', $7, $8, '', '',
   CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${createdAt} + $9::bigint END, ${createdAt}, ${NOW}`
 
-/**
- * Inserts the row of the winner, and its audit entry, in one statement. Prepared statements name their columns: a newer gateway may
- * add one to the table, and a plan must not change its result.
- */
-const claimNew = (
-  values: string,
-) => `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${values})
+/** Inserts the row of the winner, and its audit entry, in one statement. */
+const DOUBT_NEW = `WITH ${CLOCK}, won AS (INSERT INTO transload.claims (${COLUMNS}) VALUES (${newValues('unknown', '$11::bigint')})
     ON CONFLICT DO NOTHING RETURNING *),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT handle, changed_at, 'none', state, instance, $10 FROM won)
-  SELECT ${COLUMNS} FROM won`
+  SELECT * FROM won`
 
 const claimFree = (values: string) => `WITH ${CLOCK}, won AS (UPDATE transload.claims SET (${COLUMNS}) = ROW(${values})
     WHERE ${AT_KEY} RETURNING *),
@@ -31,27 +24,8 @@ const claimFree = (values: string) => `WITH ${CLOCK}, won AS (UPDATE transload.c
     SELECT handle, changed_at, $11, state, instance, $10 FROM won)
   SELECT * FROM won`
 
-const CLAIM_NEW = claimNew(newValues('sending', NOW))
 const CLAIM_AGAIN = claimFree(newValues('sending', NOW))
-const DOUBT_NEW = claimNew(newValues('unknown', '$11::bigint'))
 const DOUBT_AGAIN = claimFree(newValues('unknown', '$12::bigint'))
-
-const CHANGE_STEPS = `before AS (SELECT tenant, key, state FROM transload.claims
-    WHERE ${AT_KEY} AND version = $3 FOR UPDATE),
-  changed AS (UPDATE transload.claims AS claim SET state = $4, version = version + 1, instance = $5,
-      changed_at = ${NOW}, shipment = coalesce($6, shipment), reply = coalesce($7, reply),
-      expires = CASE claim.expires WHEN 0 THEN 0 ELSE claim.expires
-        - CASE claim.state WHEN 'booked' THEN claim.changed_at ELSE claim.created_at END
-        + CASE $4 WHEN 'booked' THEN ${NOW} ELSE claim.created_at END END
-    FROM before WHERE claim.tenant = before.tenant AND claim.key = before.key
-    RETURNING claim.*, before.state AS was),
-  noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
-    SELECT handle, changed_at, was, state, instance, $8 FROM changed)`
-
-const CHANGE = `WITH ${CLOCK}, ${CHANGE_STEPS} SELECT ${COLUMNS} FROM changed`
-/** Writes names as well: in one row, which is empty if the claim has another version. */
-const CHANGE_AND_PUT = `WITH ${CLOCK}, ${CHANGE_STEPS}, ${putSteps(9)}
-  SELECT ${COLUMNS} FROM notified LEFT JOIN changed ON true`
 
 /** The time of a lease's renewal; the column is older than `now_ms`. */
 const RENEWED_AT = `to_timestamp(${NOW} / 1000.0)`
@@ -82,19 +56,24 @@ type Claimed = Awaited<ReturnType<Claims['claim']>>
 
 /** Creates the claims of the contract on a pool of connections. */
 export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claims {
+  const claimNew = createClaim(pool)
+  const changeClaim = createChange(pool)
+
   async function claims(where: string, values: readonly unknown[]): Promise<readonly Claim[]> {
     const { rows } = await pool.query(`SELECT * FROM transload.claims WHERE ${where}`, [...values])
     return rows.map(claimOf)
   }
 
+  async function claimInDoubt(wanted: NewClaim, doubtSince: number): Promise<Claim | undefined> {
+    const { rows } = await pool.query(DOUBT_NEW, [...valuesOf(wanted, undefined), doubtSince])
+    return rows[0] && claimOf(rows[0])
+  }
+
   /** Takes a key; returns undefined if it cannot be inserted and its claim is not there either. */
   async function claimOnce(wanted: NewClaim): Promise<Claimed | undefined> {
     const { doubtSince } = wanted
-    const values = [...valuesOf(wanted, undefined)]
-    const { rows } = await (doubtSince === undefined
-      ? pool.query({ name: 'claim', text: CLAIM_NEW, values })
-      : pool.query(DOUBT_NEW, [...values, doubtSince]))
-    if (rows[0]) return { won: true, claim: claimOf(rows[0]) }
+    const claim = await (doubtSince === undefined ? claimNew(wanted) : claimInDoubt(wanted, doubtSince))
+    if (claim) return { won: true, claim }
     // The key exists, most often with a claim that still holds it.
     const found = await pool.query(
       `SELECT *, transload.now_ms() AS now FROM transload.claims WHERE ${AT_KEY}`,
@@ -113,15 +92,7 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       if (!claimed) throw new WriteRefused(`The handle ${wanted.handle} is taken.`)
       return claimed
     },
-    async change({ tenant, key, version }, { state, instance, shipment, reply, why }, names) {
-      const values = [tenant, key, version, state, instance, shipment, reply, why]
-      const { rows } = await pool.query(
-        names
-          ? { name: 'change-and-put', text: CHANGE_AND_PUT, values: [...values, ...putValues([names])] }
-          : { name: 'change', text: CHANGE, values },
-      )
-      return rows[0]?.handle ? claimOf(rows[0]) : undefined
-    },
+    change: (claim, change, names) => changeClaim({ claim, change, names }),
     async findClaim(tenant, key) {
       return (await claims(AT_KEY, [tenant, key]))[0]
     },

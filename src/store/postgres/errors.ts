@@ -2,6 +2,11 @@ import { StoreDown, StoreTooNew } from '../store.ts'
 
 /** SQLSTATE classes of an invalid write: data exceptions and integrity constraint violations. */
 const INVALID_WRITE = /^2[23]/
+/**
+ * SQLSTATEs after which nothing of a statement was done, and the reason may be one of its rows: also a limit of the program, or a
+ * lock that one of two transactions had to give up.
+ */
+const ROLLED_BACK = /^(?:2[23]|54|40001|40P01)/
 /** The SQLSTATE of a write to a standby, or to a server that was made read-only. */
 const READ_ONLY = '25006'
 
@@ -40,6 +45,9 @@ function codeOf(error: unknown): string {
 export function isInvalidWrite(error: unknown): boolean {
   return INVALID_WRITE.test(codeOf(error))
 }
+
+/** Tells if the server has rolled back a statement, and goes on: its rows may be tried one by one. */
+export const isRolledBack = (error: unknown): boolean => ROLLED_BACK.test(codeOf(error))
 
 /** Tells if the server takes no writes. */
 export const isReadOnly = (error: unknown): error is Error => codeOf(error) === READ_ONLY

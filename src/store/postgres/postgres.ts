@@ -1,7 +1,6 @@
 import { thingKey } from '../cache.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
-import { thingOf } from '../rows.ts'
 import type { StoreOptions } from '../state.ts'
 import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
@@ -16,9 +15,9 @@ import { createDoubts } from './doubts.ts'
 import { createDriftList } from './drift.ts'
 import { asStoreError, isReadOnly } from './errors.ts'
 import { createEvents } from './events.ts'
-import { LINK_ORDER, storedLink } from './links.ts'
 import { createLockRows } from './locks.ts'
 import { createPruning } from './pruning.ts'
+import { createLinks, createThing } from './reads.ts'
 import { createScoreboard } from './scoreboard.ts'
 import { startSession } from './session.ts'
 import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
@@ -115,6 +114,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
 
   const put = createPut(pool)
+  const links = createLinks(pool)
+  const thing = createThing(pool)
   const claims = createClaims(pool, inTransaction)
   const lockRows = createLockRows(pool)
   const counts = createScoreboard(pool, inTransaction)
@@ -157,22 +158,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
         () => keysOf(names),
         () => put(names),
       ),
-    unlink: (links) => ask(() => unlink(pool, links)),
-    load: (links, { replace }) => ask(() => inTransaction((client) => load(client, links, replace))),
+    unlink: (all) => ask(() => unlink(pool, all)),
+    load: (all, { replace }) => ask(() => inTransaction((client) => load(client, all, replace))),
     forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)).finally(cache.dropAll),
     links: (tenant, name) =>
       // Never cached: a name that is used again means the newest at once, and its notification may still be on its way.
-      ask(async () => {
-        const sql = `SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
-        const { rows } = await pool.query(sql, [tenant, name])
-        return rows.map(storedLink)
-      }),
-    thing: (tenant, id) =>
-      read(thingKey(tenant, id), cache.thingEntry(tenant, id), async () => {
-        const sql = 'SELECT own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
-        const { rows } = await pool.query(sql, [tenant, id])
-        return rows[0] && thingOf(tenant, id, rows[0])
-      }),
+      ask(() => links({ tenant, name })),
+    thing: (tenant, id) => read(thingKey(tenant, id), cache.thingEntry(tenant, id), () => thing({ tenant, id })),
     async *scan({ tenant, after }) {
       let last: LinkKey | undefined = after
       for (;;) {

@@ -1,10 +1,9 @@
 import type pg from 'pg'
-import { createBatcher } from '../batch.ts'
 import { thingKey } from '../cache.ts'
 import type { Link, LinkKey, LinkToId, LoadResult, NewLink, NewThing, XrefWrite } from '../store.ts'
+import { inBatches } from './batches.ts'
 import { ALL_CHANGED, notificationsOf } from './cache.ts'
 import { CLOCK, NOW } from './clock.ts'
-import { isInvalidWrite } from './errors.ts'
 import { keyOf, kindColumn, lastLinks, linkColumns, setLast, storedLink } from './links.ts'
 import { CHANNEL } from './session.ts'
 
@@ -13,10 +12,6 @@ const FORGET_BATCH = 1_000
 export const SCAN_PAGE = 1_000
 /** Thousands of links take longer than other queries may. */
 const LOAD_TIMEOUT_MS = 60_000
-/** One batch is at the server while the next one is prepared. */
-const CONCURRENT_BATCHES = 2
-/** The most puts that share a statement. */
-const MAX_BATCH = 256
 
 /** The rows of parameters, of which the first has this number. */
 const linkRows = (first: number) =>
@@ -58,17 +53,9 @@ const LOAD_REPLACED = `WITH ${CLOCK} UPDATE transload.links AS stored SET id = r
   FROM ${LINK_ROWS}
   WHERE (stored.tenant, stored.name, stored.kind, stored.vin) = (row.tenant, row.name, row.kind, row.vin)`
 
-/** Creates a `put` that batches writes: one prepared statement, transaction and round trip for many. */
-export function createPut(pool: pg.Pool): (write: XrefWrite) => Promise<void> {
-  return createBatcher<XrefWrite>({
-    concurrency: CONCURRENT_BATCHES,
-    maxItems: MAX_BATCH,
-    isInvalidItem: isInvalidWrite,
-    async run(writes) {
-      await pool.query({ name: 'put', text: PUT, values: [...putValues(writes)] })
-    },
-  })
-}
+/** Returns a function that writes names; its calls share statements. */
+export const createPut = (pool: pg.Pool): ((write: XrefWrite) => Promise<void>) =>
+  inBatches<XrefWrite, void>(pool, { name: 'put', text: PUT, valuesOf: putValues, answersOf: () => () => undefined })
 
 /** Removes links that still stand for these ids. Links are not cached, so no notification is needed. */
 export async function unlink(pool: pg.Pool, links: readonly LinkToId[]): Promise<number> {
