@@ -1,3 +1,5 @@
+import { afterGathering } from './gather.ts'
+
 /** Returns the answer to an item of a batch, by its index. */
 export type AnswerOf<R> = (index: number) => R
 
@@ -23,7 +25,7 @@ interface Waiting<T, R> {
   reject(error: unknown): void
 }
 
-/** Processes items in batches: those that arrive while all batches are busy share the next one. */
+/** Processes items in batches: those that arrive one after the other, or while all batches are busy, share the next one. */
 export function createBatcher<T, R = void>({
   concurrency,
   maxItems,
@@ -33,15 +35,22 @@ export function createBatcher<T, R = void>({
 }: BatchOptions<T, R>): (item: T) => Promise<R> {
   let waiting: Waiting<T, R>[] = []
   let running = 0
+  let isGathering = false
+
+  function gather(): void {
+    if (isGathering || running >= concurrency || waiting.length === 0) return
+    isGathering = true
+    afterGathering(() => waiting.length, start)
+  }
 
   function start(): void {
-    if (running >= concurrency || waiting.length === 0) return
+    isGathering = false
     running += 1
     void settle(next()).finally(() => {
       running -= 1
-      start()
+      gather()
     })
-    start()
+    gather()
   }
 
   /** Takes the items of the next batch. */
@@ -74,8 +83,7 @@ export function createBatcher<T, R = void>({
   return (item) => {
     const { promise, resolve, reject } = Promise.withResolvers<R>()
     waiting.push({ item, resolve, reject })
-    // After the current call stack: items that are added together share a batch.
-    queueMicrotask(start)
+    gather()
     return promise
   }
 }

@@ -8,9 +8,13 @@ const CONCURRENT_BATCHES = 2
 /** The most calls that share a statement. */
 const MAX_BATCH = 256
 
-/** A prepared statement that does the same for many calls. */
+/** A statement that does the same for many calls. */
 export interface BatchStatement<T, R> {
-  readonly name: string
+  /**
+   * The name of a prepared statement, which is planned once for a connection.
+   * @default planned each time, for the tables as they are
+   */
+  readonly name?: string
   readonly text: string
   /** Returns the parameters, one array for each column. */
   readonly valuesOf: (items: readonly T[]) => readonly unknown[]
@@ -20,7 +24,7 @@ export interface BatchStatement<T, R> {
   readonly keyOf?: (item: T) => string
 }
 
-/** Returns a function whose concurrent calls share statements: one prepared statement, transaction and round trip for many. */
+/** Returns a function whose concurrent calls share statements: one transaction and round trip for many. */
 export function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>): (item: T) => Promise<R> {
   const { name, text, valuesOf, answersOf, keyOf } = statement
   return createBatcher<T, R>({
@@ -29,7 +33,7 @@ export function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>):
     isInvalidItem: isRolledBack,
     ...(keyOf && { keyOf }),
     async run(items) {
-      const { rows } = await pool.query<DatabaseRow>({ name, text, values: [...valuesOf(items)] })
+      const { rows } = await pool.query<DatabaseRow>({ ...(name && { name }), text, values: [...valuesOf(items)] })
       return answersOf(rows, items)
     },
   })

@@ -4,20 +4,17 @@ import type { Link, Thing } from '../store.ts'
 import { inBatches, rowByItem, rowsByItem } from './batches.ts'
 import { LINK_ORDER, storedLink } from './links.ts'
 
-/** `OFFSET` keeps a look-up of each row of parameters: a join would be planned for the size that the table had once. */
-const LINKS = `SELECT nth, link.* FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (tenant, name, nth)
-  CROSS JOIN LATERAL (SELECT tenant, name, kind, vin, id, at, turn FROM transload.links AS stored
-    WHERE stored.tenant = wanted.tenant AND stored.name = wanted.name OFFSET 0) AS link
-  ORDER BY ${LINK_ORDER}`
+// Not prepared: a plan that was made while a table was small reads all of it, and an import makes it large within minutes.
 
-const THINGS = `SELECT nth, thing.* FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (tenant, id, nth)
-  CROSS JOIN LATERAL (SELECT own, facts, at FROM transload.things AS stored
-    WHERE stored.tenant = wanted.tenant AND stored.id = wanted.id OFFSET 0) AS thing`
+const LINKS = `SELECT nth, stored.* FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (tenant, name, nth)
+  JOIN transload.links AS stored USING (tenant, name) ORDER BY ${LINK_ORDER}`
+
+const THINGS = `SELECT nth, own, facts, at FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (tenant, id, nth)
+  JOIN transload.things AS stored USING (tenant, id)`
 
 /** Returns a function that finds every link of a name, in the order of the contract. */
 export function createLinks(pool: pg.Pool): (wanted: Pick<Link, 'tenant' | 'name'>) => Promise<readonly Link[]> {
   return inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
-    name: 'links',
     text: LINKS,
     valuesOf: (all) => [all.map(({ tenant }) => tenant), all.map(({ name }) => name)],
     answersOf(rows, all) {
@@ -30,7 +27,6 @@ export function createLinks(pool: pg.Pool): (wanted: Pick<Link, 'tenant' | 'name
 /** Returns a function that finds a thing. */
 export function createThing(pool: pg.Pool): (wanted: Pick<Thing, 'tenant' | 'id'>) => Promise<Thing | undefined> {
   return inBatches<Pick<Thing, 'tenant' | 'id'>, Thing | undefined>(pool, {
-    name: 'thing',
     text: THINGS,
     valuesOf: (all) => [all.map(({ tenant }) => tenant), all.map(({ id }) => id)],
     answersOf(rows, all) {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { afterGathering } from '../gather.ts'
 import { backoffMs } from '../retry.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
@@ -51,9 +52,6 @@ interface PendingWrite {
   resolve(result: unknown): void
   reject(error: Error): void
 }
-
-/** The longest time for which a write waits for others. */
-const GATHER_MS = 5
 
 /** Starts the writing thread, and restarts it if it dies. */
 export function startWriter(data: WorkerData, { onState, onCommit, onLost }: WriterEvents): Writer {
@@ -175,14 +173,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   function gather(): void {
     if (isGathering || unsent.length === 0 || (unanswered > 0 && !isWaiting)) return
     isGathering = true
-    const until = performance.now() + GATHER_MS
-    let gathered = 0
-    const look = () => {
-      if (unsent.length === gathered || performance.now() > until) return flush()
-      gathered = unsent.length
-      setImmediate(look)
-    }
-    setImmediate(look)
+    afterGathering(() => unsent.length, flush)
   }
 
   function flush(): void {

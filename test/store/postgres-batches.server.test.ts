@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import type { Claim, ClaimChange, Store } from '../../src/store/store.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { link, newClaim, thing } from './samples.ts'
+
+const MANY = 40
+const SOON = { timeout: 4_000 }
+/** No entry of an index has room for it, however well it is compressed. */
+const TOO_LONG = randomBytes(6_000).toString('hex')
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
+
+/** Opens gateways on a database of their own, and a connection that looks at it. */
+async function open() {
+  const url = await server.createDatabase()
+  const stores = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
+  const client = new pg.Client({ connectionString: url, application_name: 'looker' })
+  await client.connect()
+  const query = async (sql: string) => (await client.query(sql)).rows
+  onTestFinished(async () => {
+    await Promise.all(stores.map((store) => store.close()))
+    await client.end()
+  })
+  return { url, one: stores[0], other: stores[1], query }
+}
+
+const keys = (prefix = 'K') => Array.from({ length: MANY }, (_, index) => `${prefix}-${index}`)
+const claimAll = async (store: Store, all: readonly string[]) =>
+  (await Promise.all(all.map((key) => store.claim(newClaim({ key }))))).map(({ claim }) => claim)
+const booked = (shipment: string): ClaimChange => {
+  return { state: 'booked', instance: 'gateway-1', shipment, reply: `{"id":"${shipment}"}`, why: 'made' }
+}
+
+/** Returns how many statements have written the rows of a table. */
+const statementsOf = (table: string) => `SELECT count(DISTINCT xmin::text)::int AS statements FROM transload.${table}`
+
+test('claims that come together share statements, and each is told what is stored of it', async () => {
+  const { one, other, query } = await open()
+  const held = keys().filter((_, index) => index % 4 === 0)
+  for (const claim of await claimAll(other, held)) await other.change(claim, booked('by-other'))
+  const all = await Promise.all(
+    keys().map((key, index) => one.claim(newClaim({ key, expiresInMs: index % 2 ? 1_000 : undefined }))),
+  )
+  expect(all.flatMap(({ won, claim }) => (won ? [] : [claim.key]))).toEqual(held)
+  expect(all.map(({ claim }) => claim)).toEqual(await Promise.all(keys().map((key) => one.findClaim('acme', key))))
+  for (const { claim, won } of all) {
+    expect((await one.audit(claim.handle)).map(({ to }) => to)).toEqual(won ? ['sending'] : ['sending', 'booked'])
+  }
+  expect((await query(`${statementsOf('claims')} WHERE state = 'sending'`))[0]?.statements).toBeLessThan(4)
+})
+
+test('changes that come together share statements, and those of an old version change nothing but write their names', async () => {
+  const { one, query } = await open()
+  const claims = await claimAll(one, keys())
+  const isOld = (index: number) => index % 5 === 0
+  for (const claim of claims.filter((_, index) => isOld(index))) {
+    await one.change(claim, { state: 'unknown', instance: 'gateway-2', why: 'late' })
+  }
+  const answers = await Promise.all(
+    claims.map((claim, index) => {
+      const names = { links: [link({ name: `N-${index}`, id: `S-${index}` })], thing: thing({ id: `S-${index}` }) }
+      return one.change(claim, booked(`S-${index}`), names)
+    }),
+  )
+  expect(answers.map((answer) => answer === undefined)).toEqual(claims.map((_, index) => isOld(index)))
+  for (const [index, { handle, key }] of claims.entries()) {
+    const stored = await one.findClaim('acme', key)
+    if (isOld(index)) expect(stored).toMatchObject({ state: 'unknown', version: 2, shipment: '' })
+    else expect(answers[index]).toEqual(stored)
+    expect(stored).toMatchObject(isOld(index) ? {} : { state: 'booked', version: 2, shipment: `S-${index}` })
+    expect(await one.audit(handle)).toHaveLength(2)
+    expect(await one.links('acme', `N-${index}`)).toMatchObject([{ id: `S-${index}` }])
+    expect(await one.thing('acme', `S-${index}`)).toMatchObject({ own: 'Q-1' })
+  }
+  expect((await query(`${statementsOf('claims')} WHERE state = 'booked'`))[0]?.statements).toBeLessThan(4)
+})
+
+test('reads that come together are each told their own', async () => {
+  const { one } = await open()
+  const names = keys('N')
+  const write = (name: string, at: number, kind: 'quote' | 'shipment') =>
+    one.put({ links: [link({ name, id: `${name}-${at}`, at, kind })], thing: thing({ id: name, own: name }) })
+  await Promise.all(names.slice(1).map((name) => write(name, 1, 'quote')))
+  await Promise.all(names.slice(1).map((name) => write(name, 2, 'shipment')))
+  const links = await Promise.all(names.map((name) => one.links('acme', name)))
+  const things = await Promise.all(names.map((id) => one.thing('acme', id)))
+  expect(links.map((found) => found.map(({ id }) => id))).toEqual(
+    names.map((name, index) => (index === 0 ? [] : [`${name}-2`, `${name}-1`])),
+  )
+  expect(things.map((found) => found?.own)).toEqual(names.map((name, index) => (index === 0 ? undefined : name)))
+})
+
+test('of several claims and changes of one key that come together, one is first and the others see it', async () => {
+  const { one, other } = await open()
+  const instances = Array.from({ length: MANY }, (_, index) => `caller-${index}`)
+  const claims = await Promise.all(
+    instances.map((instance, index) =>
+      (index % 2 ? one : other).claim(newClaim({ instance, handle: `bk_${instance}` })),
+    ),
+  )
+  const [winner = expect.fail('nobody won'), ...others] = claims.filter(({ won }) => won)
+  expect(others).toEqual([])
+  expect(claims.map(({ claim }) => claim)).toEqual(claims.map(() => winner.claim))
+  const changes = await Promise.all(
+    instances.map((instance, index) => {
+      const change = { state: index % 2 ? 'booked' : 'unknown', instance, why: 'raced' } as const
+      return (index % 4 < 2 ? one : other).change(winner.claim, change)
+    }),
+  )
+  const [changed, ...late] = changes.filter((claim) => claim !== undefined)
+  expect(late).toEqual([])
+  expect(await one.findClaim('acme', winner.claim.key)).toEqual(changed)
+  expect(await one.audit(winner.claim.handle)).toHaveLength(2)
+})
+
+/** Holds rows in a transaction until statements of some work wait for them, and something has been done meanwhile. */
+async function meeting<T>(
+  { url, query }: Pick<Awaited<ReturnType<typeof open>>, 'url' | 'query'>,
+  { hold, statements }: { readonly hold: string; readonly statements: number },
+  work: () => Promise<T>,
+  meanwhile: (blocker: pg.Client, done: Promise<T>) => Promise<unknown> = async () => {},
+): Promise<T> {
+  const blocker = new pg.Client({ connectionString: url, application_name: 'blocker' })
+  await blocker.connect()
+  try {
+    await blocker.query(`BEGIN; ${hold}`)
+    const done = work()
+    await vi.waitFor(async () => expect(await query(`SELECT ${WAITERS}`)).toHaveLength(statements), SOON)
+    await meanwhile(blocker, done)
+    await blocker.query('ROLLBACK')
+    return await done
+  } finally {
+    await blocker.end()
+  }
+}
+const WAITERS = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+
+/** Returns how many deadlocks the server had to break, once all statements of these stores are counted. */
+async function deadlocks(stores: readonly Store[], query: (sql: string) => Promise<readonly { n?: number }[]>) {
+  await Promise.all(stores.map((store) => store.close()))
+  const open = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'transload%' AND datname = current_database()"
+  await vi.waitFor(async () => expect(await query(open)).toEqual([]), SOON)
+  return (await query('SELECT deadlocks::int AS n FROM pg_stat_database WHERE datname = current_database()'))[0]?.n
+}
+
+test('claims of two gateways that meet in opposite orders wait in no circle', async () => {
+  const { url, one, other, query } = await open()
+  // Each of two that kept their order would insert half of the keys, wait for this one, and then for the other.
+  const hold = `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', '', 0, 0, 0)`
+  const claim = (store: Store, order: readonly string[], by: string) =>
+    Promise.all(order.map((key) => store.claim(newClaim({ key, handle: `bk_${by}_${key}`, instance: by }))))
+  const answers = await meeting({ url, query }, { hold, statements: 2 }, () =>
+    Promise.all([claim(one, keys(), 'one'), claim(other, keys().toReversed(), 'other')]),
+  )
+  expect(answers.flat().filter(({ won }) => won)).toHaveLength(MANY)
+  expect(await deadlocks([one, other], query)).toBe(0)
+})
+
+test('changes of two gateways that meet in opposite orders wait in no circle', async () => {
+  const { url, one, other, query } = await open()
+  const claims = await claimAll(one, keys())
+  const hold = `SELECT FROM transload.claims WHERE key = 'K-20' FOR UPDATE`
+  const change = (store: Store, order: readonly Claim[], by: string) =>
+    Promise.all(order.map((claim) => store.change(claim, booked(by), { links: [link({ name: claim.key, id: by })] })))
+  const answers = await meeting({ url, query }, { hold, statements: 2 }, () =>
+    Promise.all([change(one, claims, 'one'), change(other, claims.toReversed(), 'other')]),
+  )
+  expect(answers.flat().filter((claim) => claim !== undefined)).toHaveLength(MANY)
+  expect(await deadlocks([one, other], query)).toBe(0)
+})
+
+test('what one call writes and the server refuses fails that call alone', async () => {
+  const { one } = await open()
+  const claims = await Promise.allSettled(
+    keys().map((key, index) => one.claim(newClaim({ key, ...(index === 7 && { tenant: TOO_LONG }) }))),
+  )
+  expect(claims.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([7])
+  const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value.claim] : []))
+  const changes = await Promise.allSettled(
+    made.map((claim, index) =>
+      one.change(claim, booked(claim.key), { links: [link({ name: index === 3 ? TOO_LONG : claim.key })] }),
+    ),
+  )
+  expect(changes.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([3])
+  const states = await Promise.all(made.map(({ key }) => one.findClaim('acme', key)))
+  expect(states.map((claim) => claim?.state)).toEqual(made.map((_, index) => (index === 3 ? 'sending' : 'booked')))
+  expect(await one.links('acme', made[4]?.key ?? '')).toHaveLength(1)
+})
+
+test('a batch that has to give way to another transaction is tried again, call by call', async () => {
+  const { url, one, other, query } = await open()
+  const claims = await claimAll(one, keys())
+  const lock = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
+  // The batch has waited longer, so it is the one that finds the circle, and ends it.
+  const changed = await meeting(
+    { url, query },
+    { hold: lock('K-20'), statements: 1 },
+    () => Promise.all(claims.map((claim) => one.change(claim, booked('once')))),
+    (blocker) => blocker.query(lock('K-0')),
+  )
+  expect(changed.map((claim) => claim?.version)).toEqual(claims.map(() => 2))
+  expect(await deadlocks([one, other], query)).toBe(1)
+})
+
+test('a connection that is killed amid a batch fails all of it, writes none of it, and the next one goes on', async () => {
+  const { url, one, query } = await open()
+  const claims = await claimAll(one, keys())
+  await one.put({ links: [link({ name: 'before' })] })
+  const work = {
+    changes: {
+      hold: `SELECT FROM transload.claims WHERE key = '${claims[9]?.key}' FOR UPDATE`,
+      begin: () => claims.map((claim) => one.change(claim, booked('lost'), { links: [link({ name: claim.key })] })),
+    },
+    claims: {
+      hold: `INSERT INTO transload.claims VALUES ('acme', 'L-9', 'bk_9', 'sending', 1, '', '', '', '', '', '', '', 0, 0, 0)`,
+      begin: () => keys('L').map((key) => one.claim(newClaim({ key }))),
+    },
+    reads: {
+      hold: 'LOCK TABLE transload.links IN ACCESS EXCLUSIVE MODE',
+      begin: () => keys().map(() => one.links('acme', 'before')),
+    },
+  }
+  for (const { hold, begin } of Object.values(work)) {
+    const outcomes = await meeting(
+      { url, query },
+      { hold, statements: 1 },
+      () => Promise.allSettled<unknown>(begin()),
+      async (_, done) => {
+        await query(`SELECT pg_terminate_backend(pid) ${WAITERS}`)
+        await done
+      },
+    )
+    expect(outcomes).toHaveLength(MANY)
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'StoreDown' } })
+    }
+  }
+  expect(await Promise.all(claims.map(({ key }) => one.findClaim('acme', key)))).toEqual(claims)
+  expect(await one.listClaims({})).toHaveLength(MANY)
+  expect(await query('SELECT name FROM transload.links')).toEqual([{ name: 'before' }])
+  const again = await Promise.all(claims.map((claim) => one.change(claim, booked('again'))))
+  expect(again.every((claim) => claim?.shipment === 'again')).toBe(true)
+})
