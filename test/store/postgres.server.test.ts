@@ -193,7 +193,8 @@ test('claims of 6 callers at two gateways have one winner each', async () => {
 test('a store opens no more connections than it may', async () => {
   const url = await server.createDatabase()
   const store = await openPostgresStore({ url, connections: 3 })
-  await Promise.all(Array.from({ length: 100 }, (_, index) => store.claim(newClaim({ key: `K-${index}` }))))
+  const keys = Array.from({ length: 100 }, (_, index) => `K-${index}`)
+  await Promise.all(keys.flatMap((key) => [store.claim(newClaim({ key })), store.findClaim('acme', key)]))
   const counted = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'transload'"
   expect(await query(url, `${counted} AND datname = current_database()`)).toEqual([{ count: 3 }])
   await store.close()
