@@ -75,9 +75,15 @@ export function createBatcher<T, R = void>({
       const answerOf = await run(batch.map(({ item }) => item))
       for (const [index, { resolve }] of batch.entries()) resolve(answerOf(index))
     } catch (error) {
-      if (batch.length > 1 && isInvalidItem(error)) for (const one of batch) await settle([one])
+      if (batch.length > 1 && isInvalidItem(error)) await settleEach(batch)
       else for (const { reject } of batch) reject(error)
     }
+  }
+
+  /** Tries each item by itself: in their order where it may matter, else at once, because one of them may take long. */
+  async function settleEach(batch: readonly Waiting<T, R>[]): Promise<void> {
+    if (keyOf) await Promise.all(batch.map((one) => settle([one])))
+    else for (const one of batch) await settle([one])
   }
 
   return (item) => {

@@ -93,6 +93,16 @@ test('the others of an invalid item are tried by themselves', async () => {
   expect(begun).toEqual([['one', 'bad', 'two'], ['one'], ['bad'], ['two']])
 })
 
+test('items with keys are tried by themselves at once', async () => {
+  const { add, begun, ends } = openBatcher({ keyOf: (item) => item })
+  const answers = Promise.allSettled(['one', 'bad', 'two'].map(add))
+  await turnsUntil(() => begun.length === 1)
+  ends[0]?.resolve()
+  await turnsUntil(() => begun.length === 4)
+  for (const { resolve } of ends.toReversed()) resolve()
+  expect(await answers).toMatchObject([{ value: 'ONE' }, { reason: new Invalid('bad') }, { value: 'TWO' }])
+})
+
 test('any other failure is that of every item, none is tried again, and the next batch goes on', async () => {
   const { add, begun, ends } = openBatcher()
   const answers = Promise.allSettled(['one', 'two'].map(add))

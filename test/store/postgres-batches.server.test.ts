@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Claim, ClaimChange, Store } from '../../src/store/store.ts'
+import { deadlocks, meeting, openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, thing } from './samples.ts'
 
 const MANY = 40
-const SOON = { timeout: 4_000 }
 /** No entry of an index has room for it, however well it is compressed. */
 const TOO_LONG = randomBytes(6_000).toString('hex')
 
@@ -16,20 +14,6 @@ beforeAll(async () => {
   server = await startPostgres()
 })
 afterAll(() => server.remove())
-
-/** Opens gateways on a database of their own, and a connection that looks at it. */
-async function open() {
-  const url = await server.createDatabase()
-  const stores = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
-  const client = new pg.Client({ connectionString: url, application_name: 'looker' })
-  await client.connect()
-  const query = async (sql: string) => (await client.query(sql)).rows
-  onTestFinished(async () => {
-    await Promise.all(stores.map((store) => store.close()))
-    await client.end()
-  })
-  return { url, one: stores[0], other: stores[1], query }
-}
 
 const keys = (prefix = 'K') => Array.from({ length: MANY }, (_, index) => `${prefix}-${index}`)
 const claimAll = async (store: Store, all: readonly string[]) =>
@@ -42,7 +26,7 @@ const booked = (shipment: string): ClaimChange => {
 const statementsOf = (table: string) => `SELECT count(DISTINCT xmin::text)::int AS statements FROM transload.${table}`
 
 test('claims that come together share statements, and each is told what is stored of it', async () => {
-  const { one, other, query } = await open()
+  const { one, other, query } = await openGateways(server)
   const held = keys().filter((_, index) => index % 4 === 0)
   for (const claim of await claimAll(other, held)) await other.change(claim, booked('by-other'))
   const all = await Promise.all(
@@ -57,7 +41,7 @@ test('claims that come together share statements, and each is told what is store
 })
 
 test('changes that come together share statements, and those of an old version change nothing but write their names', async () => {
-  const { one, query } = await open()
+  const { one, query } = await openGateways(server)
   const claims = await claimAll(one, keys())
   const isOld = (index: number) => index % 5 === 0
   for (const claim of claims.filter((_, index) => isOld(index))) {
@@ -83,7 +67,7 @@ test('changes that come together share statements, and those of an old version c
 })
 
 test('reads that come together are each told their own', async () => {
-  const { one } = await open()
+  const { one } = await openGateways(server)
   const names = keys('N')
   const write = (name: string, at: number, kind: 'quote' | 'shipment') =>
     one.put({ links: [link({ name, id: `${name}-${at}`, at, kind })], thing: thing({ id: name, own: name }) })
@@ -98,7 +82,7 @@ test('reads that come together are each told their own', async () => {
 })
 
 test('of several claims and changes of one key that come together, one is first and the others see it', async () => {
-  const { one, other } = await open()
+  const { one, other } = await openGateways(server)
   const instances = Array.from({ length: MANY }, (_, index) => `caller-${index}`)
   const claims = await Promise.all(
     instances.map((instance, index) =>
@@ -120,38 +104,8 @@ test('of several claims and changes of one key that come together, one is first 
   expect(await one.audit(winner.claim.handle)).toHaveLength(2)
 })
 
-/** Holds rows in a transaction until statements of some work wait for them, and something has been done meanwhile. */
-async function meeting<T>(
-  { url, query }: Pick<Awaited<ReturnType<typeof open>>, 'url' | 'query'>,
-  { hold, statements }: { readonly hold: string; readonly statements: number },
-  work: () => Promise<T>,
-  meanwhile: (blocker: pg.Client, done: Promise<T>) => Promise<unknown> = async () => {},
-): Promise<T> {
-  const blocker = new pg.Client({ connectionString: url, application_name: 'blocker' })
-  await blocker.connect()
-  try {
-    await blocker.query(`BEGIN; ${hold}`)
-    const done = work()
-    await vi.waitFor(async () => expect(await query(`SELECT ${WAITERS}`)).toHaveLength(statements), SOON)
-    await meanwhile(blocker, done)
-    await blocker.query('ROLLBACK')
-    return await done
-  } finally {
-    await blocker.end()
-  }
-}
-const WAITERS = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
-
-/** Returns how many deadlocks the server had to break, once all statements of these stores are counted. */
-async function deadlocks(stores: readonly Store[], query: (sql: string) => Promise<readonly { n?: number }[]>) {
-  await Promise.all(stores.map((store) => store.close()))
-  const open = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'transload%' AND datname = current_database()"
-  await vi.waitFor(async () => expect(await query(open)).toEqual([]), SOON)
-  return (await query('SELECT deadlocks::int AS n FROM pg_stat_database WHERE datname = current_database()'))[0]?.n
-}
-
 test('claims of two gateways that meet in opposite orders wait in no circle', async () => {
-  const { url, one, other, query } = await open()
+  const { url, one, other, query } = await openGateways(server)
   // Each of two that kept their order would insert half of the keys, wait for this one, and then for the other.
   const hold = `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', '', 0, 0, 0)`
   const claim = (store: Store, order: readonly string[], by: string) =>
@@ -164,7 +118,7 @@ test('claims of two gateways that meet in opposite orders wait in no circle', as
 })
 
 test('changes of two gateways that meet in opposite orders wait in no circle', async () => {
-  const { url, one, other, query } = await open()
+  const { url, one, other, query } = await openGateways(server)
   const claims = await claimAll(one, keys())
   const hold = `SELECT FROM transload.claims WHERE key = 'K-20' FOR UPDATE`
   const change = (store: Store, order: readonly Claim[], by: string) =>
@@ -177,7 +131,7 @@ test('changes of two gateways that meet in opposite orders wait in no circle', a
 })
 
 test('what one call writes and the server refuses fails that call alone', async () => {
-  const { one } = await open()
+  const { one } = await openGateways(server)
   const claims = await Promise.allSettled(
     keys().map((key, index) => one.claim(newClaim({ key, ...(index === 7 && { tenant: TOO_LONG }) }))),
   )
@@ -194,8 +148,25 @@ test('what one call writes and the server refuses fails that call alone', async 
   expect(await one.links('acme', made[4]?.key ?? '')).toHaveLength(1)
 })
 
+test('a row that another transaction holds for long holds up its own call only', async () => {
+  const { url, one, query } = await openGateways(server)
+  const claims = await claimAll(one, keys())
+  const hold = `SELECT FROM transload.claims WHERE key = 'K-20' FOR UPDATE`
+  let changes: Promise<Claim | undefined>[] = []
+  const begin = () => {
+    changes = claims.map((claim) => one.change(claim, booked(claim.key)))
+    return Promise.all(changes)
+  }
+  const changed = await meeting({ url, query }, { hold, statements: 1 }, begin, async () => {
+    // The others are told while the row is held.
+    await Promise.all(changes.toSpliced(20, 1))
+    expect((await one.listClaims({ state: 'sending' })).map(({ key }) => key)).toEqual(['K-20'])
+  })
+  expect(changed.map((claim) => claim?.version)).toEqual(Array(MANY).fill(2))
+})
+
 test('a batch that has to give way to another transaction is tried again, call by call', async () => {
-  const { url, one, other, query } = await open()
+  const { url, one, other, query } = await openGateways(server)
   const claims = await claimAll(one, keys())
   const lock = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
   // The batch has waited longer, so it is the one that finds the circle, and ends it.
@@ -210,7 +181,7 @@ test('a batch that has to give way to another transaction is tried again, call b
 })
 
 test('a connection that is killed amid a batch fails all of it, writes none of it, and the next one goes on', async () => {
-  const { url, one, query } = await open()
+  const { url, one, query } = await openGateways(server)
   const claims = await claimAll(one, keys())
   await one.put({ links: [link({ name: 'before' })] })
   const work = {

@@ -16,7 +16,12 @@ export const COLUMNS = COLUMN_NAMES.join(', ')
 /** The order in which every statement locks claims, or inserts them: so those that meet wait in no circle. */
 const IN_LOCK_ORDER = 'ORDER BY tenant COLLATE "C", key COLLATE "C"'
 
-const CLAIM = `WITH ${CLOCK}, wanted AS (SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
+/** A row that another transaction holds for longer holds up its own call only: the others of the batch are tried without it. */
+const PATIENCE_MS = 2_000
+const patience = (place: string) =>
+  `patience AS MATERIALIZED (SELECT CASE WHEN ${place}::boolean THEN set_config('lock_timeout', '${PATIENCE_MS}', true) END)`
+
+const CLAIM = `WITH ${CLOCK}, ${patience('$10')}, wanted AS (SELECT row.* FROM patience CROSS JOIN unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
       $6::text[], $7::text[], $8::bigint[], $9::text[]) WITH ORDINALITY
     AS row (tenant, key, handle, body, instance, reference, vin, expires_in, why, nth)),
   won AS (INSERT INTO transload.claims (${COLUMNS})
@@ -31,9 +36,9 @@ const CLAIM = `WITH ${CLOCK}, wanted AS (SELECT * FROM unnest($1::text[], $2::te
  * Writes the names as well, also those of claims that have another version. The locked rows are written by their key: a join
  * with the table would be planned for the size that it had once.
  */
-const CHANGE = `WITH ${CLOCK}, before AS (SELECT wanted.nth, wanted.becomes, wanted.by, wanted.made, wanted.answer, wanted.why,
+const CHANGE = `WITH ${CLOCK}, ${patience('$9')}, before AS (SELECT wanted.nth, wanted.becomes, wanted.by, wanted.made, wanted.answer, wanted.why,
       claim.* FROM
-    (SELECT * FROM unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+    (SELECT row.* FROM patience CROSS JOIN unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
       WITH ORDINALITY AS row (tenant, key, version, becomes, by, made, answer, why, nth) ${IN_LOCK_ORDER}) AS wanted
     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
       AND stored.key = wanted.key AND stored.version = wanted.version FOR UPDATE) AS claim),
@@ -49,7 +54,7 @@ const CHANGE = `WITH ${CLOCK}, before AS (SELECT wanted.nth, wanted.becomes, wan
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
     SELECT changed.handle, changed.changed_at, before.state, changed.state, changed.instance, before.why
     FROM changed JOIN before USING (tenant, key)),
-  ${putSteps(9)}
+  ${putSteps(10)}
   SELECT nth, ${COLUMN_NAMES.map((name) => `changed.${name}`).join(', ')}
     FROM notified LEFT JOIN (changed JOIN before USING (tenant, key)) ON true`
 
@@ -78,6 +83,7 @@ export function createClaim(pool: pg.Pool): (wanted: NewClaim) => Promise<Claim 
       all.map(({ vin }) => vin),
       all.map(({ expiresInMs }) => expiresInMs ?? null),
       all.map(claimReason),
+      all.length > 1,
     ],
     answersOf(rows, all) {
       const rowOf = rowByItem(rows, all)
@@ -104,6 +110,7 @@ export function createChange(pool: pg.Pool): (wanted: WantedChange) => Promise<C
       all.map(({ change }) => change.shipment ?? null),
       all.map(({ change }) => change.reply ?? null),
       all.map(({ change }) => change.why),
+      all.length > 1,
       ...putValues(all.flatMap(({ names }) => names ?? [])),
     ],
     answersOf(rows, all) {

@@ -3,10 +3,10 @@ import { StoreDown, StoreTooNew } from '../store.ts'
 /** SQLSTATE classes of an invalid write: data exceptions and integrity constraint violations. */
 const INVALID_WRITE = /^2[23]/
 /**
- * SQLSTATEs after which nothing of a statement was done, and the reason may be one of its rows: also a limit of the program, or a
- * lock that one of two transactions had to give up.
+ * SQLSTATEs after which nothing of a statement was done, and the reason may be one of its rows: also a limit of the program, a
+ * lock that one of two transactions had to give up, or one that was not to be had in time.
  */
-const ROLLED_BACK = /^(?:2[23]|54|40001|40P01)/
+const ROLLED_BACK = /^(?:2[23]|54|40001|40P01|55P03)/
 /** The SQLSTATE of a write to a standby, or to a server that was made read-only. */
 const READ_ONLY = '25006'
 
