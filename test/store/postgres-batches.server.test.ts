@@ -148,21 +148,26 @@ test('what one call writes and the server refuses fails that call alone', async 
   expect(await one.links('acme', made[4]?.key ?? '')).toHaveLength(1)
 })
 
-test('a row that another transaction holds for long holds up its own call only', async () => {
+test.each(['claim', 'change'] as const)('a row that is held for long holds up its own %s only', async (what) => {
   const { url, one, query } = await openGateways(server)
-  const claims = await claimAll(one, keys())
-  const hold = `SELECT FROM transload.claims WHERE key = 'K-20' FOR UPDATE`
-  let changes: Promise<Claim | undefined>[] = []
+  const claims = what === 'change' ? await claimAll(one, keys()) : []
+  const hold =
+    what === 'change'
+      ? `SELECT FROM transload.claims WHERE key = 'K-20' FOR UPDATE`
+      : `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', '', 0, 0, 0)`
+  let calls: Promise<Claim | undefined>[] = []
   const begin = () => {
-    changes = claims.map((claim) => one.change(claim, booked(claim.key)))
-    return Promise.all(changes)
+    calls =
+      what === 'change'
+        ? claims.map((claim) => one.change(claim, booked(claim.key)))
+        : keys().map(async (key) => (await one.claim(newClaim({ key }))).claim)
+    return Promise.all(calls)
   }
-  const changed = await meeting({ url, query }, { hold, statements: 1 }, begin, async () => {
-    // The others are told while the row is held.
-    await Promise.all(changes.toSpliced(20, 1))
-    expect((await one.listClaims({ state: 'sending' })).map(({ key }) => key)).toEqual(['K-20'])
+  const answers = await meeting({ url, query }, { hold, statements: 1 }, begin, async () => {
+    await Promise.all(calls.toSpliced(20, 1))
+    expect(await one.listClaims({ state: what === 'change' ? 'booked' : 'sending' })).toHaveLength(MANY - 1)
   })
-  expect(changed.map((claim) => claim?.version)).toEqual(Array(MANY).fill(2))
+  expect(answers.map((claim) => claim?.version)).toEqual(Array(MANY).fill(what === 'change' ? 2 : 1))
 })
 
 test('a batch that has to give way to another transaction is tried again, call by call', async () => {
