@@ -222,7 +222,10 @@ test('if ids have two secrets, an unknown id costs two hashes, too', async () =>
       credentials: [old, fresh].map((secret_hash) => ({ id: 'acme-legacy', secret_hash })),
     }),
   ])
-  const slow = await costOf(() => matchesHash('wrong', old))
+  // The least of three: another program may have slowed one of them down.
+  const costs: number[] = []
+  for (let i = 0; i < 3; i += 1) costs.push(await costOf(() => matchesHash('wrong', old)))
+  const slow = Math.min(...costs)
   const cost = await costOf(async () => {
     for (let i = 0; i < 4; i += 1) expect((await quote(edge, guess(i, 'nobody'))).status).toBe(401)
   })
