@@ -17,7 +17,7 @@ export const shipmentGet = action({
     ...bookedRows,
     move('Cost', 'price', money),
     move('Status', 'status', text),
-    choose('TransportationBooked', 'status', { canceled: 'No' }, 'Yes'),
+    choose('TransportationBooked', 'status', { canceled: 'No', cancelled: 'No' }, 'Yes'),
     message('Message', [
       ifPresent('status', 'Shipment {number|id} is {status}.'),
       ifAbsent('status', 'Shipment {number|id} was found.'),

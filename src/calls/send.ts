@@ -12,6 +12,7 @@ import {
   bookedShipment,
   cancellationOf,
   changeOf,
+  hasStatus,
   newQuote,
   notCanceled,
   shipmentIfRead,
@@ -101,11 +102,11 @@ export function createSendPlan({
     }
     if (isDone) {
       const { body } = shipmentWithId(succeeded(plan, now), id)
-      if (body['status'] !== canceled) throw notCanceled()
+      if (!hasStatus(body, canceled)) throw notCanceled()
       return said ?? body
     }
     const shipment = shipmentIfRead(now, id)
-    if (shipment?.body['status'] !== canceled) throw refusalOf(plan, reply)
+    if (!shipment || !hasStatus(shipment.body, canceled)) throw refusalOf(plan, reply)
     return shipment.body
   }
 }

@@ -18,7 +18,13 @@ export interface Shipment {
 }
 
 /** Tells if the service shows a shipment as canceled. */
-export const isCanceled = (shipment: Readonly<Draft>): boolean => shipment['status'] === 'canceled'
+export const isCanceled = (shipment: Readonly<Draft>): boolean => hasStatus(shipment, 'canceled')
+
+/** Tells if the service shows a shipment with this status, in any case; `cancelled` is `canceled`. */
+export const hasStatus = (shipment: Readonly<Draft>, status: string): boolean =>
+  statusOf(shipment['status']) === statusOf(status)
+
+const statusOf = (value: unknown): string => (scalarText(value) ?? '').trim().toLowerCase().replace('lled', 'led')
 
 /** Returns the shipment of a reply; throws unless it is the one with this id. */
 export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
@@ -85,8 +91,7 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
   if (!isObject(parsed)) return undefined
   const body = successIn(parsed, 'cancellation')
   if (namesAnother(body, ID_KEYS.shipment, id)) throw doubtful('it names another id', 'cancellation')
-  const status = body['status']
-  if (isPresent(status) && status !== canceled) throw notCanceled()
+  if (isPresent(body['status']) && !hasStatus(body, canceled)) throw notCanceled()
   return body
 }
 

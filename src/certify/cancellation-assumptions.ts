@@ -1,3 +1,4 @@
+import { isCanceled } from '../calls/verify.ts'
 import { NO_SHIPMENT } from '../service/acceptance.ts'
 import { type About, aboutChange, BOOK, READ } from './about.ts'
 import { type Area, type Assumption, CannotTell, decide, type Finding } from './assumption.ts'
@@ -41,10 +42,8 @@ export const cancellations: Area = {
         const read = await trial.readShipment(id)
         if (isUnknown(read)) return decide(true, described(read))
         const status = member(read.body, 'status')
-        return decide(
-          status === 'canceled',
-          status === 'canceled' ? 'canceled' : `another status (${typeName(status)})`,
-        )
+        const isShown = isCanceled({ status })
+        return decide(isShown, isShown ? 'canceled' : `another status (${typeName(status)})`)
       },
     ),
     aboutCancel(

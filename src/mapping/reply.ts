@@ -112,10 +112,10 @@ function compileRow(row: Row): ReplyStep | undefined {
       }
     case 'choose': {
       const place = placeOf(row.v2)
-      const cases = new Map(Object.entries(row.cases))
+      const cases = new Map(Object.entries(row.cases).map(([value, chosen]) => [value.toLowerCase(), chosen]))
       return (run) => {
         const before = valueAt(run.body, place)
-        const after = cases.get(asText(before)) ?? row.default
+        const after = cases.get(asText(before).trim().toLowerCase()) ?? row.default
         run.reply[row.v1] = after
         explain(run, row.v1, [row.v2], before, after, rule, 'service')
       }

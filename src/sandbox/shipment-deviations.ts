@@ -165,7 +165,9 @@ export const shipmentDeviations = {
   'update-unknown-404': { on: ['update'], after: instead(404, 400) },
 
   'delete-cancels': { on: ['cancellation'], before: () => refusal(405, 'Use POST') },
-  'canceled-is-shown': shown((body) => (body['status'] === 'canceled' ? { ...body, status: 'cancelled' } : body)),
+  'canceled-is-shown': shown((body) =>
+    body['status'] === 'canceled' ? { ...body, status: 'canceled_by_client' } : body,
+  ),
   'cancel-again': { on: ['cancellation'], after: instead(409, 500) },
   'cancel-unknown-404': {
     on: ['cancellation'],

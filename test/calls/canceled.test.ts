@@ -14,8 +14,9 @@ describe('a shipment is canceled', () => {
 
   test.each([
     ['where the reply shows it', { id: 'ID-1', status: 'canceled' }, ['id-1', 'ID-1']],
-    ['by no reply with another status', { id: 'id-1', status: 'in_transit' }, []],
-    ['by no reply with another status and no id', { status: 'in_transit' }, []],
+    ['where the reply shows it in another spelling', { id: 'id-1', status: 'Cancelled' }, ['id-1', 'id-1']],
+    ['by no reply with another status', { id: 'id-1', status: 'posted' }, []],
+    ['by no reply with another status and no id', { status: 'Picked_Up' }, []],
     ['by no reply that denies it', { id: 'id-1', status: 'canceled', success: 'No' }, []],
     ['by no reply with an error', { id: 'id-1', status: 'canceled', errors: [{ code: 7 }] }, []],
   ])('%s, and nothing is read', async (_case, said, names) => {

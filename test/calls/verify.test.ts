@@ -37,6 +37,11 @@ test.each([
   ['an id alone', shown({ id: 'id-1', status: ' ', customer: null }), 'it shows nothing of the shipment'],
   ['no id', shown({ number: 'T-1', shipment_id: 'id-1' }), 'it shows no shipment with an id'],
   ['a booking that is canceled', booked({ ...SHIPMENT, status: 'canceled' }), 'it shows a canceled shipment'],
+  [
+    'a booking that is canceled, in another spelling',
+    booked({ ...SHIPMENT, status: 'Cancelled' }),
+    'it shows a canceled shipment',
+  ],
   ['an empty quote', quoted(undefined), 'it is empty'],
   ['a list of quotes', quoted([{ id: 'q-1' }]), 'it is not a JSON object'],
   ['a failed success', quoted({ id: 'q-1', success: 0 }), 'it says that the call failed'],
@@ -67,6 +72,7 @@ const STATUS = 'it does not show the shipment as canceled'
 test.each([
   ['the cancellation of another id', canceled({ id: 'id-2' }), 'it names another id'],
   ['a cancellation with another status', canceled({ id: 'id-1', status: 'new' }), STATUS],
+  ['a cancellation with another status in capitals', canceled({ status: ' PICKED_UP ' }), STATUS],
   ['a cancellation that failed', canceled({ success: false }), 'it says that the call failed'],
   [
     'a read after it with another status',
@@ -87,6 +93,8 @@ test('a reply that shows the thing, or says nothing against it, passes', () => {
   expect(changedShipment(ofQuote)()).toEqual(ofQuote)
   expect(canceled(ofQuote)()).toEqual(ofQuote)
   expect(canceled({ id: 'ID-1', status: 'canceled' })()).toEqual({ id: 'ID-1', status: 'canceled' })
+  for (const status of ['CANCELED', 'cancelled'])
+    expect(canceled({ id: 'id-1', status })()).toEqual({ id: 'id-1', status })
   for (const proof of [undefined, 'canceled', [], {}, { status: ' ' }]) expect(canceled(proof)).not.toThrow()
   for (const key of ['number', 'status', 'customer', 'pickup', 'delivery', 'vehicles'])
     expect(shown({ id: 'ID-1', [key]: 'given' })().id).toBe('ID-1')
