@@ -91,9 +91,14 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
   if (!isObject(parsed)) return undefined
   const body = successIn(parsed, 'cancellation')
   if (namesAnother(body, ID_KEYS.shipment, id)) throw doubtful('it names another id', 'cancellation')
-  if (isPresent(body['status']) && !hasStatus(body, canceled)) throw notCanceled()
+  if (isLive(body) && !hasStatus(body, canceled)) throw notCanceled()
   return body
 }
+
+/** Tells if a body shows a status of a shipment that goes on. Others, such as `success`, may be that of the call. */
+const isLive = (body: Readonly<Draft>): boolean => LIVE.some((status) => hasStatus(body, status))
+
+const LIVE = ['new', 'posted', 'assigned', 'picked_up', 'delivered', 'hold'] as const
 
 /**
  * Throws unless a shipment that was read is complete enough to be sent back: the service may clear what an update
@@ -125,7 +130,7 @@ export function saidOfCancellation(reply: UpstreamReply, name: string): string |
   const id = idAt(parsed, 'id')
   try {
     const body = successIn(parsed)
-    if (isPresent(body['status']) && !isCanceled(body)) return false
+    if (isLive(body)) return false
     // A reply may lack the name that the call used; with another id, it proves nothing about that name.
     return isCanceled(body) && isNamed(body, name) ? id : undefined
   } catch {

@@ -37,6 +37,7 @@ describe('a shipment is canceled', () => {
     ['an empty object', reply(200, {})],
     ['one without a status', reply(200, { id: 'id-1' })],
     ['one with an empty status', reply(200, { id: 'id-1', status: ' ' })],
+    ['one with the status of the call', reply(200, { id: 'id-1', status: 'success' })],
     ['one that names no shipment', reply(200, { status: 'canceled' })],
     ['one that names another', reply(200, { id: 'id-2', status: 'canceled' })],
   ])('only where a read after %s shows it', async (_case, said) => {
