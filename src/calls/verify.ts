@@ -77,7 +77,7 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   const parsed = readJson(reply, true)
   if (parsed === undefined) return undefined
   const body = successIn(parsed, 'change')
-  if (namesAnother(body, ID_KEYS[kind], id)) throw doubtful('it names another id', 'change')
+  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change')
   return body
 }
 
@@ -90,7 +90,7 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
   const parsed = parsedOrNothing(reply)
   if (!isObject(parsed)) return undefined
   const body = successIn(parsed, 'cancellation')
-  if (namesAnother(body, ID_KEYS.shipment, id)) throw doubtful('it names another id', 'cancellation')
+  if (namesAnother(body, 'shipment', id)) throw doubtful('it names another id', 'cancellation')
   if (isLive(body) && !hasStatus(body, canceled)) throw notCanceled()
   return body
 }
@@ -171,13 +171,10 @@ export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   return body
 }
 
-function namesAnother(body: Readonly<Draft>, keys: readonly string[], id: string): boolean {
-  return keys.some((key) => {
-    const value = body[key]
-    if (!isPresent(value)) return false
-    const other = serviceId(value)
-    return other === undefined || !isSameId(other, id)
-  })
+function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {
+  const given = ID_KEYS[kind].map((key) => body[key]).filter(isPresent)
+  // The `id` of a shipment decides, as it does in a read: a `shipment_id` beside it may be a number for people.
+  return (kind === 'shipment' ? given.slice(0, 1) : given).some((value) => !isSameId(serviceId(value) ?? '', id))
 }
 
 /** Compares two ids. The service may write the letters of an id in another case. */

@@ -62,6 +62,11 @@ test.each([
   ['the change of another quote', changed({ quote_id: 'id-2' }), 'it names another id'],
   ['the change of something without a usable id', changed({ id: ['id-1'] }), 'it names another id'],
   ['the change of a shipment that is another', changedShipment({ shipment_id: 'id-2' }), 'it names another id'],
+  [
+    'the change of another quote that has the shipment',
+    changed({ id: 'id-1', quote_id: 'id-2' }),
+    'it names another id',
+  ],
   ['a change with an error', changed({ id: 'id-1', error: 'closed' }), 'it has an error'],
 ])('%s: the caller is to send it again', (_case, check, fault) => {
   expect(check).toThrow(`: ${fault}. The change may have been made or not; send it again.`)
@@ -89,6 +94,9 @@ test('a reply that shows the thing, or says nothing against it, passes', () => {
   const blank = { id: ' ID-1 ', shipment_id: null, quote_id: ' ', success: 'yes', error: { code: 0, text: '' } }
   expect(changed(blank)()).toEqual(blank)
   expect(changed(undefined)()).toBeUndefined()
+  const numbered = { id: 'id-1', status: 'canceled', shipment_id: 'T-1' }
+  expect(changedShipment(numbered)()).toEqual(numbered)
+  expect(canceled(numbered)()).toEqual(numbered)
   const ofQuote = { id: 'id-1', status: 'canceled', quote_id: 'id-2' }
   expect(changedShipment(ofQuote)()).toEqual(ofQuote)
   expect(canceled(ofQuote)()).toEqual(ofQuote)
