@@ -16,7 +16,7 @@ import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { brownoutError } from './brownout.ts'
-import { freeCanceled, provenCanceled } from './canceled.ts'
+import { freeCanceled, provenCanceled, spellingsOf } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
 import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
@@ -169,7 +169,8 @@ async function free(
   ids: readonly (string | undefined)[],
   { bookings }: Pick<LegacyCallDeps, 'bookings'>,
 ): Promise<void> {
-  for (const id of new Set(ids)) if (id !== undefined) await bookings.free(tenant, id)
+  const all = ids.flatMap((id) => (id === undefined ? [] : spellingsOf(id)))
+  for (const id of new Set(all)) await bookings.free(tenant, id)
 }
 
 /** Returns true for a call that looks into the cross-reference or claims a booking. */

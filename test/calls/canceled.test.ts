@@ -71,7 +71,7 @@ describe('the keys of a canceled shipment', () => {
     return ids
   }
 
-  test('are those of each name, as written and in small letters, and of the ids of a number, once', async () => {
+  test('are those of each name, as written, in small letters and in capitals, and of the ids of a number, once', async () => {
     const numbered = async (name: string) => (name === 'T-1' ? ['id-1', 'id-2'] : [])
     expect(await freed(['T-1', 'ID-1'], numbered)).toEqual(
       ['T-1', 't-1', 'ID-1', 'id-1', 'id-2'].map((id) => `acme ${id}`),
@@ -79,6 +79,6 @@ describe('the keys of a canceled shipment', () => {
   })
 
   test('are those of the names alone while the store cannot be read', async () => {
-    expect(await freed(['id-1'], () => Promise.reject(new Error('down')))).toEqual(['acme id-1'])
+    expect(await freed(['id-1'], () => Promise.reject(new Error('down')))).toEqual(['acme id-1', 'acme ID-1'])
   })
 })

@@ -202,6 +202,15 @@ describe('the life of a quote', () => {
 })
 
 describe('the life of a booking', () => {
+  test('a cancellation by an id in capitals frees the key, also where no reply shows the id', async () => {
+    const gateway = await startGateway()
+    const { id } = await book(gateway)
+    // The stand-in knows no id in capitals: the read after the cancellation finds nothing.
+    gateway.sandbox.fail({ kind: 'status', status: 200, body: { message: 'Canceled' }, on: { method: 'DELETE' } })
+    expect((await post(gateway, '/deleteShipment.php', { id: id.toUpperCase() })).status).toBe(200)
+    expect((await book(gateway)).id).not.toBe(id)
+  })
+
   test('a quote is booked with its facts, read by all its names, changed, and canceled twice', async () => {
     const gateway = await startGateway({ env: { SEND_QUOTE_ID: 'true' } })
     const quote = await post(gateway, '/getShippingQuote.php', { ...quoteExample, EquipmentType: 'enclosed auto' })
