@@ -7,6 +7,7 @@ const MESSAGE_LIMIT_CHARACTERS = 300
 const KEYS = [
   'message',
   'errormessage',
+  'defaultmessage',
   'detail',
   'errordescription',
   'description',
@@ -16,9 +17,20 @@ const KEYS = [
   'title',
 ]
 /** The keys of nested messages, or of messages by field. */
-const HOLDERS = ['error', 'errors', 'messages', 'fault', 'fields', 'violations', 'details', 'data']
+const HOLDERS = [
+  'error',
+  'errors',
+  'errormessages',
+  'issues',
+  'messages',
+  'fault',
+  'fields',
+  'violations',
+  'details',
+  'data',
+]
 /** The keys that name the field of an entry. */
-const FIELDS = ['field', 'path', 'propertypath', 'param']
+const FIELDS = ['field', 'path', 'propertypath', 'param', 'loc']
 const DEPTH_LIMIT = 4
 
 /** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
@@ -32,7 +44,9 @@ export function replyText(body: Buffer): string {
  */
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
-  const messages = /^[{["]/.test(text) ? messagesIn(parsed(text)) : messagesIn(text)
+  const value = /^[{["]/.test(text) ? parsed(text) : text
+  const known = messagesIn(value)
+  const messages = known.length > 0 ? known : listedWords(value)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
   if (line === '') return undefined
   return line.length > MESSAGE_LIMIT_CHARACTERS
@@ -78,12 +92,33 @@ function messagesIn(value: unknown, depth = 0): string[] {
   if (Array.isArray(value)) return value.flatMap((entry) => messagesIn(entry, depth + 1))
   const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
   const own = KEYS.map((key) => messagesIn(body.get(key), depth + 1)).find((messages) => messages.length > 0) ?? []
-  const field = FIELDS.map((key) => body.get(key)).find((name) => typeof name === 'string' && !name.startsWith('/'))
+  const field = FIELDS.map((key) => fieldName(body.get(key))).find((name) => name !== undefined)
   const named = own.map((message) =>
-    field === undefined || message.includes(String(field)) ? message : `${field}: ${message}`,
+    field === undefined || message.includes(field) ? message : `${field}: ${message}`,
   )
   const held = HOLDERS.flatMap((key) => heldWords(body.get(key), depth + 1))
   return [...named, ...held]
+}
+
+/** Returns the name of a field: a text, or the steps of a path; what begins with `/` is the path of the request. */
+function fieldName(value: unknown): string | undefined {
+  const steps = (Array.isArray(value) ? value : [value]).filter((step) => typeof step === 'string' || isIndex(step))
+  const name = (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
+  return name === '' || name.startsWith('/') ? undefined : name
+}
+
+const isIndex = (step: unknown) => Number.isInteger(step)
+
+/** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
+function listedWords(value: unknown, place = '', depth = 0): string[] {
+  if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
+  if (!Array.isArray(value)) {
+    const inner = place === '' ? '' : `${place}.`
+    return Object.entries(value).flatMap(([field, entry]) => listedWords(entry, inner + field, depth + 1))
+  }
+  return value.flatMap((entry) =>
+    typeof entry === 'string' ? messagesIn(entry).map((said) => `${place}: ${said}`) : [],
+  )
 }
 
 /** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
