@@ -105,7 +105,9 @@ const LIVE = ['new', 'posted', 'assigned', 'picked_up', 'delivered', 'hold'] as 
  * omits, and creates a second vehicle for one that is sent without its id.
  */
 export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry: number): void {
-  const { pickup, vehicles } = body
+  const { pickup } = body
+  // Some services write `null` for an empty list.
+  const vehicles = body['vehicles'] === null ? [] : body['vehicles']
   if (!isObject(pickup) || !Array.isArray(vehicles) || !vehicles.every(isObject)) {
     throw doubtful('it does not show the whole shipment')
   }
