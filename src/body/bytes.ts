@@ -21,6 +21,8 @@ const UNPACKERS = new Map<string, Unpack | undefined>([
   ['x-gzip', unpackGzip],
   ['deflate', unpackDeflate],
 ])
+/** Names of no compression, which some senders put there: a charset, or an encoding of mail. The old host ignored them. */
+const NO_COMPRESSION = /^(?:none|plain|binary|[78]bit|us-ascii|(?:utf|iso|windows)-?[\d-]+)$/
 
 /** The memory of one request's body, reserved from the shared limit. */
 export interface BodyMemory {
@@ -36,7 +38,8 @@ export interface BodyMemory {
  * memory stays reserved until the call is over.
  */
 export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
-  const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  const named = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  const encoding = NO_COMPRESSION.test(named) ? '' : named
   if (!UNPACKERS.has(encoding)) {
     throw gatewayError('body-unreadable/encoding', {})
   }

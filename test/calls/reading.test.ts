@@ -151,6 +151,10 @@ describe('the encoding of a body', () => {
     ['deflate', deflateSync(BODY)],
     ['deflate', deflateRawSync(BODY)],
     ['identity', Buffer.from(BODY)],
+    ...['UTF-8', 'utf8', 'iso-8859-1', 'windows-1252', 'none', '8bit', 'binary'].map((none): [string, Buffer] => [
+      none,
+      Buffer.from(BODY),
+    ]),
   ])('may be %s', async (encoding, bytes) => {
     const gateway = await startGateway()
     expect((await post(gateway, QUOTE, Uint8Array.from(bytes), { 'content-encoding': encoding })).status).toBe(200)
@@ -158,7 +162,7 @@ describe('the encoding of a body', () => {
   })
 
   test('that is unknown or wrong is 400', async () => {
-    for (const encoding of ['br', 'gzip', 'gzip, gzip']) {
+    for (const encoding of ['br', 'gzip', 'gzip, gzip', 'utf-8, br', 'none-such']) {
       expect((await refused(BODY, { 'content-encoding': encoding }, QUOTE)).status).toBe(400)
     }
   })
