@@ -89,10 +89,19 @@ async function lookUpNamed(
   }
   if (numbered) return numbered()
   for (const [field, value] of naming.names) {
-    if (isId(value)) return { ...(await foundId(value, field, tenant, xref)), isNamedByService: true }
+    if (!isId(value)) continue
+    return { ...(await foundId(await knownId(value, tenant, xref), field, tenant, xref)), isNamedByService: true }
   }
   // An approved quote is a shipment, but the name of a booking takes precedence.
   return quoted && foundMatch(quoted.match, quoted.name, tenant, xref)
+}
+
+/** Returns an id in small letters if it is remembered so: some databases write ids in capitals. Else, as it is. */
+async function knownId(value: string, tenant: string, xref: Xref): Promise<string> {
+  const small = value.toLowerCase()
+  if (small === value || !isId(value)) return value
+  const { own, facts } = await xref.remembered(tenant, small)
+  return own !== undefined || facts || (await xref.approval(tenant, small)) ? small : value
 }
 
 /** Tells if the name of a match, or of several, is the caller's own. */
@@ -106,7 +115,7 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
     const matches = await xref.matches(tenant, value)
     const match = matches.find(({ kind }) => kind === 'quote')
     // A caller that gave its quote no number received the quote's id as its number.
-    const id = match?.id ?? value
+    const id = match?.id ?? (await knownId(value, tenant, xref))
     const { own, facts } = await xref.remembered(tenant, id)
     const approval = match || facts || isId(value) ? await xref.approval(tenant, id) : undefined
     const approved = approval

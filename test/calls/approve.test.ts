@@ -81,3 +81,16 @@ test('where an approval leaves no shipment, a booking of an approved quote names
   expect(method).toBe('POST')
   expect(JSON.parse(body)).toMatchObject({ quote_id: quoteId })
 })
+
+test.each([
+  ['approved', 'booked', (id: string) => id.toUpperCase(), (id: string) => id],
+  ['booked', 'approved', (id: string) => id, (id: string) => id.toUpperCase()],
+])('a quote that is %s by its id in capitals, and %s as it was given, is one shipment', async (_a, _b, one, other) => {
+  const gateway = await startGateway()
+  const { ShipmentNumber: _, OrderRefNumber: __, ...unnamed } = quoteExample
+  const id = String((await post(gateway, QUOTE, unnamed)).json['ShipmentNumber'])
+  const approved = await post(gateway, QUOTE, { ActionName: 'Approve Rate', ShipmentNumber: one(id) })
+  expect(approved.json).toMatchObject({ TransportationBooked: 'Yes' })
+  const { headers } = await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: other(id) })
+  expect(headers.get('transload-shipment-id')).toBe(id)
+})
