@@ -17,8 +17,10 @@ export interface Shipment {
   readonly body: Readonly<Draft>
 }
 
+const CANCELED = 'canceled'
+
 /** Tells if the service shows a shipment as canceled. */
-export const isCanceled = (shipment: Readonly<Draft>): boolean => hasStatus(shipment, 'canceled')
+export const isCanceled = (shipment: Readonly<Draft>): boolean => hasStatus(shipment, CANCELED)
 
 /** Tells if the service shows a shipment with this status, in any case; `cancelled` is `canceled`. */
 export const hasStatus = (shipment: Readonly<Draft>, status: string): boolean =>
@@ -91,14 +93,17 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
   if (!isObject(parsed)) return undefined
   const body = successIn(parsed, 'cancellation')
   if (namesAnother(body, 'shipment', id)) throw doubtful('it names another id', 'cancellation')
-  if (isLive(body) && !hasStatus(body, canceled)) throw notCanceled()
+  if (showsOther(body, canceled)) throw notCanceled()
   return body
 }
 
-/** Tells if a body shows a status of a shipment that goes on. Others, such as `success`, may be that of the call. */
-const isLive = (body: Readonly<Draft>): boolean => LIVE.some((status) => hasStatus(body, status))
+/** Tells if a body shows another status of the shipment. Some, such as `success`, are those of the call, and prove nothing. */
+function showsOther(body: Readonly<Draft>, status: string): boolean {
+  const shown = statusOf(body['status'])
+  return shown !== '' && shown !== statusOf(status) && !OF_THE_CALL.test(shown)
+}
 
-const LIVE = ['new', 'posted', 'assigned', 'picked_up', 'delivered', 'hold'] as const
+const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted|deleted|2\d\d)$/
 
 /**
  * Throws unless a shipment that was read is complete enough to be sent back: the service may clear what an update
@@ -132,7 +137,7 @@ export function saidOfCancellation(reply: UpstreamReply, name: string): string |
   const id = idAt(parsed, 'id')
   try {
     const body = successIn(parsed)
-    if (isLive(body)) return false
+    if (showsOther(body, CANCELED)) return false
     // A reply may lack the name that the call used; with another id, it proves nothing about that name.
     return isCanceled(body) && isNamed(body, name) ? id : undefined
   } catch {

@@ -106,6 +106,7 @@ test('a reply that shows the thing, or says nothing against it, passes', () => {
   expect(canceled({ id: 'ID-1', status: 'canceled' })()).toEqual({ id: 'ID-1', status: 'canceled' })
   for (const status of ['CANCELED', 'cancelled', 'success', 200, 'deleted'])
     expect(canceled({ id: 'id-1', status })()).toEqual({ id: 'id-1', status })
+  for (const status of ['assigned', 'in_transit', 'failed']) expect(canceled({ id: 'id-1', status })).toThrow()
   for (const proof of [undefined, 'canceled', [], {}, { status: ' ' }]) expect(canceled(proof)).not.toThrow()
   for (const key of ['number', 'status', 'customer', 'pickup', 'delivery', 'vehicles'])
     expect(shown({ id: 'ID-1', [key]: 'given' })().id).toBe('ID-1')
