@@ -110,9 +110,7 @@ const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted
  * omits, and creates a second vehicle for one that is sent without its id.
  */
 export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry: number): void {
-  const { pickup } = body
-  // Some services write `null` for an empty list.
-  const vehicles = body['vehicles'] === null ? [] : body['vehicles']
+  const { pickup, vehicles } = body
   if (!isObject(pickup) || !Array.isArray(vehicles) || !vehicles.every(isObject)) {
     throw doubtful('it does not show the whole shipment')
   }
