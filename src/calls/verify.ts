@@ -74,10 +74,10 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
   return successIn(readJson(reply))
 }
 
-/** Returns the body of a reply to a change; undefined if it says nothing. Throws if it denies the change of this thing. */
+/** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
   const parsed = readJson(reply, true)
-  if (saysNothing(parsed)) return undefined
+  if (parsed === undefined) return undefined
   const body = successIn(parsed, 'change')
   if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change')
   return body
@@ -175,10 +175,6 @@ export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', of)
   return body
 }
-
-/** Tells if a body is empty, or what frameworks write for one: `null`, `true`, or PHP's `[]` for an object without members. */
-const saysNothing = (body: unknown): boolean =>
-  body === undefined || body === null || body === true || (Array.isArray(body) && body.length === 0)
 
 function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {
   const given = ID_KEYS[kind].map((key) => body[key]).filter(isPresent)

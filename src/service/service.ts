@@ -197,14 +197,13 @@ export function accepts(method: string, path: string, status: number): boolean {
 const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
 /**
- * Parses the body of a successful reply, keeping all digits; undefined if it is empty or blank, as some are. The error of a
- * reply to a change says that it may have been made.
+ * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
+ * change says that it may have been made.
  */
 export function readJson(reply: UpstreamReply, isOfChange = false): unknown {
-  const text = replyText(reply.body)
-  if (text.trim() === '') return undefined
+  if (reply.body.length === 0) return undefined
   try {
-    return parseJson(text)
+    return parseJson(replyText(reply.body))
   } catch (cause) {
     throw gatewayError(isOfChange ? 'service-unreadable/json-change' : 'service-unreadable/json', {}, { cause })
   }
