@@ -97,7 +97,7 @@ async function passOn(
         ? answerOf(account.authorized, deadline, attempt)
         : singleAnswer(account, incoming, deadline, attempt)
     const { tenant } = account
-    const approved = tenant === undefined ? undefined : approvedBy(method, url)
+    const approved = approvedBy(method, url)
     const reply = await (tenant === undefined || approved === undefined
       ? ask()
       : recordingApproval(approved, { tenant, isProven: account.acceptance?.isProven() ?? false }, deps.xref, ask))

@@ -27,7 +27,7 @@ export function parseLocalTime(text: string): LocalTime | undefined {
   if (Number.isNaN(clock) || new Date(clock).toISOString() !== `${written}.000Z`) return undefined
   if (name !== undefined) return isZone(name) ? { clock, zone: name } : undefined
   const offset = utc ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * HOUR_MINUTES + Number(minutes))
-  if (Math.abs(offset) > MAX_OFFSET_MINUTES || Number(minutes ?? 0) >= HOUR_MINUTES) return undefined
+  if (Math.abs(offset) > MAX_OFFSET_MINUTES || Number(minutes) >= HOUR_MINUTES) return undefined
   return { clock, zone: offset }
 }
 

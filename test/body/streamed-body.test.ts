@@ -113,6 +113,14 @@ test('an incomplete body is an error, read or unread', async () => {
   }
 })
 
+test('a request that ends without an error before its body is over is an error of the body', async () => {
+  const { incoming, body } = await begin('Content-Length: 10')
+  const failed = once(body, 'error')
+  incoming.destroy()
+  const [error] = await failed
+  expect(error).toMatchObject({ message: expect.stringContaining('before the whole body arrived') })
+})
+
 test('a stream that is let go takes nothing more of the request', async () => {
   const { socket, incoming, body } = await begin()
   socket.write(chunked(['x'.repeat(1_000)]))

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { NotBooked } from '../../src/bookings/booking.ts'
 import { nativeAnswer, sendNatively } from '../../src/calls/native-reply.ts'
 import type { NativeSettings } from '../../src/mapping/settings.ts'
-import type { UpstreamReply } from '../../src/service/exchange.ts'
+import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
+import { noReplyError } from '../../src/service/failures.ts'
 import { actionNamed, planOf, replyOf } from './requests.ts'
 import { SENDING, scriptedService } from './scripted-service.ts'
 
@@ -97,6 +98,25 @@ describe('a quote', () => {
     })
   })
 })
+
+test.each([
+  ['quote.get', {}, 'Try again'],
+  ['shipment.get', { id: 'S' }, 'Try again'],
+  ['quote.update', { id: 'Q' }, 'The change may have been made or not'],
+  ['shipment.update', { id: 'S' }, 'The change may have been made or not'],
+])('%s without a whole reply, or with an unreadable one', async (action, found, message) => {
+  const plan = planned(action, { ReferenceNumber: 'R' }, found)
+  const { service } = scriptedService(new NoReply('lost'), replyOf('x'))
+  const deps = { service, numbered }
+  for (let i = 0; i < 2; i += 1) {
+    await expect(sendNatively(plan, 'acme', SENDING, deps).catch(lost)).rejects.toThrow(message)
+  }
+})
+
+/** The service of these tests knows no errors of its own. */
+function lost(error: unknown): never {
+  throw error instanceof NoReply ? noReplyError(error) : error
+}
 
 test('no other reply is a native answer', () => {
   const plan = planned('quote.get', {})

@@ -143,6 +143,7 @@ describe('the members of an object', () => {
       ['1', true],
     ])
     expect(membersOf(' { } ')).toEqual([])
+    expect(() => membersOf('{}x')).toThrow(JsonError)
   })
 
   test('may nest without a limit', () => {
