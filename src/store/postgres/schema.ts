@@ -14,7 +14,7 @@ const MIGRATION_LOCK = 8_246_710_552
  * the key, and a separate column would make a migration rebuild the index. `turn` orders links of one name and the same
  * age. `now_ms` is the clock that all gateways share.
  */
-const STEPS: readonly SchemaStep[] = [
+export const STEPS: readonly SchemaStep[] = [
   step(
     1,
     `
