@@ -26,7 +26,11 @@ export const isCanceled = (shipment: Readonly<Draft>): boolean => hasStatus(ship
 export const hasStatus = (shipment: Readonly<Draft>, status: string): boolean =>
   statusOf(shipment['status']) === statusOf(status)
 
-const statusOf = (value: unknown): string => (scalarText(value) ?? '').trim().toLowerCase().replace('lled', 'led')
+const statusOf = (value: unknown): string =>
+  (scalarText(value) ?? '')
+    .trim()
+    .toLowerCase()
+    .replace(/^cancelled$/, CANCELED)
 
 /** Returns the shipment of a reply; throws unless it is the one with this id. */
 export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
