@@ -10,6 +10,7 @@ import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { scalarText } from '../text/json.ts'
 import { shownText } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
+import { keepIds, requireOfQuote } from './approval-ids.ts'
 import { answerOf } from './legacy-answer.ts'
 import { namesIn } from './names.ts'
 import type { Plan } from './plan.ts'
@@ -42,7 +43,7 @@ export function isApproval({ target, xrefRecord }: Action): boolean {
 export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
   const quote = plan.found.id ?? ''
   return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
-    const { send, xref, service, approvalBooks } = deps
+    const { send, xref, approvalBooks } = deps
     const before = await xref.approval(tenant, quote)
     if (!before) await xref.setApproval(tenant, quote, 'sent')
     let isSent = false
@@ -54,13 +55,14 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
         if (!before) await xref.setApproval(tenant, quote, undefined)
         return bookedAlready(plan, booked)
       }
-      const made = before && approvalBooks === 'auto' ? await readLive(quote, sending, service) : undefined
+      const made = before && approvalBooks === 'auto' ? await madeBefore(plan, tenant, sending, deps) : undefined
       if (made) {
-        await recordApproval(plan, { ...made.body, shipment_id: made.id }, tenant, xref)
+        await recordApproval(plan, { ...made.body, shipment_id: made.id }, tenant, xref, made.id)
         return bookedAlready(plan, made)
       }
       isSent = true
       const reply = await send(plan, tenant, { ...sending, mayWrite: isHeld })
+      await keepIds(reply, quote, tenant, xref)
       if (isCanceledReply(reply)) {
         await xref.setApproval(tenant, quote, 'approved')
         throw gatewayError('service-refused/canceled', {}, { status: 409 })
@@ -68,17 +70,35 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
       await recordApproval(plan, reply, tenant, xref)
       return answerOf(plan, reply)
     } catch (error) {
+      if (isSent) await keepIds(error, quote, tenant, xref)
       if (!before && (!isSent || isRefused(error))) await xref.setApproval(tenant, quote, undefined)
       throw error
     }
   })
 }
 
-/** Records that a quote is approved, and the shipment that the reply shows. */
-async function recordApproval(plan: Plan, reply: unknown, tenant: string, xref: Xref): Promise<void> {
+/** Records that a quote is approved, and the shipment that the reply shows, by default one with the id of the quote. */
+async function recordApproval(plan: Plan, reply: unknown, tenant: string, xref: Xref, id?: string): Promise<void> {
   await xref.setApproval(tenant, plan.found.id ?? '', 'approved')
   const record = recordOf(plan, reply)
-  if (record) await xref.write(tenant, record)
+  if (record) await xref.write(tenant, id === undefined ? record : { ...record, id })
+}
+
+/** Returns the shipment that an earlier approval of the quote made, if it is not canceled. */
+async function madeBefore(
+  plan: Plan,
+  tenant: string,
+  sending: Sending,
+  { xref, service }: ApproveDeps,
+): Promise<Shipment | undefined> {
+  const quote = plan.found.id ?? ''
+  for (const id of [quote, ...(await xref.idsInApproval(tenant, quote))]) {
+    const shipment = await readLive(id, sending, service)
+    if (!shipment) continue
+    await requireOfQuote(shipment, { quote, names: namesOf(plan), vin: undefined }, tenant, xref)
+    return shipment
+  }
+  return undefined
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */

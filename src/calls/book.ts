@@ -10,6 +10,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
+import { requireOfQuote } from './approval-ids.ts'
 import { bookingOf, madeOf } from './booking.ts'
 import type { ApprovedQuote } from './look-up.ts'
 import type { Merge, Merged } from './merge.ts'
@@ -18,6 +19,7 @@ import { type Plan, planCall } from './plan.ts'
 import { approvalUnderWay, type Exclusive, withQuoteLock } from './quote-lock.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
+import type { StatusCache } from './status-cache.ts'
 import { isCanceled, isGone, shipmentWithId } from './verify.ts'
 
 /** The dependencies of bookings. */
@@ -27,9 +29,10 @@ export interface BookDeps {
   readonly service: Pick<Service, 'send'>
   readonly send: SendPlan
   readonly merge: Merge
-  readonly xref: Pick<Xref, 'approval' | 'matches'>
+  readonly xref: Pick<Xref, 'approval' | 'idsInApproval' | 'matches'>
   readonly exclusive: Exclusive
   readonly approvalBooks: Config['APPROVAL_BOOKS']
+  readonly statusCache?: Pick<StatusCache, 'drop'> | undefined
 }
 
 /**
@@ -125,8 +128,12 @@ async function makeOfApproved(
     const another = withoutQuoteId(plan)
     return madeOf(another, await deps.send(another, tenant, sending))
   }
-  const merged = await mergeIntoApproved(plan, approved, tenant, sending, deps)
-  if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
+  const others = await beforeSending(deps.xref.idsInApproval(tenant, approved.id))
+  for (const id of [approved.id, ...others]) {
+    if (id !== approved.id && (await beforeSending(deps.bookings.isBooked(tenant, id)))) continue
+    const merged = await mergeIntoApproved(plan, id, approved, tenant, sending, deps)
+    if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
+  }
   const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
   return madeOf(anew, await deps.send(anew, tenant, sending))
 }
@@ -142,10 +149,9 @@ async function isOfOtherVehicle(
   tenant: string,
   { xref, bookings }: BookDeps,
 ): Promise<boolean> {
-  const names = [...namesIn(request, request.compiled.action.xrefRecord?.names ?? []).map(([, name]) => name), own]
   const vin = vinKey(vinOf(request))
-  for (const name of new Set(names)) {
-    for (const match of name === undefined ? [] : await xref.matches(tenant, name)) {
+  for (const name of namesOf(request, own)) {
+    for (const match of await xref.matches(tenant, name)) {
       const isOther = isOfCaller(match) && match.vin !== vin
       if (isOther && (await bookings.isBooked(tenant, match.id))) return true
     }
@@ -153,16 +159,23 @@ async function isOfOtherVehicle(
   return false
 }
 
+/** Returns the names of a booking, and the caller's own number of its quote. */
+function namesOf(request: Plan['request'], own: string | undefined): readonly string[] {
+  const given = namesIn(request, request.compiled.action.xrefRecord?.names ?? []).map(([, name]) => name)
+  return [...new Set(own === undefined ? given : [...given, own])]
+}
+
 /**
- * Merges a booking into the shipment of its approved quote; returns undefined if there is none. No failure here leaves
+ * Merges a booking into a shipment of its approved quote; returns undefined if there is none. No failure here leaves
  * a booking that a second attempt would make again.
  */
 async function mergeIntoApproved(
-  { request, body: { quote_id: _, ...sent } }: Plan,
-  { id }: ApprovedQuote,
+  { request, body: { quote_id: _, ...sent }, own }: Plan,
+  id: string,
+  { id: quote }: ApprovedQuote,
   tenant: string,
   sending: Sending,
-  { catalog, merge }: BookDeps,
+  { catalog, merge, xref, statusCache }: BookDeps,
 ): Promise<Merged | undefined> {
   const update = [...catalog.actions.values()].find(({ action }) => action.service.mergeInto)
   if (!update) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
@@ -172,7 +185,12 @@ async function mergeIntoApproved(
     vin: vinOf(request),
     overlay: update.overlay,
     nameFields: update.nameFields,
-    verify: (reply: Parameters<typeof isGone>[0]) => (isGone(reply, id) ? undefined : shipmentWithId(reply, id)),
+    verify: async (reply: Parameters<typeof isGone>[0]) => {
+      if (isGone(reply, id)) return undefined
+      const shipment = shipmentWithId(reply, id)
+      await requireOfQuote(shipment, { quote, names: namesOf(request, own), vin: vinOf(request) }, tenant, xref)
+      return shipment
+    },
     readError: (cause: unknown) =>
       new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_LATER })),
   }
@@ -183,6 +201,8 @@ async function mergeIntoApproved(
     return merged
   } catch (error) {
     throw error instanceof NotBooked ? error : new NotBooked(updateError(error))
+  } finally {
+    statusCache?.drop(id)
   }
 }
 

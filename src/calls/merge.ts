@@ -20,7 +20,7 @@ export interface Merging {
   /** Puts the caller's field names into an error of the service. */
   readonly nameFields: CompiledAction['nameFields']
   /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
-  readonly verify: (reply: UpstreamReply) => Shipment | undefined
+  readonly verify: (reply: UpstreamReply) => Shipment | undefined | Promise<Shipment | undefined>
   /** Converts an error of the read into the error of the call. */
   readonly readError?: (error: unknown) => unknown
 }
@@ -62,7 +62,7 @@ export function createMerge(service: Service, exclusive: Exclusive): Merge {
   async function read({ id, sent, vin, verify, readError }: Merging, sending: Sending) {
     try {
       const reply = await service.send(shipmentRead(id), sending)
-      const shipment = verify(reply)
+      const shipment = await verify(reply)
       if (!shipment) return undefined
       const entry = entryWith(shipment.body['vehicles'], 'vin', vin)
       requireWhole(shipment, sent, entry)

@@ -83,8 +83,25 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   const parsed = readJson(reply, true)
   if (parsed === undefined) return undefined
   const body = successIn(parsed, 'change')
-  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change')
+  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change', body)
   return body
+}
+
+/** The cause of a doubtful reply to a change: the ids that the reply names. */
+export class NamedIds extends Error {
+  override readonly name = 'NamedIds'
+  readonly ids: readonly string[]
+
+  constructor(body: Readonly<Draft>) {
+    super('The reply names ids.')
+    this.ids = idsNamedIn(body)
+  }
+}
+
+/** Returns the ids of things that a body of any shape names, by itself or in a wrapper. */
+export function idsNamedIn(body: unknown): readonly string[] {
+  const parts = isObject(body) ? [body, body['data'], body['shipment']] : []
+  return parts.flatMap((part) => ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? []))
 }
 
 /**
@@ -175,8 +192,8 @@ function shipmentIn(reply: UpstreamReply): Shipment {
 /** Returns a body that is an object and does not deny its success; throws for any other. */
 export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
-  if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', of)
-  if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', of)
+  if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', of, body)
+  if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', of, body)
   return body
 }
 
@@ -219,6 +236,7 @@ function parsedOrNothing(reply: UpstreamReply): unknown {
 /** The kinds of requests after whose doubtful reply the caller may have to act. */
 type Doubted = 'change' | 'cancellation'
 
-function doubtful(fault: string, of?: Doubted): GatewayError {
-  return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault })
+function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayError {
+  const details = body && of === 'change' ? { cause: new NamedIds(body) } : {}
+  return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault }, details)
 }

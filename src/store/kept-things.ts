@@ -1,11 +1,14 @@
 /** Begins the id of the record of an approval; the id of the quote follows. */
 export const APPROVAL_OF = 'approval of '
+/** Begins the id of the record of the other ids that the reply to an approval named; the id of the quote follows. */
+export const IDS_IN_APPROVAL_OF = 'ids in approval of '
 /** Begins the id of the record of a settlement's names; the handle of the claim follows. */
 export const NAMES_OF = 'names of '
 
-/** Returns the id of the quote whose approval a thing records; undefined for other things. */
+/** Returns the id of the quote whose approval a thing records, or the ids in its reply; undefined for other things. */
 export function approvedQuote(id: string): string | undefined {
-  return id.startsWith(APPROVAL_OF) ? id.slice(APPROVAL_OF.length) : undefined
+  const prefix = [APPROVAL_OF, IDS_IN_APPROVAL_OF].find((one) => id.startsWith(one))
+  return prefix === undefined ? undefined : id.slice(prefix.length)
 }
 
 /** Returns the handle of the claim whose names a thing records; undefined for other things. */

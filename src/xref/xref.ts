@@ -1,5 +1,5 @@
 import type { NoteUse } from '../pruning/uses.ts'
-import { APPROVAL_OF } from '../store/kept-things.ts'
+import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/kept-things.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
 
 /** A quote or shipment that a name stands for. */
@@ -53,6 +53,10 @@ export interface Xref {
   readonly approval: (tenant: string, quote: string) => Promise<Approval | undefined>
   /** Resolves when it is durable. */
   readonly setApproval: (tenant: string, quote: string, approval: Approval | undefined) => Promise<void>
+  /** Returns the other ids that the reply to a quote's approval named. They stay as long as the approval. */
+  readonly idsInApproval: (tenant: string, quote: string) => Promise<readonly string[]>
+  /** Resolves when it is durable. */
+  readonly setIdsInApproval: (tenant: string, quote: string, ids: readonly string[]) => Promise<void>
 }
 
 /** Makes the cross-reference on a store. */
@@ -108,6 +112,13 @@ export function createXref(
     },
     setApproval: (tenant, quote, approval) =>
       store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null } }),
+    idsInApproval: async (tenant, quote) =>
+      JSON.parse((await store.thing(tenant, IDS_IN_APPROVAL_OF + quote))?.own || '[]'),
+    setIdsInApproval: (tenant, quote, ids) =>
+      store.put({
+        links: [],
+        thing: { tenant, id: IDS_IN_APPROVAL_OF + quote, own: JSON.stringify(ids), facts: null },
+      }),
   }
 }
 

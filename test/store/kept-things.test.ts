@@ -23,6 +23,11 @@ const keepers = (answer: (question: string) => (about?: string) => boolean): Kee
 describe.each([
   ['a shipment or a quote', 's-1', ['used s-1', 'claimed s-1']],
   ['the names of a settlement', 'names of bk_1', ['used names of bk_1', 'claim bk_1']],
+  [
+    'the ids in an approval',
+    'ids in approval of q-1',
+    ['used ids in approval of q-1', 'used q-1', 'claimed q-1', 'fresh q-1', 'open'],
+  ],
   ['an approval', 'approval of q-1', ['used approval of q-1', 'used q-1', 'claimed q-1', 'fresh q-1', 'open']],
 ])('%s', (_, id, questions) => {
   test('goes if nothing keeps it', () => expect(asked(id)).toEqual(questions))

@@ -171,25 +171,27 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await store.thing('acme', 'names of bk_acme_gone')).toBeUndefined()
   })
 
-  test('keeps an approval as long as its quote, and while an old booking is in doubt', async () => {
-    const approval = (quote: string, tenant = 'acme') =>
-      store.put({ links: [], thing: thing({ tenant, id: `approval of ${quote}`, own: 'approved', facts: null }) })
-    await approval('fresh')
-    await approval('used')
-    await approval('booked')
-    await approval('gone')
-    await approval('doubt', 'zenith')
-    await store.claim(newClaim({ tenant: 'zenith', key: 'doubtful' }))
-    await place.setClock(LATER)
-    await store.put({ links: [], thing: thing({ id: 'fresh' }) })
-    await store.noteUses('acme', ['used'])
-    await claimed('booked', 'booked', 'booked')
-    expect(await pruneAll(store)).toEqual({ things: 1 })
-    expect(await store.thing('acme', 'approval of gone')).toBeUndefined()
-    for (const quote of ['fresh', 'used', 'booked'])
-      expect(await store.thing('acme', `approval of ${quote}`)).toBeDefined()
-    expect(await store.thing('zenith', 'approval of doubt')).toBeDefined()
-  })
+  test.each(['approval of ', 'ids in approval of '])(
+    'keeps an %s as long as its quote, and while an old booking is in doubt',
+    async (prefix) => {
+      const approval = (quote: string, tenant = 'acme') =>
+        store.put({ links: [], thing: thing({ tenant, id: prefix + quote, own: 'approved', facts: null }) })
+      await approval('fresh')
+      await approval('used')
+      await approval('booked')
+      await approval('gone')
+      await approval('doubt', 'zenith')
+      await store.claim(newClaim({ tenant: 'zenith', key: 'doubtful' }))
+      await place.setClock(LATER)
+      await store.put({ links: [], thing: thing({ id: 'fresh' }) })
+      await store.noteUses('acme', ['used'])
+      await claimed('booked', 'booked', 'booked')
+      expect(await pruneAll(store)).toEqual({ things: 1 })
+      expect(await store.thing('acme', `${prefix}gone`)).toBeUndefined()
+      for (const quote of ['fresh', 'used', 'booked']) expect(await store.thing('acme', prefix + quote)).toBeDefined()
+      expect(await store.thing('zenith', `${prefix}doubt`)).toBeDefined()
+    },
+  )
 
   test('a dry run deletes nothing', async () => {
     await put('a', 'b')

@@ -144,6 +144,14 @@ describe('a quote', () => {
     expect(await store.thing('acme', 'approval of q-1')).toMatchObject({ own: '', facts: null })
     expect(await xref.approval('acme', 'q-2')).toBeUndefined()
   })
+
+  test('keeps the ids in the reply to an approval, whatever becomes of that', async () => {
+    expect(await xref.idsInApproval('acme', 'q-1')).toEqual([])
+    await xref.setIdsInApproval('acme', 'q-1', ['s-1', 's 2'])
+    await xref.setApproval('acme', 'q-1', undefined)
+    expect(await xref.idsInApproval('acme', 'q-1')).toEqual(['s-1', 's 2'])
+    expect(await xref.idsInApproval('zenith', 'q-1')).toEqual([])
+  })
 })
 
 test.each([

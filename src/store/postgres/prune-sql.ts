@@ -1,4 +1,4 @@
-import { APPROVAL_OF, NAMES_OF } from '../kept-things.ts'
+import { APPROVAL_OF, IDS_IN_APPROVAL_OF, NAMES_OF } from '../kept-things.ts'
 import { INSTANCE_KEPT_MS, type PrunedTable, rowsOf } from '../pruning.ts'
 import { CLOCK, NOW } from './clock.ts'
 
@@ -15,14 +15,14 @@ const isUsed = (name: string) => `EXISTS (SELECT FROM transload.uses AS use
 const hasClaim = (id: string) => `EXISTS (SELECT FROM transload.claims AS claim
   WHERE claim.tenant = row.tenant AND claim.shipment = ${id} AND claim.shipment <> '' AND NOT (${isPrunable('claim')}))`
 
-const QUOTE = `substr(row.id, ${APPROVAL_OF.length + 1})`
+const QUOTE = `substr(row.id, strpos(row.id, '${APPROVAL_OF}') + ${APPROVAL_OF.length})`
 const HANDLE = `substr(row.id, ${NAMES_OF.length + 1})`
 
 /** The rules of `kept-things.ts`. */
 const THING_STAYS = `${isUsed('row.id')} OR CASE
   WHEN starts_with(row.id, '${NAMES_OF}') THEN EXISTS (SELECT FROM transload.claims AS claim
     WHERE claim.handle = ${HANDLE} AND NOT (${isPrunable('claim')}))
-  WHEN starts_with(row.id, '${APPROVAL_OF}') THEN ${isUsed(QUOTE)} OR ${hasClaim(QUOTE)}
+  WHEN starts_with(row.id, '${APPROVAL_OF}') OR starts_with(row.id, '${IDS_IN_APPROVAL_OF}') THEN ${isUsed(QUOTE)} OR ${hasClaim(QUOTE)}
     OR EXISTS (SELECT FROM transload.things AS quote
       WHERE quote.tenant = row.tenant AND quote.id = ${QUOTE} AND quote.at >= ${BEFORE})
     OR EXISTS (SELECT FROM transload.claims AS claim
