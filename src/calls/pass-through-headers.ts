@@ -1,3 +1,5 @@
+import type { Mask } from '../service/mask.ts'
+
 /** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
 const HOP_BY_HOP = new Set([
   'connection',
@@ -58,14 +60,15 @@ export function requestLines(lines: readonly string[], requestId: string, author
   return kept
 }
 
-/** Returns the header lines of a reply that go to the caller. */
-export function replyLines(lines: readonly string[], requestId: string): string[] {
+/** Returns the header lines of a reply that go to the caller, with a mask over their values. */
+export function replyLines(lines: readonly string[], requestId: string, mask?: Pick<Mask, 'text'>): string[] {
   const own = namedByConnection(lines)
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] ?? ''
     const { key, isOfOneHop } = treatmentOf(name)
-    if (!isOfOneHop && !own?.includes(key)) kept.push(name, lines[i + 1] ?? '')
+    const value = lines[i + 1] ?? ''
+    if (!isOfOneHop && !own?.includes(key)) kept.push(name, mask ? mask.text(value) : value)
   }
   kept.push('X-Request-Id', requestId)
   return kept

@@ -9,6 +9,7 @@ import { GatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
+import { createMask } from '../service/mask.ts'
 import { BASE_HEADERS } from '../service/outgoing.ts'
 import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
@@ -113,8 +114,11 @@ async function passOn(
       const names = await provenCanceled(canceled, whole && { status: reply.status, headers: {}, body: whole }, read)
       await freeCanceled(names, tenant, deps)
     }
-    outgoing.writeHead(reply.status, replyLines(reply.lines, call.id))
-    await reply.toReader()
+    // A credential of the caller's own is nothing new to it.
+    const isOwn = account.authorized !== undefined && sent !== undefined
+    const mask = isOwn ? createMask(sent ?? '', isSuccess(reply.status)) : undefined
+    outgoing.writeHead(reply.status, replyLines(reply.lines, call.id, mask))
+    await reply.toReader(mask)
   } catch (cause) {
     if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
     else

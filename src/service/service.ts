@@ -209,9 +209,12 @@ export function readJson(reply: UpstreamReply, isOfChange = false): unknown {
   }
 }
 
-/** Returns a reply without its body if that repeats the credential. */
+/** Returns a reply without its body and headers that repeat the credential. */
 export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'isRepeatedIn'>): UpstreamReply {
-  return account.isRepeatedIn(reply.body.toString('latin1')) ? { ...reply, body: Buffer.alloc(0) } : reply
+  const headers = Object.entries(reply.headers)
+  const clean = headers.filter(([, value]) => !account.isRepeatedIn(String(value)))
+  const body = account.isRepeatedIn(reply.body.toString('latin1')) ? Buffer.alloc(0) : reply.body
+  return { ...reply, headers: clean.length < headers.length ? Object.fromEntries(clean) : reply.headers, body }
 }
 
 /** Returns true for 2xx. */

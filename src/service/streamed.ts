@@ -5,6 +5,7 @@ import { RequestAccount } from '../observe/request-account.ts'
 import { withTraceHeaders } from '../observe/trace.ts'
 import type { Waiting } from './deadlines.ts'
 import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
+import type { Mask } from './mask.ts'
 
 /** A reply of the service that is passed on while it arrives. */
 export interface StreamedReply {
@@ -13,8 +14,8 @@ export interface StreamedReply {
   readonly lines: readonly string[]
   /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. */
   readonly whole: () => Promise<Buffer | undefined>
-  /** Writes the body as fast as the reader takes it; resolves when all of it is written. */
-  readonly toReader: () => Promise<void>
+  /** Writes the body, through a mask, as fast as the reader takes it; resolves when all of it is written. */
+  readonly toReader: (mask?: Mask) => Promise<void>
   /** Discards a reply that will not be read. */
   readonly drop: () => void
 }
@@ -82,6 +83,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   #held: Buffer[] | undefined = []
   #heldBytes = 0
   #onWhole: ((body: Buffer | undefined) => void) | undefined
+  #mask: Mask | undefined
   #isOver = false
   #failure: Error | undefined
   #patience: NodeJS.Timeout | undefined
@@ -157,7 +159,8 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     })
   }
 
-  toReader(): Promise<void> {
+  toReader(mask?: Mask): Promise<void> {
+    this.#mask = mask
     const held = this.#held ?? []
     this.#held = undefined
     if (this.#failure) this.#handedOver.reject(this.#failure)
@@ -178,8 +181,9 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#controller?.abort(new HungUp())
   }
 
-  #write(chunk: Buffer): void {
-    if (this.#reader.write(chunk)) return
+  #write(arrived: Buffer): void {
+    const chunk = this.#mask ? this.#mask.bytes(arrived) : arrived
+    if (chunk.length === 0 || this.#reader.write(chunk)) return
     this.#controller?.pause()
     this.#patience ??= setTimeout(() => this.#lose(), this.#readerTimeoutMs)
   }
@@ -197,7 +201,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   }
 
   #finish(last?: Buffer): void {
-    this.#reader.end(last)
+    this.#reader.end(this.#mask ? masked(this.#mask, last) : last)
     this.#handedOver.resolve()
   }
 
@@ -223,4 +227,11 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     clearTimeout(this.#patience)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)
   }
+}
+
+/** Returns the end of a body through its mask. */
+function masked(mask: Mask, last: Buffer | undefined): Buffer | undefined {
+  const shown = last && mask.bytes(last)
+  const rest = mask.rest()
+  return shown && rest.length > 0 ? Buffer.concat([shown, rest]) : (shown ?? rest)
 }

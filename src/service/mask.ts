@@ -1,0 +1,99 @@
+import { secretOf } from './secret-echo.ts'
+
+/**
+ * Puts asterisks in the place of a credential in a reply that is passed on in parts. Nothing changes its length, and what a part
+ * may be the beginning of is held back until the next one.
+ */
+export interface Mask {
+  readonly text: (text: string) => string
+  readonly bytes: (part: Buffer) => Buffer
+  /** Returns what is held back, at the end of the body. */
+  readonly rest: () => Buffer
+}
+
+/**
+ * Makes the mask of the `Authorization` that a request was sent with. A refusal or failure may quote the secret of a Basic
+ * credential by itself; in other replies, the secret may be a word that occurs by chance.
+ */
+export function createMask(authorization: string, isSuccess: boolean): Mask {
+  const { whole, all } = needlesOf(authorization)
+  const needles = isSuccess ? whole : all
+  let held: Buffer = NOTHING
+  return {
+    text: (text) => needles.reduce((shown, needle) => maskedText(shown, needle), text),
+    bytes: (part) => {
+      const data = masked(held.length > 0 ? Buffer.concat([held, part]) : part, needles)
+      const begins = Math.max(...needles.map((needle) => beginOf(needle, data)))
+      held = begins > 0 ? data.subarray(data.length - begins) : NOTHING
+      return begins > 0 ? data.subarray(0, data.length - begins) : data
+    },
+    rest: () => held,
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+const ASTERISK = '*'
+
+/** A text that must stay secret, and its first byte. */
+interface Needle {
+  /** One character per byte, as in header lines. */
+  readonly text: string
+  readonly bytes: Buffer
+  readonly first: number
+}
+
+interface Needles {
+  /** The credential or token as it was sent. */
+  readonly whole: readonly Needle[]
+  /** These, and the secret in the credential. */
+  readonly all: readonly Needle[]
+}
+
+/** The needles of the latest credentials: tokens change. */
+const known = new Map<string, Needles>()
+const MAX_KNOWN = 1_000
+/** A shorter one may be a part of any word. */
+const MIN_CHARACTERS = 6
+
+function needlesOf(authorization: string): Needles {
+  const found = known.get(authorization)
+  if (found) return found
+  const whole = spellings(authorization.replace(/^\S+\s+/, ''))
+  const made = { whole, all: [...whole, ...spellings(secretOf(authorization))] }
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(authorization, made)
+  return made
+}
+
+/** A secret as it is, as some writers of JSON escape its slashes, and as a part of an address. */
+function spellings(secret: string): readonly Needle[] {
+  const texts = new Set([secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret.toWellFormed())])
+  return [...texts]
+    .filter((text) => text.length >= MIN_CHARACTERS)
+    .map((text) => Buffer.from(text))
+    .map((bytes) => ({ text: bytes.toString('latin1'), bytes, first: bytes[0] ?? 0 }))
+}
+
+const maskedText = (text: string, { text: secret }: Needle): string =>
+  text.length < secret.length ? text : text.replaceAll(secret, ASTERISK.repeat(secret.length))
+
+function masked(data: Buffer, needles: readonly Needle[]): Buffer {
+  let copy: Buffer | undefined
+  for (const { bytes } of needles) {
+    for (let at = data.indexOf(bytes); at !== -1; at = data.indexOf(bytes, at + bytes.length)) {
+      // The bytes that arrived belong to the connection.
+      copy ??= Buffer.from(data)
+      copy.fill(ASTERISK, at, at + bytes.length)
+    }
+  }
+  return copy ?? data
+}
+
+/** Returns how many bytes at the end of the data may begin a needle. */
+function beginOf({ bytes, first }: Needle, data: Buffer): number {
+  for (let at = data.indexOf(first, Math.max(0, data.length - bytes.length + 1)); at !== -1; ) {
+    if (data.compare(bytes, 0, data.length - at, at) === 0) return data.length - at
+    at = data.indexOf(first, at + 1)
+  }
+  return 0
+}
