@@ -99,7 +99,7 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     BODIES_LIMIT_BYTES: {
       default: '67108864',
       about:
-        'The most memory for all bodies that are being received or processed; more is 503. One address may use a quarter of it; more is 429.',
+        'The most memory for all bodies that are being received or processed, at least `BODY_LIMIT_BYTES`; more is 503. One address may use a quarter of it; more is 429.',
     },
     ALLOWED_HOSTS: {
       about:
@@ -122,7 +122,10 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     LOG_USER_AGENTS: { default: 'true', about: '`false` leaves the `User-Agent` of calls out of the log.' },
   },
   'The legacy calls': {
-    LEGACY_BASE_PATHS: { default: '/,/quotes', about: 'The prefixes under which the legacy paths are served.' },
+    LEGACY_BASE_PATHS: {
+      default: '/,/quotes',
+      about: 'The prefixes under which the legacy paths are served; not `/v2` or `/dry-run`, nor below these.',
+    },
     BODY_LIMIT_BYTES: {
       default: '262144',
       about: 'The largest body that is read, after inflation; a larger one is 413.',

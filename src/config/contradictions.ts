@@ -14,6 +14,7 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...brownoutsWithout(set),
     ...forgottenUse(valid),
     ...forgottenQuotes(valid),
+    ...bodyWithoutRoom(valid),
     ...unreachableNativeActions(valid.V2_NATIVE_PATH, valid.NATIVE_ACTIONS, 'NATIVE_ACTIONS'),
   ]
 }
@@ -93,6 +94,11 @@ function forgottenUse({ QUIET_DAYS: quiet, SCOREBOARD_DAYS: kept }: Partial<Conf
 function forgottenQuotes({ QUOTE_MEMORY: memoryMs, BOOKING_DAYS: days }: Partial<Config>): string[] {
   if (memoryMs === undefined || days === undefined || memoryMs <= days * DAY_MS) return []
   return [`QUOTE_MEMORY is longer than BOOKING_DAYS, which is ${days}; keep bookings at least as long as quotes`]
+}
+
+function bodyWithoutRoom({ BODY_LIMIT_BYTES: one, BODIES_LIMIT_BYTES: all }: Partial<Config>): string[] {
+  if (one === undefined || all === undefined || one <= all) return []
+  return [`BODIES_LIMIT_BYTES is ${all}, less than BODY_LIMIT_BYTES, which is ${one}; make room for several bodies`]
 }
 
 const DAY_MS = 86_400_000

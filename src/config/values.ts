@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs'
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { pathOf } from '../store/open.ts'
 import { readAddress } from '../store/postgres/address.ts'
@@ -63,6 +63,14 @@ function spelled(host: string): string {
   return URL.canParse(authority) ? new URL(authority).hostname : host
 }
 
+/** The address of a listener, or a name of it. */
+export const host = z
+  .string()
+  .refine(
+    (text) => isIP(text) !== 0 || (/^[\w-]+(\.[\w-]+)*\.?$/.test(text) && URL.canParse(`http://${text}`)),
+    'must be an address such as 127.0.0.1 or ::, or a name such as localhost, without a port',
+  )
+
 /** A number of milliseconds, at most a day. */
 export const milliseconds = wholeNumber(1, UNITS_MS.d)
 
@@ -98,6 +106,11 @@ function canRead(path: string): boolean {
     return false
   }
 }
+
+/** The path of a file that may not exist yet. */
+export const newFile = z
+  .string()
+  .refine((path) => !path.endsWith('/') && !isFolder(path), 'names a folder; it must name a file')
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
@@ -166,10 +179,17 @@ const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse
 /** Path prefixes, without trailing slashes. */
 export const basePaths = list.transform((paths, ctx) => {
   const wrong = paths.filter((path) => !/^\/[\w./-]*$/.test(path))
-  if (paths.length > 0 && wrong.length === 0) return paths.map((path) => path.replace(/\/+$/, ''))
-  ctx.issues.push({ code: 'custom', message: 'must be a list of paths such as /,/quotes', input: paths })
+  const [taken] = paths.flatMap((path) => TAKEN.exec(path)?.slice(1) ?? [])
+  if (paths.length > 0 && wrong.length === 0 && taken === undefined)
+    return paths.map((path) => path.replace(/\/+$/, ''))
+  const form = 'must be a list of paths such as /,/quotes'
+  const message = taken === undefined ? form : `${form}; paths under /${taken.toLowerCase()} are the gateway's own`
+  ctx.issues.push({ code: 'custom', message, input: paths })
   return z.NEVER
 })
+
+/** A legacy path below these would hide calls that are passed through, or carry out a dry run. */
+const TAKEN = /^\/+(v2|dry-run)(?:\/|$)/i
 
 /** Tells whether a status is in the list. */
 export type StatusSet = (status: number) => boolean

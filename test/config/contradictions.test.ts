@@ -95,6 +95,13 @@ describe('values that contradict each other', () => {
     [{ ...ports, PORT: 0, ADMIN_PORT: 0 }, []],
     [{ PORT: 80, ADMIN_PORT: 80, HOST: '::' }, []],
     [{ PORT: 80, ADMIN_PORT: 80, ADMIN_HOST: '::' }, []],
+    [{ BODIES_LIMIT_BYTES: 20, BODY_LIMIT_BYTES: 20 }, []],
+    [
+      { BODIES_LIMIT_BYTES: 20, BODY_LIMIT_BYTES: 21 },
+      ['BODIES_LIMIT_BYTES is 20, less than BODY_LIMIT_BYTES, which is 21; make room for several bodies'],
+    ],
+    [{ BODIES_LIMIT_BYTES: 1 }, []],
+    [{ BODY_LIMIT_BYTES: 1_000 }, []],
     [{ QUIET_DAYS: 30, SCOREBOARD_DAYS: 31 }, []],
     [
       { QUIET_DAYS: 30, SCOREBOARD_DAYS: 30 },

@@ -154,3 +154,45 @@ describe('a wrong value is answered with what it must be', () => {
     expect(read('SHADOW_SHARE', text)).toBe(Number(text))
   })
 })
+
+describe.each(['HOST', 'ADMIN_HOST'])('%s', (name) => {
+  test.each([
+    '127.0.0.1',
+    '0.0.0.0',
+    '::',
+    '::1',
+    'fe80::1%eth0',
+    'localhost',
+    'a_b.example.com',
+    'edge-1.example.com.',
+  ])('may be %s', (value) => {
+    expect(read(name, value)).toBe(value)
+  })
+
+  test.each(['*', '[::1]', 'localhost:80', 'http://localhost', '256.0.0.1', '10.0.0.0/8', 'a b', 'a..b', '...', ','])(
+    'may not be %s',
+    (value) => {
+      const form = 'must be an address such as 127.0.0.1 or ::, or a name such as localhost, without a port'
+      expect(errorOf(name, value)).toBe(`${name} ${form}`)
+    },
+  )
+})
+
+test('the emergency log is a file, which may not exist yet', () => {
+  const [name, message] = ['EMERGENCY_LOG_FILE', 'EMERGENCY_LOG_FILE names a folder; it must name a file']
+  for (const file of ['./nowhere/log.ndjson', '/nowhere', 'package.json']) expect(read(name, file)).toBe(file)
+  for (const folder of ['.', '/', './src', './nowhere/']) expect(errorOf(name, folder)).toBe(message)
+})
+
+test('no legacy path hides a call that is passed through, or a dry run', () => {
+  const name = 'LEGACY_BASE_PATHS'
+  const own = (path: string) =>
+    `${name} must be a list of paths such as /,/quotes; paths under ${path} are the gateway's own`
+  for (const paths of ['/v2', '/,/v2/', '/V2/old', '//v2']) expect(errorOf(name, paths)).toBe(own('/v2'))
+  for (const paths of ['/dry-run', '/Dry-Run/x']) expect(errorOf(name, paths)).toBe(own('/dry-run'))
+  expect(read(name, '/v2x,/old/v2,/dry-runs,/v')).toEqual(['/v2x', '/old/v2', '/dry-runs', '/v'])
+})
+
+test('a body has room among all bodies', () => {
+  expect(errorOf('BODIES_LIMIT_BYTES', '1')).toMatch(/^BODIES_LIMIT_BYTES is 1, less than BODY_LIMIT_BYTES/)
+})
