@@ -31,7 +31,7 @@ const NO_HEADERS = {}
 function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const id = idAt(body, idKey)
   // A number that is no usable name is shown all the same.
-  const number = headerText(scalarText(valueAt(body, ['number'])) ?? '')
+  const number = headerText((scalarText(valueAt(body, ['number'])) ?? '').trim())
   return {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
     ...(number !== '' && { 'Transload-Shipment-Number': number }),

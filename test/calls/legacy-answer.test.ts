@@ -61,6 +61,11 @@ describe('the answer of a call', () => {
       { 'Transload-Shipment-Id': 'S', 'Transload-Shipment-Number': '5' },
     ],
     [{ id: 'S', number: '' }, { 'Transload-Shipment-Id': 'S' }],
+    [{ id: 'S', number: '  ' }, { 'Transload-Shipment-Id': 'S' }],
+    [
+      { id: 'S', number: ' TL-1 ' },
+      { 'Transload-Shipment-Id': 'S', 'Transload-Shipment-Number': 'TL-1' },
+    ],
     [{ id: 'S' }, { 'Transload-Shipment-Id': 'S' }],
     [{ id: {}, number: '..' }, { 'Transload-Shipment-Number': '..' }],
   ])('that records a shipment has its ids as headers: %j', (reply, headers) => {
