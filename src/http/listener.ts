@@ -109,9 +109,11 @@ export async function listen(handler: RequestHandler, options: ListenerOptions):
   Object.assign(server, { httpAllowHalfOpen: true })
   // `refusal` counts the headers; Node would drop those beyond a limit.
   server.maxHeadersCount = 0
-  server.on('checkExpectation', (incoming, outgoing) =>
-    receive(incoming, outgoing, refusal(incoming) ?? refusals.expectation),
-  )
+  server.on('checkExpectation', (incoming, outgoing) => {
+    // An empty list expects nothing (RFC 9110, 5.6.1).
+    const expects = incoming.headers.expect?.trim() !== ''
+    receive(incoming, outgoing, refusal(incoming) ?? (expects ? refusals.expectation : undefined))
+  })
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())
     refuseConnection(socket, unsupported('CONNECT'))

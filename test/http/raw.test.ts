@@ -69,6 +69,7 @@ const GOOD: readonly Case[] = [
   ['a trailer that would be a header', quote(TE, CHUNKED.replace(/\r\n$/, 'Host: y\r\n\r\n')), [200], KEPT, QUOTED],
   ['CHUNKED', quote('transfer-encoding: CHUNKED\r\n', CHUNKED), [200], KEPT, QUOTED],
   ['Expect: 100-continue', quote(`${LENGTH}Expect: 100-continue\r\n`), [100, 200], KEPT, QUOTED],
+  ['an empty Expect', quote(`${LENGTH}Expect:\r\n`), [200], KEPT, QUOTED],
   ['Expect: 100-Continue', quote(`${LENGTH}Expect: 100-Continue\r\n`), [100, 200], KEPT, QUOTED],
   ['a form over HTTP/1.0', quote(LENGTH, BODY, 'POST /getShippingQuote.php HTTP/1.0'), [200], CLOSED, QUOTED],
   ['two forms at once', quote(LENGTH).repeat(2), [200, 200], KEPT, [...QUOTED, ...QUOTED]],
