@@ -28,7 +28,7 @@ const WIDE_CHARACTER = /[\u0100-\uffff]/
 /** Reads the fields of a query, with or without its `?`. */
 export function readQuery(rawQuery: string): FlatBody {
   const text = rawQuery.startsWith('?') ? rawQuery.slice(1) : rawQuery
-  // Node returns each raw byte of a request line as one character, as the form reader expects.
+  // The form reader expects a character for each byte. A request line is ASCII; other queries may have any characters.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabeled), format: 'form', text }
 }
