@@ -84,7 +84,7 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   if (parsed === undefined) return undefined
   const body = successIn(parsed, 'change')
   if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change', body)
-  return body
+  return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
 /** The cause of a doubtful reply to a change: the ids that the reply names. */
@@ -115,7 +115,7 @@ export function cancellationOf(reply: UpstreamReply, id: string, canceled: strin
   const body = successIn(parsed, 'cancellation')
   if (namesAnother(body, 'shipment', id)) throw doubtful('it names another id', 'cancellation')
   if (showsOther(body, canceled)) throw notCanceled()
-  return body
+  return underOwnId(body, id)
 }
 
 /** Tells if a body shows another status of the shipment. Some, such as `success`, are those of the call, and prove nothing. */
@@ -199,8 +199,15 @@ export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
 
 function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {
   const given = ID_KEYS[kind].map((key) => body[key]).filter(isPresent)
-  // The `id` of a shipment decides, as it does in a read: a `shipment_id` beside it may be a number for people.
-  return (kind === 'shipment' ? given.slice(0, 1) : given).some((value) => !isSameId(serviceId(value) ?? '', id))
+  const isOther = (value: unknown) => !isSameId(serviceId(value) ?? '', id)
+  // One id of a shipment proves which one it is: a `shipment_id` may be a number for people, an `id` that of the change.
+  return kind === 'shipment' ? given.length > 0 && given.every(isOther) : given.some(isOther)
+}
+
+/** Returns the reply to a change of a shipment with the shipment's id, where its `id` is that of the change. */
+function underOwnId(body: Readonly<Draft>, id: string): Readonly<Draft> {
+  const isOther = isPresent(body['id']) && !isSameId(serviceId(body['id']) ?? '', id)
+  return isOther ? { ...body, id } : body
 }
 
 /** Compares two ids. The service may write the letters of an id in another case. */

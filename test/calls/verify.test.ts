@@ -62,6 +62,8 @@ test.each([
   ['the change of another quote', changed({ quote_id: 'id-2' }), 'it names another id'],
   ['the change of something without a usable id', changed({ id: ['id-1'] }), 'it names another id'],
   ['the change of a shipment that is another', changedShipment({ shipment_id: 'id-2' }), 'it names another id'],
+  ['one that is another by both ids', changedShipment({ id: 'id-3', shipment_id: 'id-2' }), 'it names another id'],
+  ['the change of a quote with an id of its own', changed({ id: 'c-7', shipment_id: 'id-1' }), 'it names another id'],
   [
     'the change of another quote that has the shipment',
     changed({ id: 'id-1', quote_id: 'id-2' }),
@@ -76,6 +78,7 @@ const STATUS = 'it does not show the shipment as canceled'
 
 test.each([
   ['the cancellation of another id', canceled({ id: 'id-2' }), 'it names another id'],
+  ['one of another by both ids', canceled({ id: 'id-3', shipment_id: 'id-2' }), 'it names another id'],
   ['a cancellation with another status', canceled({ id: 'id-1', status: 'new' }), STATUS],
   ['a cancellation with another status in capitals', canceled({ status: ' PICKED_UP ' }), STATUS],
   ['a cancellation that failed', canceled({ success: false }), 'it says that the call failed'],
@@ -101,6 +104,9 @@ test('a reply that shows the thing, or says nothing against it, passes', () => {
   expect(changedShipment(ofQuote)()).toEqual(ofQuote)
   expect(canceled(ofQuote)()).toEqual(ofQuote)
   expect(canceled({ id: 'ID-1', status: 'canceled' })()).toEqual({ id: 'ID-1', status: 'canceled' })
+  const ofChange = { id: 'change-7', status: 'canceled', shipment_id: 'ID-1' }
+  expect(canceled(ofChange)()).toEqual({ ...ofChange, id: 'id-1' })
+  expect(changedShipment(ofChange)()).toEqual({ ...ofChange, id: 'id-1' })
   for (const status of ['CANCELED', 'cancelled', 'success', 200, 'deleted'])
     expect(canceled({ id: 'id-1', status })()).toEqual({ id: 'id-1', status })
   for (const status of ['assigned', 'in_transit', 'failed']) expect(canceled({ id: 'id-1', status })).toThrow()

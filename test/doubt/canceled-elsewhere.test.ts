@@ -181,3 +181,14 @@ describe('a version-2 body at /deleteShipment.php', () => {
     await expectHeld(gateway, id)
   })
 })
+
+test('a cancellation whose reply has an id of its own, beside that of the shipment, frees the key of the shipment alone', async () => {
+  const { gateway, id } = await openBooked()
+  const other = expectBooked(await book(gateway, { ReferenceNumber: 'OTHER' }))
+  const body = { id: other, shipment_id: id, status: 'canceled' }
+  gateway.sandbox.fail({ kind: 'status', status: 200, process: true, body, on: { method: 'DELETE' } })
+  const canceled = await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
+  expect(canceled).toMatchObject({ status: 200, json: { TransportationBooked: 'No' } })
+  expect(expectBooked(await book(gateway, { ReferenceNumber: 'OTHER' }), true)).toBe(other)
+  await expectFree(gateway, id)
+})
