@@ -4,6 +4,7 @@ import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess, readJson } from '../service/service.ts'
 import { isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'
+import { denialIn, isPresent } from './denial.ts'
 
 /*
  * Decides if a successful reply of the service is the reply to the request. Every reply of a translated call is checked
@@ -192,8 +193,8 @@ function shipmentIn(reply: UpstreamReply): Shipment {
 /** Returns a body that is an object and does not deny its success; throws for any other. */
 export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
-  if (isNo(body['success']) || isNo(body['ok'])) throw doubtful('it says that the call failed', of, body)
-  if (isError(body['error']) || isError(body['errors'])) throw doubtful('it has an error', of, body)
+  const denial = denialIn(body)
+  if (denial !== undefined) throw doubtful(denial, of, body)
   return body
 }
 
@@ -214,23 +215,6 @@ function underOwnId(body: Readonly<Draft>, id: string): Readonly<Draft> {
 export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
 
 const isObject = (value: unknown): value is Readonly<Draft> => isStructure(value) && !Array.isArray(value)
-
-const isPresent = (value: unknown) =>
-  value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
-
-/** The forms of `false` in replies: `false`, `"false"`, `0`. */
-const NO = new Set(['false', '0', 'no'])
-
-function isNo(value: unknown): boolean {
-  const text = scalarText(value)
-  return text !== undefined && NO.has(text.trim().toLowerCase())
-}
-
-/** Tells if a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */
-function isError(value: unknown): boolean {
-  if (isStructure(value)) return Object.values(value).some(isError)
-  return isPresent(value) && !isNo(value)
-}
 
 function parsedOrNothing(reply: UpstreamReply): unknown {
   try {

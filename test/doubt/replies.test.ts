@@ -64,6 +64,7 @@ an error alone                    | 502      | 502          | 502      | U      
 a list of errors                  | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
 no errors                         | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
 an error of nothing               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
+an error that is OK               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
 status canceled                   | 200      | 200          | 409      | U       | 200     | 200>PUT        | 200         | 200>GET        | 502>GET
 status in_transit                 | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 502            | 502
 no status                         | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502>GET

@@ -95,6 +95,7 @@ export const rows: readonly (readonly [what: string, change: (own: UpstreamReply
   ['a list of errors', json((body) => ({ ...body, errors: [{ message: 'no truck' }] }))],
   ['no errors', json((body) => ({ ...body, success: true, error: null, errors: [] }))],
   ['an error of nothing', json((body) => ({ ...body, error: { code: 0, message: '' } }))],
+  ['an error that is OK', json((body) => ({ ...body, error: { code: 0, message: 'OK' } }))],
   ['status canceled', json((body) => ({ ...body, status: 'canceled' }))],
   ['status in_transit', json((body) => ({ ...body, status: 'in_transit' }))],
   ['no status', json(({ status: _, ...body }) => body)],
