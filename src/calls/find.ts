@@ -76,7 +76,8 @@ async function chooseLive(
   const live = shipments.filter(({ id }) => !gone.has(id))
   const chosen = naming && gone.size > 0 ? (chooseShipment(live, naming, name) ?? shipments[0]) : several
   if (!chosen || 'shipments' in chosen) throw severalMatches(chosen ?? several)
-  return foundMatch(chosen, name, tenant, xref)
+  const found = await foundMatch(chosen, name, tenant, xref)
+  return several.isNamedByQuote ? { ...found, isNamedByQuote: true } : found
 }
 
 const severalMatches = ({ message, vins }: SeveralMatches) => gatewayError(message, { vins })

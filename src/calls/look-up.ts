@@ -21,6 +21,8 @@ export interface Found {
   readonly isShipment: boolean
   /** True if the name that was looked up has no VIN, such as a name of a quote. */
   readonly isVinUnknown?: boolean
+  /** True if the name is that of the quote that the shipment was booked from: it does not become one of the shipment. */
+  readonly isNamedByQuote?: boolean
   /** The shipment, if the service was asked for it by the caller's name. */
   readonly shipment?: Shipment
   /** The approved quote behind the name in a booking. */
@@ -51,6 +53,8 @@ export interface SeveralMatches {
   readonly name: Name
   /** Newest first; never empty. */
   readonly shipments: readonly Match[]
+  /** As in `Found`. */
+  readonly isNamedByQuote?: boolean
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -92,8 +96,33 @@ async function lookUpNamed(
     if (!isId(value)) continue
     return { ...(await foundId(await knownId(value, tenant, xref), field, tenant, xref)), isNamedByService: true }
   }
-  // An approved quote is a shipment, but the name of a booking takes precedence.
-  return quoted && foundMatch(quoted.match, quoted.name, tenant, xref)
+  // An approved quote is a shipment, but a booking of it takes precedence.
+  if (!quoted) return undefined
+  const booked = await bookedUnderOtherName(quoted.match, quoted.name, naming, tenant, xref)
+  return booked ?? foundMatch(quoted.match, quoted.name, tenant, xref)
+}
+
+/** Returns the booking that was made of a quote under another name of it, as long as that name means the quote. */
+async function bookedUnderOtherName(
+  quote: Match,
+  name: Name,
+  naming: Naming,
+  tenant: string,
+  xref: Xref,
+): Promise<Found | SeveralMatches | undefined> {
+  const { own } = await xref.remembered(tenant, quote.id)
+  for (const other of new Set([own, quote.id])) {
+    if (other === undefined || other === name[1]) continue
+    const matches = await xref.matches(tenant, other)
+    const meant = matches.find(({ kind }) => kind === 'quote')?.id ?? other
+    // An older booking under the name is of an older quote.
+    const ofQuote = matches.filter(({ givenBy, at }) => givenBy === 'caller' && at >= quote.at)
+    const chosen = meant === quote.id ? chooseShipment(ofQuote, naming, name) : undefined
+    if (!chosen) continue
+    const found = 'shipments' in chosen ? chosen : await foundMatch(chosen, name, tenant, xref)
+    return { ...found, isNamedByQuote: true }
+  }
+  return undefined
 }
 
 /** Returns an id in small letters if it is remembered so: some databases write ids in capitals. Else, as it is. */

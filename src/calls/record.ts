@@ -30,7 +30,7 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   }
   if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
     if ((vin ?? given[0]) === undefined) return undefined
-    const name = found.namedBy && sent(found.namedBy)
+    const name = found.namedBy && !found.isNamedByQuote ? sent(found.namedBy) : undefined
     if (name === undefined || found.isNamedByService) serviceNames.push(name ?? id)
     else names.push(name)
     const onRecord = { own: undefined, facts: undefined, isOnRecord: true }

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { creations, expectBooked, shipments } from '../bookings/desk.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { type Known, xrefWith } from './known-names.ts'
+
+/*
+ * A quote has two numbers of the caller: `ShipmentNumber` and `OrderRefNumber`. What is booked under one is found under the other.
+ */
+
+const { ShipmentNumber: NUMBER, OrderRefNumber: ORDER } = quoteExample
+
+const quote = (gateway: TestGateway, changes: object = {}) =>
+  post(gateway, '/getShippingQuote.php', { ...quoteExample, ...changes })
+const book = (gateway: TestGateway, changes: object = {}) =>
+  post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: NUMBER, ...changes })
+const read = (gateway: TestGateway, names: Record<string, string>) =>
+  get(gateway, `/getShipment.php?${new URLSearchParams(names)}`)
+
+describe('a booking under the number of its quote', () => {
+  test('is read, updated and canceled by the other number', async () => {
+    const gateway = await startGateway()
+    await quote(gateway)
+    const id = expectBooked(await book(gateway))
+    const { json } = await read(gateway, { OrderRefNumber: ORDER })
+    expect(json).toMatchObject({ ShipmentNumber: NUMBER, ReferenceNumber: NUMBER, VinNo: bookingExample.VinNo })
+    const change = { OrderRefNumber: ORDER, PickupName: 'Gate 3' }
+    expect((await post(gateway, '/updateShipment.php', change)).status).toBe(200)
+    expect(gateway.sandbox.shipments.get(id)?.pickup.contact_name).toBe('Gate 3')
+    expect((await post(gateway, '/deleteShipment.php', { OrderRefNumber: ORDER })).status).toBe(200)
+    expect(shipments(gateway)).toEqual([])
+    expectBooked(await book(gateway))
+  })
+
+  test('does not get the other number as a name: the next quote with it can be approved and booked', async () => {
+    const gateway = await startGateway({ sandbox: { approvalBooks: false } })
+    await quote(gateway)
+    expectBooked(await book(gateway))
+    await post(gateway, '/updateShipment.php', { OrderRefNumber: ORDER, PickupName: 'Gate 3' })
+    await quote(gateway, { ShipmentNumber: 'NEXT' })
+    const names = { ShipmentNumber: 'NEXT', OrderRefNumber: ORDER }
+    const { json } = await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ...names })
+    expect(json.Message).not.toMatch(/booked already/)
+    expect((await read(gateway, { OrderRefNumber: ORDER })).status).toBe(404)
+    expectBooked(await book(gateway, { ReferenceNumber: 'NEXT' }))
+    expect((await read(gateway, { OrderRefNumber: ORDER })).json.ReferenceNumber).toBe('NEXT')
+    expect(creations(gateway)).toBe(2)
+  })
+
+  test('is chosen by its VIN among several, also where some are canceled', async () => {
+    const gateway = await startGateway()
+    await quote(gateway)
+    const [one, two] = [bookingExample.VinNo, '1HGCM82633A004352']
+    for (const VinNo of [one, two]) expectBooked(await book(gateway, { VinNo }))
+    const cancel = (names: object) => post(gateway, '/deleteShipment.php', { OrderRefNumber: ORDER, ...names })
+    const { status, json } = await cancel({})
+    expect([status, json.Message]).toEqual([409, expect.stringContaining(two)])
+    expect((await cancel({ VinNo: one })).status).toBe(200)
+    expect((await cancel({})).status).toBe(200)
+    expect(shipments(gateway)).toEqual([])
+    // The canceled ones have not taken the number.
+    await quote(gateway, { ShipmentNumber: 'NEXT' })
+    expect((await read(gateway, { OrderRefNumber: ORDER })).status).toBe(404)
+  })
+
+  test('is found where the quote has no number but its id', async () => {
+    const gateway = await startGateway()
+    const { json } = await quote(gateway, { ShipmentNumber: '' })
+    const id = expectBooked(await book(gateway, { ReferenceNumber: json.ShipmentNumber }))
+    expect((await read(gateway, { OrderRefNumber: ORDER })).json.ReferenceNumber).toBe(json.ShipmentNumber)
+    expect(gateway.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${id}`)
+  })
+})
+
+describe('the shipment of the other number of a quote', () => {
+  const QUOTE: readonly Known[] = [
+    { name: 'O', id: 'Q', kind: 'quote' },
+    { name: 'N', id: 'Q', kind: 'quote' },
+  ]
+  const SHIPMENT: Known = { name: 'N', id: 'S' }
+
+  test.each<[string, readonly Known[], string]>([
+    ['is the booking that was made since', [...QUOTE, SHIPMENT], 'S'],
+    ['is not one from before the quote', [SHIPMENT, ...QUOTE], 'Q'],
+    ['is not one that the service numbered so', [...QUOTE, { ...SHIPMENT, givenBy: 'service' }], 'Q'],
+    ['is none where the number means a newer quote', [...QUOTE, { ...QUOTE[1], id: 'Q2' } as Known, SHIPMENT], 'Q'],
+    ['is a booking that has the other number itself', [...QUOTE, SHIPMENT, { name: 'O', id: 'T' }], 'T'],
+    ['may have been booked under the id of the quote', [...QUOTE, { name: 'Q', id: 'S' }], 'S'],
+  ])('%s', async (_, known, id) => {
+    const { find, remember } = await xrefWith(known)
+    await remember('Q', 'N', null)
+    for (const action of ['shipment.get', 'shipment.cancel']) {
+      const found = await find(action, { OrderRefNumber: 'O' })
+      expect(found).toMatchObject({ id })
+      expect(found && 'isNamedByQuote' in found).toBe(id === 'S')
+    }
+  })
+})
