@@ -17,7 +17,7 @@ import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
 import { freeCanceled, provenCanceled } from './canceled.ts'
 import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
-import { recordingApproval } from './passed-approval.ts'
+import { keepIdsOf, recordingApproval } from './passed-approval.ts'
 import type { StatusCache } from './status-cache.ts'
 import { approvedBy, canceledBy, changedBy, mayBook } from './version-2-call.ts'
 
@@ -106,8 +106,11 @@ async function passOn(
     // Before the reply, like what follows: the caller may read again at once.
     if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     mayHaveChanged = false
+    // Before the reply: the caller may book at once.
+    if (approved !== undefined && tenant !== undefined && isSuccess(reply.status))
+      await keepIdsOf(await reply.whole(), approved, tenant, deps.xref)
     const canceled = isSuccess(reply.status) ? canceledBy(method, url) : undefined
-    // Before the reply: the caller may book again at once.
+    // Likewise.
     if (canceled !== undefined && tenant !== undefined) {
       const read = () => readAgain(url, account, sent, { call, deadline, upstream })
       const whole = await reply.whole()

@@ -1,6 +1,8 @@
 import { NoReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
 import type { Approval, Xref } from '../xref/xref.ts'
+import { keepIds } from './approval-ids.ts'
+import { parsedOrNothing } from './verify.ts'
 
 /** The caller of an approval; one whose credential the service has not accepted yet gets no record before its reply. */
 export interface Approver {
@@ -32,6 +34,17 @@ export async function recordingApproval<Reply extends { readonly status: number 
     if (isNoted && error instanceof NoReply) await note(undefined)
     throw error
   }
+}
+
+/** Keeps the ids that the body of a successful reply names beside the quote's. A body that says nothing names none. */
+export async function keepIdsOf(
+  body: Buffer | undefined,
+  quote: string,
+  tenant: string,
+  xref: Pick<Xref, 'setIdsInApproval'>,
+): Promise<void> {
+  const reply = body && parsedOrNothing({ body })
+  await keepIds(reply, quote, tenant, xref).catch(() => undefined)
 }
 
 /** Refusals that may mean that the quote was approved earlier. */

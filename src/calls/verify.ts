@@ -216,7 +216,8 @@ export const isSameId = (one: string, other: string): boolean => one.toLowerCase
 
 const isObject = (value: unknown): value is Readonly<Draft> => isStructure(value) && !Array.isArray(value)
 
-function parsedOrNothing(reply: UpstreamReply): unknown {
+/** Returns the body of a reply; undefined if it is not JSON. */
+export function parsedOrNothing(reply: Pick<UpstreamReply, 'body'>): unknown {
   try {
     return readJson(reply)
   } catch {

@@ -200,7 +200,7 @@ const isRepeatable = (method: string, path: string) => method === 'GET' || metho
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
  * change says that it may have been made.
  */
-export function readJson(reply: UpstreamReply, isOfChange = false): unknown {
+export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false): unknown {
   if (reply.body.length === 0) return undefined
   try {
     return parseJson(replyText(reply.body))

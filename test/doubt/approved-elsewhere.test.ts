@@ -127,3 +127,31 @@ test('the shipment of another booking stays as it is, and the quote is booked', 
   expect((await book(gateway)).json).toMatchObject({ TransportationBooked: 'Yes' })
   expect(shipments(gateway)).toMatchObject([other, { external_id: NUMBER }])
 })
+
+test('a shipment that an approval under /v2/ named takes the booking, and its reply is passed on unchanged', async () => {
+  for (const body of [
+    (id: string) => JSON.stringify({ id, note: 'x' }),
+    (id: string) => `{"shipment_id":"${id}" }\n`,
+  ]) {
+    const gateway = await startGateway({ sandbox: { approvalBooks: false } })
+    await post(gateway, '/getShippingQuote.php', quoteExample)
+    const [quote] = gateway.sandbox.quotes.keys()
+    const id = await make(gateway.sandbox)
+    gateway.sandbox.fail({ kind: 'body', body: body(id), on: { path: '/v2/quote/*' } })
+    expect((await post(gateway, `/v2/quote/${quote}/approve`, '{}')).text).toBe(body(id))
+    expect((await book(gateway)).json).toMatchObject({ TransportationBooked: 'Yes' })
+    expect(shipments(gateway)).toMatchObject([{ id, external_id: NUMBER }])
+  }
+})
+
+test.each(['OK', ''])('an approval under /v2/ that names nothing (%j) is passed on', async (body) => {
+  const gateway = await startGateway({ sandbox: { approvalBooks: false } })
+  await post(gateway, '/getShippingQuote.php', quoteExample)
+  const [quote] = gateway.sandbox.quotes.keys()
+  gateway.sandbox.fail({ kind: 'body', body, on: { path: '/v2/quote/*' } })
+  const request = { method: 'POST', body: '{}', headers: { authorization: basic() } }
+  const answer = await fetch(`${gateway.url}/v2/quote/${quote}/approve`, request)
+  expect([answer.status, await answer.text()]).toEqual([200, body])
+  expect((await book(gateway)).json).toMatchObject({ TransportationBooked: 'Yes' })
+  expect(creations(gateway)).toBe(1)
+})
