@@ -112,8 +112,7 @@ async function bookedUnderOtherName(
 ): Promise<Found | SeveralMatches | undefined> {
   const { own } = await xref.remembered(tenant, quote.id)
   for (const other of new Set([own, quote.id])) {
-    if (other === undefined || other === name[1]) continue
-    const matches = await xref.matches(tenant, other)
+    const matches = other === undefined ? [] : await xref.matches(tenant, other)
     const meant = matches.find(({ kind }) => kind === 'quote')?.id ?? other
     // An older booking under the name is of an older quote.
     const ofQuote = matches.filter(({ givenBy, at }) => givenBy === 'caller' && at >= quote.at)

@@ -1,3 +1,4 @@
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { secretOf } from './secret-echo.ts'
 
 /**
@@ -23,9 +24,9 @@ export function createMask(authorization: string, isSuccess: boolean): Mask {
     text: (text) => needles.reduce((shown, needle) => maskedText(shown, needle), text),
     bytes: (part) => {
       const data = masked(held.length > 0 ? Buffer.concat([held, part]) : part, needles)
-      const begins = Math.max(...needles.map((needle) => beginOf(needle, data)))
-      held = begins > 0 ? data.subarray(data.length - begins) : NOTHING
-      return begins > 0 ? data.subarray(0, data.length - begins) : data
+      const end = Math.min(data.length, ...needles.map((needle) => beginOf(needle, data)))
+      held = data.subarray(end)
+      return data.subarray(0, end)
     },
     rest: () => held,
   }
@@ -50,8 +51,7 @@ interface Needles {
 }
 
 /** The needles of the latest credentials: tokens change. */
-const known = new Map<string, Needles>()
-const MAX_KNOWN = 1_000
+const known = createBoundedCache<string, Needles>(1_000)
 /** A shorter one may be a part of any word. */
 const MIN_CHARACTERS = 6
 
@@ -60,7 +60,6 @@ function needlesOf(authorization: string): Needles {
   if (found) return found
   const whole = spellings(authorization.replace(/^\S+\s+/, ''))
   const made = { whole, all: [...whole, ...spellings(secretOf(authorization))] }
-  if (known.size >= MAX_KNOWN) known.clear()
   known.set(authorization, made)
   return made
 }
@@ -89,11 +88,9 @@ function masked(data: Buffer, needles: readonly Needle[]): Buffer {
   return copy ?? data
 }
 
-/** Returns how many bytes at the end of the data may begin a needle. */
+/** Returns where the end of the data may begin a needle; the length of the data where it does not. */
 function beginOf({ bytes, first }: Needle, data: Buffer): number {
-  for (let at = data.indexOf(first, Math.max(0, data.length - bytes.length + 1)); at !== -1; ) {
-    if (data.compare(bytes, 0, data.length - at, at) === 0) return data.length - at
-    at = data.indexOf(first, at + 1)
-  }
-  return 0
+  let at = data.indexOf(first, Math.max(0, data.length - bytes.length + 1))
+  while (at !== -1 && data.compare(bytes, 0, data.length - at, at) !== 0) at = data.indexOf(first, at + 1)
+  return at === -1 ? data.length : at
 }

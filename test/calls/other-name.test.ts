@@ -93,7 +93,7 @@ describe('the shipment of the other number of a quote', () => {
     for (const action of ['shipment.get', 'shipment.cancel']) {
       const found = await find(action, { OrderRefNumber: 'O' })
       expect(found).toMatchObject({ id })
-      expect(found && 'isNamedByQuote' in found).toBe(id === 'S')
+      expect(found?.isNamedByQuote ?? false).toBe(id === 'S')
     }
   })
 })

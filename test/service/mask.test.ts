@@ -45,6 +45,10 @@ test('nothing is held back that cannot be the beginning of the credential', () =
   expect(through([CREDENTIAL.slice(0, 5), '!'])).toEqual(['', `${CREDENTIAL.slice(0, 5)}!`, ''])
 })
 
+test('a beginning that repeats itself is held back as far as it goes', () => {
+  expect(through(['ttt', 'oken.'], 'Bearer ttoken')).toEqual(['t', '******.', ''])
+})
+
 test('the secret by itself is covered in what is no success, unless it is short', () => {
   expect(through(['wrong: top?secret~?!'], BASIC, false).join('')).toBe(`wrong: ${stars('top?secret~?')}!`)
   expect(through(['wrong: top?secret~?!'], BASIC, true).join('')).toBe('wrong: top?secret~?!')
