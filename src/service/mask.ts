@@ -74,7 +74,7 @@ function spellings(secret: string): readonly Needle[] {
 }
 
 const maskedText = (text: string, { text: secret }: Needle): string =>
-  text.length < secret.length ? text : text.replaceAll(secret, ASTERISK.repeat(secret.length))
+  text.replaceAll(secret, ASTERISK.repeat(secret.length))
 
 function masked(data: Buffer, needles: readonly Needle[]): Buffer {
   let copy: Buffer | undefined

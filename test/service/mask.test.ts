@@ -31,6 +31,7 @@ describe.each([
     const hidden = whole.replaceAll(text, stars(text))
     expect(hidden).not.toContain(secret)
     expect(createMask(authorization, true).text(whole)).toBe(hidden)
+    expect(createMask(authorization, true).text(text)).toBe(stars(text))
     expect(through([whole], authorization).join('')).toBe(hidden)
     for (let at = 0; at <= whole.length; at += 1) {
       expect(through([whole.slice(0, at), whole.slice(at)], authorization).join('')).toBe(hidden)
