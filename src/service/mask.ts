@@ -74,7 +74,7 @@ function spellings(secret: string): readonly Needle[] {
 }
 
 const maskedText = (text: string, { text: secret }: Needle): string =>
-  text.replaceAll(secret, ASTERISK.repeat(secret.length))
+  text.includes(secret) ? text.replaceAll(secret, ASTERISK.repeat(secret.length)) : text
 
 function masked(data: Buffer, needles: readonly Needle[]): Buffer {
   let copy: Buffer | undefined
