@@ -1,11 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { NewClaim } from '../store/store.ts'
 import type { Booking } from './booking.ts'
 
-const HANDLE_BYTES = 6
-
-/** Returns a new handle of a claim. */
-export const newHandle = (): string => `bk_${randomBytes(HANDLE_BYTES).toString('hex')}`
+/** Returns a new handle of a claim: 48 random bits. Node keeps the bits of many UUIDs ready, but not small random bytes. */
+export function newHandle(): string {
+  const [first = '', second = ''] = randomUUID().split('-', 2)
+  return `bk_${first}${second}`
+}
 
 /** The values of a claim that the booking does not choose. */
 export interface ClaimOrigin {
@@ -37,5 +38,5 @@ export function claimFor(
 }
 
 function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+  return hash('sha256', JSON.stringify(value), 'base64url')
 }

@@ -13,9 +13,12 @@ const RECORD_BYTES = 150
  * the write is acknowledged.
  */
 export interface Cache {
-  links(tenant: string, name: string): readonly Link[] | undefined
+  /**
+   * Returns an entry, if there is one. `isCurrent` is asked only then; false: it may be out of date, and is not returned.
+   */
+  links(tenant: string, name: string, isCurrent?: () => boolean): readonly Link[] | undefined
   keepLinks(tenant: string, name: string, links: readonly Link[]): void
-  thing(tenant: string, id: string): Thing | undefined
+  thing(tenant: string, id: string, isCurrent?: () => boolean): Thing | undefined
   keepThing(thing: Thing): void
   /** Drops the entry of a `linksKey` or `thingKey`. */
   drop(key: string): void
@@ -29,25 +32,26 @@ export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
   // One budget for both: their shares depend on what callers ask for.
   const entries = new LRUCache<string, readonly Link[] | Thing>(sized)
   const count = { hits: 0, misses: 0 }
-  const counted = <T>(found: T | undefined): T | undefined => {
-    if (found === undefined) count.misses += 1
+  const counted = <T>(found: T | undefined, isCurrent: () => boolean): T | undefined => {
+    const current = found !== undefined && isCurrent() ? found : undefined
+    if (current === undefined) count.misses += 1
     else count.hits += 1
-    return found
+    return current
   }
 
   return {
-    links(tenant, name) {
+    links(tenant, name, isCurrent = always) {
       const found = entries.get(linksKey(tenant, name))
-      return counted(Array.isArray(found) ? found : undefined)
+      return counted(Array.isArray(found) ? found : undefined, isCurrent)
     },
     keepLinks(tenant, name, links) {
       if (links.length === 0) return
       const size = links.reduce((sum, link) => sum + RECORD_BYTES + textBytes(link), ENTRY_BYTES + name.length)
       entries.set(linksKey(tenant, name), links, { size })
     },
-    thing(tenant, id) {
+    thing(tenant, id, isCurrent = always) {
       const found = entries.get(thingKey(tenant, id))
-      return counted(found && 'own' in found ? found : undefined)
+      return counted(found && 'own' in found ? found : undefined, isCurrent)
     },
     keepThing(thing) {
       const facts = Object.entries(thing.facts ?? {})
@@ -64,6 +68,8 @@ export function createCache(bytes: number = DEFAULT_CACHE_BYTES): Cache {
     lookups: () => count,
   }
 }
+
+const always = () => true
 
 /** Returns the cache key of a name. The tenant's length comes first, and two pairs of tenant and name never collide. */
 export function linksKey(tenant: string, name: string): string {

@@ -15,6 +15,25 @@ describe('the cache', () => {
     expect(cache.thing('acme', 'id-1')).toBeUndefined()
   })
 
+  test('returns an entry only if it is current, and asks only where there is one', () => {
+    const cache = createCache()
+    let asked = 0
+    const is = (current: boolean) => () => {
+      asked += 1
+      return current
+    }
+    expect([cache.links('acme', 'Q-1', is(true)), cache.thing('acme', 'id-1', is(true)), asked]).toEqual([
+      ...[undefined, undefined, 0],
+    ])
+    cache.keepLinks('acme', 'Q-1', [link()])
+    cache.keepThing(thing())
+    expect([cache.links('acme', 'Q-1', is(false)), cache.thing('acme', 'id-1', is(false)), asked]).toEqual([
+      ...[undefined, undefined, 2],
+    ])
+    expect([cache.links('acme', 'Q-1', is(true)), cache.thing('acme', 'id-1', is(true))]).toEqual([[link()], thing()])
+    expect(cache.lookups()).toEqual({ hits: 2, misses: 4 })
+  })
+
   test('never keeps that there is nothing', () => {
     const cache = createCache()
     cache.keepLinks('acme', 'Q-1', [])

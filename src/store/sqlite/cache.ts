@@ -8,8 +8,8 @@ import type { Writes } from './writes.ts'
 
 /** Reads from the file, through the cache or past it. */
 export interface Reader {
-  /** Runs a read. It gets the cache only while the cache is known to agree with the file. */
-  read<T>(ask: (reads: Reads, cached: Cache | undefined) => T): T
+  /** Runs a read. It may use what the cache has only if the cache is known to agree with the file. */
+  read<T>(ask: (reads: Reads, isCacheCurrent: () => boolean) => T): T
   /** Drops what a commit of this process has written from the cache. */
   noteCommit(cacheVersion: number, calls: readonly WrittenCall[]): void
   /** Closes the connection and clears the cache; the next read opens a new one. */
@@ -20,8 +20,9 @@ export interface Reader {
 /**
  * Keeps the cache consistent with the file. Each commit that changes links or things has a number, the cache version. For
  * a commit of this process, the reader drops what it wrote; for one of another process, it clears the cache. Between a
- * commit and the message of the writing thread, its origin is not known, and reads bypass the cache. A read that fills
- * the cache is at least as new as the checked version, and a commit that outdates it is still to be noted.
+ * commit and the message of the writing thread, its origin is not known, and reads bypass the cache. What the cache does
+ * not have is read without a look at the version: it is at least as new as the noted version, and a commit that outdates it
+ * is still to be noted.
  */
 export function createReader(path: string, cache: Cache, writer: () => Writer): Reader {
   let reads: Reads | undefined
@@ -30,18 +31,20 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
   let fileVersion = 0
   let notedVersion = 0
 
-  function isCacheCurrent(from: Reads): boolean {
-    // At every read: a lock of another process may have ended since the last one, within the same turn of the event loop.
-    const now = from.dataVersion()
+  /** Tells if the entries of the cache agree with the file; clears a cache of which that is not known. */
+  function isCacheCurrent(): boolean {
+    reads ??= openReads(path)
+    // At every look into it: a lock of another process may have ended since the last one, within the same turn of the event loop.
+    const now = reads.dataVersion()
     if (now !== dataVersion) {
       dataVersion = now
-      fileVersion = from.cacheVersion()
+      fileVersion = reads.cacheVersion()
     }
     if (fileVersion <= notedVersion) return true
     if (writer().isChangingCachedData()) return false
     cache.clear()
     notedVersion = fileVersion
-    return true
+    return false
   }
 
   function disconnect(): void {
@@ -60,7 +63,7 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
       if (loss) throw loss
       try {
         reads ??= openReads(path)
-        return ask(reads, isCacheCurrent(reads) ? cache : undefined)
+        return ask(reads, isCacheCurrent)
       } catch (error) {
         disconnect()
         if (isDamage(error)) reportDamage(messageOf(error))

@@ -83,8 +83,8 @@ export async function openSqliteStore({
       }
     },
     async links(tenant, name) {
-      return reader.read((reads, cached) => {
-        const known = cached?.links(tenant, name)
+      return reader.read((reads, isCurrent) => {
+        const known = cache.links(tenant, name, isCurrent)
         if (known) return known
         const links = reads.links(tenant, name)
         cache.keepLinks(tenant, name, links)
@@ -92,8 +92,8 @@ export async function openSqliteStore({
       })
     },
     async thing(tenant, id) {
-      return reader.read((reads, cached) => {
-        const known = cached?.thing(tenant, id)
+      return reader.read((reads, isCurrent) => {
+        const known = cache.thing(tenant, id, isCurrent)
         if (known) return known
         const thing = reads.thing(tenant, id)
         if (thing) cache.keepThing(thing)
