@@ -6,6 +6,7 @@ import type { Settings } from '../mapping/settings.ts'
 import type { CallbackBody, CallbackFormat, StoredEvent } from '../store/events.ts'
 import type { Claims } from '../store/store.ts'
 import { parseJson } from '../text/json.ts'
+import { spellingsOf } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 
 /** The dependencies of a rendering. */
@@ -20,11 +21,13 @@ export async function namesOf(
   { tenant, shipment }: Pick<StoredEvent, 'tenant' | 'shipment'>,
   { claims, xref }: RenderDeps,
 ): Promise<ShipmentNames | undefined> {
-  const [booked, { own }] = await Promise.all([
-    claims.claimsOfShipment(tenant, shipment),
-    xref.remembered(tenant, shipment),
+  const ids = spellingsOf(shipment)
+  const [booked, remembered] = await Promise.all([
+    Promise.all(ids.map((id) => claims.claimsOfShipment(tenant, id))),
+    Promise.all(ids.map((id) => xref.remembered(tenant, id))),
   ])
-  const claim = booked.at(-1)
+  const claim = booked.flat().at(-1)
+  const own = remembered.find((thing) => thing.own !== undefined)?.own
   if (!claim && own === undefined) return undefined
   return { own, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
 }

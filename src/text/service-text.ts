@@ -49,6 +49,11 @@ export function serviceId(value: unknown): string | undefined {
   return isUsable && !/^\.*$/.test(shownText(id, FIELD_LIMIT)) ? id : undefined
 }
 
+/** Returns an id as it is written, and in small and in capital letters: callers, events and replies may differ. */
+export function spellingsOf(id: string): readonly string[] {
+  return [...new Set([id, id.toLowerCase(), id.toUpperCase()])]
+}
+
 function isInteger(value: unknown): boolean {
   return Number.isInteger(value) || (JSON.isRawJSON(value) && /^-?\d+$/.test(value.rawJSON))
 }

@@ -9,6 +9,7 @@ import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Service } from '../service/service.ts'
 import type { Claim, Store } from '../store/store.ts'
+import { spellingsOf } from '../text/service-text.ts'
 import { identityKey, identityOf } from './identity.ts'
 import { ALL, type UnknownBookingsReader } from './unknown-bookings.ts'
 
@@ -109,7 +110,8 @@ export function createHealing(deps: HealingDeps): Healing {
   async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
     const links = await store.links(tenant, reference)
     if (links.some((link) => link.at < createdAt && isSameId(link.id, id))) return true
-    return (await store.eventsOfShipment(tenant, id)).some(({ receivedAt }) => receivedAt < createdAt)
+    const events = await Promise.all(spellingsOf(id).map((spelling) => store.eventsOfShipment(tenant, spelling)))
+    return events.flat().some(({ receivedAt }) => receivedAt < createdAt)
   }
 
   /** Tells if another booking with this identity is under way: the shipment may be its own. */
@@ -119,7 +121,8 @@ export function createHealing(deps: HealingDeps): Healing {
   }
 
   async function isHeld(tenant: string, shipment: string): Promise<boolean> {
-    return (await store.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
+    const claims = await Promise.all(spellingsOf(shipment).map((id) => store.claimsOfShipment(tenant, id)))
+    return claims.flat().some(({ state }) => state === 'booked')
   }
 
   return {

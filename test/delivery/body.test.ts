@@ -99,13 +99,16 @@ const modified = JSON.stringify({
   },
 })
 
-test('the numbers are the caller’s own, and changed fields have their version-1 names', async () => {
+test.each([
+  ['the caller’s own', shipmentExample.id],
+  ['the same for an id in capitals', shipmentExample.id.toUpperCase()],
+])('the numbers are %s, and changed fields have their version-1 names', async (_, shipment) => {
   const receiver = await startReceiver()
   const { store, pass } = await openOffice({ endpoints: [endpoint(receiver.url)] })
   await booked(store)
   await store.takeEvent({
     tenant: 'acme',
-    shipment: shipmentExample.id,
+    shipment,
     event: 'shipment.modified',
     date: '2024-08-10T08:00:00+0000',
     digest: '',

@@ -232,13 +232,16 @@ describe('what cannot be decided stays unknown:', () => {
     await expectStill(gateway, handle)
   })
 
-  test('a shipment that had an event before the booking', async () => {
+  test.each([
+    ['', (id: string) => id],
+    [' with its id in capitals', (id: string) => id.toUpperCase()],
+  ])('a shipment that had an event%s before the booking', async (_, spelled) => {
     const gateway = await startReceiver({ env: quiet })
     gateway.sandbox.set({ webhookUrl: undefined })
     // Another gateway, with a store of its own, books the same at the service.
     const elsewhere = await startGateway({ env: OWN, serviceUrl: gateway.sandbox.url })
     const id = expectBooked(await book(elsewhere))
-    await deliver(gateway, { ...EVENT, shipment_id: id, event: 'shipment.created' })
+    await deliver(gateway, { ...EVENT, shipment_id: spelled(id), event: 'shipment.created' })
     gateway.sandbox.fail(NOT_MADE)
     const handle = expectUnknown(await book(gateway))
     await deliverAndRead(gateway, id)
