@@ -61,12 +61,15 @@ function isTemporary(outcome: unknown): boolean {
   return isReply(outcome) && TEMPORARY.has(outcome.status)
 }
 
-/** Seconds or a date; anything else must not be repeated in an answer. */
-const A_TIME = /^[\w,: -]{1,40}$/
+/** Seconds, or a date in one of the forms of RFC 9110, 5.6.7; anything else must not be repeated in an answer. */
+const SECONDS = /^\d{1,9}$/
+const DATE = /^(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? [\w: -]{17,25}$/
 
 /** Returns the time that a reply asks to wait. */
-export function timeAsked({ 'retry-after': asked }: IncomingHttpHeaders): string | undefined {
-  return asked !== undefined && A_TIME.test(asked) ? asked : undefined
+export function timeAsked({ 'retry-after': header = '' }: IncomingHttpHeaders): string | undefined {
+  // A header that was sent twice is a list.
+  const asked = String(header).trim()
+  return SECONDS.test(asked) || (DATE.test(asked) && !Number.isNaN(Date.parse(asked))) ? asked : undefined
 }
 
 /** A service that names a number of seconds is not asked earlier; one that names a date is asked at the usual time. */

@@ -183,8 +183,8 @@ describe('a refusal of the service', () => {
     expect(answer.headers.get('retry-after')).toBe('17')
   })
 
-  test('that asks to wait for something else than a time says nothing of it', async () => {
-    const answer = await failing('quote.get', { kind: 'status', status: 429, headers: { 'retry-after': 'une année' } })
+  test.each(['une année', 'soon', '60s', '-3', '5, 7'])('that asks to wait %s says nothing of it', async (asked) => {
+    const answer = await failing('quote.get', { kind: 'status', status: 429, headers: { 'retry-after': asked } })
     expect(answer.status).toBe(429)
     expect(answer.headers.has('retry-after')).toBe(false)
   })

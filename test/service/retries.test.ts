@@ -136,14 +136,31 @@ describe('the pause', () => {
 test.each([
   ['30', '30'],
   ['Fri, 31 Dec 1999 23:59:59 GMT', 'Fri, 31 Dec 1999 23:59:59 GMT'],
-  ['x'.repeat(40), 'x'.repeat(40)],
-  ['x'.repeat(41), undefined],
+  ['Friday, 31-Dec-99 23:59:59 GMT', 'Friday, 31-Dec-99 23:59:59 GMT'],
+  ['Fri Dec 31 23:59:59 1999', 'Fri Dec 31 23:59:59 1999'],
+  ['0', '0'],
+  [' 30 ', '30'],
+  ['999999999', '999999999'],
+  ['9999999999', undefined],
+  ['-3', undefined],
+  ['60s', undefined],
+  ['1h', undefined],
+  ['5, 7', undefined],
+  ['0x10', undefined],
+  ['soon', undefined],
+  ['Fri, when we are back, noon', undefined],
+  ['Fri, 31 Dec 1999 99:59:59 GMT', undefined],
+  [`Fri, 31 Dec 1999 23:59:59 GMT ${'x'.repeat(40)}`, undefined],
   ['', undefined],
   ['5\r\nx: y', undefined],
   ['<5>', undefined],
   [undefined, undefined],
 ])('a service that says Retry-After: %j asks to wait %j', (header, asked) => {
   expect(timeAsked(header === undefined ? {} : { 'retry-after': header })).toBe(asked)
+})
+
+test('a service that asks for two times asks for none', () => {
+  expect(timeAsked(JSON.parse('{"retry-after":["5","7"]}'))).toBe(undefined)
 })
 
 test('retries count for ten seconds', async () => {
