@@ -16,7 +16,7 @@ const NATIVE = Symbol('version-1 answer')
 
 /** The dependencies of native calls. */
 export interface NativeDeps {
-  readonly service: Pick<Service, 'send'>
+  readonly service: Pick<Service, 'send' | 'noteAccepted'>
   /** Returns the ids of the shipments that the service calls by a number. */
   readonly numbered: Xref['numbered']
 }
@@ -40,7 +40,10 @@ export async function sendNatively(plan: Plan, tenant: string, sending: Sending,
     return withFields({ id: found.id }, fields)
   }
   requireReadable(plan, fields)
-  if (!action.target) return withFields({ shipment_id: fields[NUMBER] }, fields)
+  if (!action.target) {
+    deps.service.noteAccepted(sending.account)
+    return withFields({ shipment_id: fields[NUMBER] }, fields)
+  }
   if (namesAnother(plan, fields)) throw gatewayError('reply-doubtful/change', { fault: 'it names another id' })
   return withFields({}, fields)
 }

@@ -69,6 +69,8 @@ export interface Outgoing {
 export interface Service {
   /** Sends a request. Returns any reply of the service, and throws `NoReply` without one. */
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
+  /** Records that the service accepts a credential, where a version-1 reply shows it. */
+  readonly noteAccepted: (account: Account) => void
   /** Returns the request that `send` would send now. */
   readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
   /** Returns each address of the service that was called, and if its circuit is open. */
@@ -117,6 +119,11 @@ export function createService(
     return made
   }
 
+  const noteAccepted = (account: Account) => {
+    learned(account).acceptedAt = performance.now()
+    account.acceptance.accepted()
+  }
+
   const call = async ({ method, path, headers, body, isIdempotent }: Outgoing, sending: Sending) => {
     const { account, requestId, deadline, mayWrite } = sending
     const { origin, prefix, authorized, acceptance } = account
@@ -150,16 +157,17 @@ export function createService(
       : (attempt: typeof once) =>
           state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
     const reply = await (isSafeToRepeat ? again(once, deadline) : once())
-    if (accepts(method, path, reply.status)) {
-      state.acceptedAt = performance.now()
-      acceptance.accepted()
-    } else if (reply.status === UNAUTHORIZED) acceptance.refused()
-    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen. In version 1, refusals are 200.
-    const mayRefuse = !isSuccess(reply.status) || isIdempotent !== undefined
+    // In version 1, refusals are 200.
+    const isVersion1 = isIdempotent !== undefined
+    if (!isVersion1 && accepts(method, path, reply.status)) noteAccepted(account)
+    else if (reply.status === UNAUTHORIZED) acceptance.refused()
+    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
+    const mayRefuse = !isSuccess(reply.status) || isVersion1
     return mayRefuse ? withoutCredential(reply, account) : reply
   }
 
   return {
+    noteAccepted,
     send: (request, sending) => {
       if (request.isVersion1) return call(plain(request), sending)
       const { quotes, shipments } = learned(sending.account)

@@ -8,8 +8,9 @@ import type { Upstream } from '../service/upstream.ts'
 export function createShadowService(
   { outgoing }: Pick<Service, 'outgoing'>,
   upstream: Upstream,
-): Pick<Service, 'send'> {
+): Pick<Service, 'send' | 'noteAccepted'> {
   return {
+    noteAccepted: () => undefined,
     send: async (request, { account, deadline, requestId }) => {
       const { method, path, headers, body } = outgoing(request, account)
       const authorization = await account.authorization(deadline)

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { ConfigErrors } from '../../src/config/errors.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
+import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 import { cheapHash, writeTenants } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
@@ -141,6 +142,32 @@ describe('a quote', () => {
     await quote(gateway)
     const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
     expect(metrics).toContain('transload_service_seconds_count{operation="POST *.php",status="2xx"} 1')
+  })
+})
+
+describe('a new credential, in client mode,', () => {
+  const OWNER = { authorization: basic() }
+  const STRANGER = { authorization: basic(CLIENT.id, 'a guess') }
+  const QUOTES = 'POST /getShippingQuote.php'
+
+  test.each(['{"Message":"Access denied"}', '{"Cost":"","ShipmentNumber":"","Message":"Access denied"}', '', '<p>'])(
+    'is not accepted by a success that prices nothing: %s',
+    async (body) => {
+      const gateway = await startNative({ proven: false })
+      gateway.sandbox.fail({ kind: 'status', status: 200, body })
+      expect((await post(gateway, '/getShippingQuote.php', QUOTE, STRANGER)).status).toBe(502)
+      expect((await post(gateway, '/createShipment.php', BOOKING, STRANGER)).status).toBe(401)
+      expect(await gateway.store.listClaims({})).toEqual([])
+      expect(sent(gateway)).toEqual([QUOTES, `GET /v2/shipments/${NO_SHIPMENT}`])
+      expect((await post(gateway, '/createShipment.php', BOOKING, OWNER)).json.TransportationBooked).toBe('Yes')
+    },
+  )
+
+  test('is accepted by a price', async () => {
+    const gateway = await startNative({ proven: false })
+    expect((await post(gateway, '/getShippingQuote.php', QUOTE, OWNER)).status).toBe(200)
+    expect((await post(gateway, '/createShipment.php', BOOKING, OWNER)).status).toBe(200)
+    expect(sent(gateway)).not.toContain(`GET /v2/shipments/${NO_SHIPMENT}`)
   })
 })
 
