@@ -3,7 +3,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../store/store.ts'
-import { headerText } from '../text/service-text.ts'
+import { headerText, spellingsOf } from '../text/service-text.ts'
 import { quoteNumberOf } from './quote-number.ts'
 import { giveNames, takeBackNames } from './settled-names.ts'
 
@@ -79,8 +79,8 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
       return resultOf(await store.change(claim, change), claim, store)
     }
     const { shipment } = settlement
-    const holder = await holderOf(claim, shipment, store)
-    if (holder !== undefined) return { outcome: 'taken', by: holder }
+    const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
+    if (holder) return { outcome: 'taken', by: holder.handle }
     // The names come first: once the claim says booked, a caller may ask for them.
     await giveNames(claim, { ...settlement, quoteNumber: await quoteNumberOf(claim, store) }, store)
     const reply = JSON.stringify(answerOf(settlement, deps))
@@ -128,10 +128,14 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
   return { outcome: 'wrong-state', state: current?.state ?? before.state }
 }
 
-/** Returns the handle of another booking that has this shipment. */
-async function holderOf(claim: Claim, shipment: string, store: Store): Promise<string | undefined> {
-  const holders = await store.claimsOfShipment(claim.tenant, shipment)
-  return holders.find(({ handle, state }) => handle !== claim.handle && state === 'booked')?.handle
+/** Returns the bookings that have a shipment, however its id is spelled. */
+export async function holdersOf(
+  tenant: string,
+  shipment: string,
+  store: Pick<Store, 'claimsOfShipment'>,
+): Promise<readonly Claim[]> {
+  const claims = await Promise.all(spellingsOf(shipment).map((id) => store.claimsOfShipment(tenant, id)))
+  return claims.flat().filter(({ state }) => state === 'booked')
 }
 
 /** Returns the answer that the booking would have had. */

@@ -1,4 +1,4 @@
-import { type HealedBy, isReopened, settle } from '../bookings/settlement.ts'
+import { type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
 import type { Credentials, OwnCaller } from '../callers/caller.ts'
 import { shipmentRead } from '../calls/service-request.ts'
 import { idAt, isSameId, type Shipment, shipmentNamed, shipmentWithId } from '../calls/verify.ts'
@@ -52,7 +52,8 @@ export function createHealing(deps: HealingDeps): Healing {
   async function byShipment(tenant: string, shipment: string, how: HealedBy): Promise<void> {
     const own = credentials.ownCaller(tenant)
     if (!own || (await unknownBookings.of(tenant)).size === 0) return
-    if (await isHeld(tenant, shipment)) return void identities.set(shipmentKey(tenant, shipment), NO_BOOKING)
+    const isHeld = (await holdersOf(tenant, shipment, store)).length > 0
+    if (isHeld) return void identities.set(shipmentKey(tenant, shipment), NO_BOOKING)
     const reply = await read(shipment, own)
     if (reply) await recognize(shipmentWithId(reply, shipment), tenant, own, how)
   }
@@ -118,11 +119,6 @@ export function createHealing(deps: HealingDeps): Healing {
   async function isSending({ tenant, reference, vin }: Claim): Promise<boolean> {
     const sending = await store.listClaims({ state: 'sending', tenant, limit: ALL })
     return sending.some((other) => other.reference === reference && other.vin === vin)
-  }
-
-  async function isHeld(tenant: string, shipment: string): Promise<boolean> {
-    const claims = await Promise.all(spellingsOf(shipment).map((id) => store.claimsOfShipment(tenant, id)))
-    return claims.flat().some(({ state }) => state === 'booked')
   }
 
   return {

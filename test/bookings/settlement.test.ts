@@ -102,7 +102,9 @@ describe('a booking', () => {
     const { store, claim, deps, claimed, now } = await open()
     const other = await claimed('REF-2', 'unknown')
     await settle(other, BOOKED, deps)
-    expect(await settle(claim, BOOKED, deps)).toEqual({ outcome: 'taken', by: other.handle })
+    for (const shipment of [UUID, UUID.toUpperCase()]) {
+      expect(await settle(claim, { ...BOOKED, shipment }, deps)).toEqual({ outcome: 'taken', by: other.handle })
+    }
     expect(await now()).toEqual(claim)
     expect(await store.links('acme', 'REF-1')).toEqual([])
     const holder = (await store.claimByHandle(other.handle)) ?? expect.fail('no claim')

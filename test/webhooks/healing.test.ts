@@ -145,6 +145,7 @@ test('events of shipments that a booking has cause no reads while another one is
   expectUnknown(await book(gateway))
   gateway.sandbox.requests.length = 0
   gateway.sandbox.advance(id, 'assigned')
+  await deliver(gateway, { ...EVENT, shipment_id: id.toUpperCase() })
   const stranger = { ...EVENT, shipment_id: '99999999-2222-4333-8444-555555555555' }
   await deliver(gateway, stranger)
   await nextReadOver(gateway)
