@@ -1,6 +1,5 @@
 import { type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
 import type { Credentials, OwnCaller } from '../callers/caller.ts'
-import { shipmentRead } from '../calls/service-request.ts'
 import { idAt, isSameId, type Shipment, shipmentNamed, shipmentWithId } from '../calls/verify.ts'
 import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Catalog } from '../mapping/catalog.ts'
@@ -11,6 +10,7 @@ import { isSuccess, type Service } from '../service/service.ts'
 import type { Claim, Store } from '../store/store.ts'
 import { spellingsOf } from '../text/service-text.ts'
 import { identityKey, identityOf } from './identity.ts'
+import { readShipment } from './read-shipment.ts'
 import { ALL, type UnknownBookingsReader } from './unknown-bookings.ts'
 
 /** Settles bookings with an unknown outcome by reads of their shipments. A booking stays unknown if no read proves its outcome. */
@@ -64,9 +64,8 @@ export function createHealing(deps: HealingDeps): Healing {
     if (own && reply) await recognize(shipmentNamed(reply, reference), tenant, own, 'sweep')
   }
 
-  async function read(name: string, { account }: OwnCaller): Promise<UpstreamReply | undefined> {
-    const deadline = performance.now() + deps.timeoutMs
-    const reply = await deps.service.send(shipmentRead(name), { account, requestId: crypto.randomUUID(), deadline })
+  async function read(name: string, own: OwnCaller): Promise<UpstreamReply | undefined> {
+    const reply = await readShipment(name, own, deps)
     if (isSuccess(reply.status)) return reply
     if (NOT_THERE.has(reply.status)) return undefined
     throw refusal(reply)

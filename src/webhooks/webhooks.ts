@@ -7,6 +7,7 @@ import type { CountedMetric } from '../observe/counters.ts'
 import { type Gauge, gauge } from '../observe/gauge.ts'
 import { createLabeledCounter } from '../observe/labeled-counter.ts'
 import type { Claim, Store } from '../store/store.ts'
+import { CANCELLATIONS, createFreeCanceled } from './cancellations.ts'
 import { EVENT_NAMES } from './event.ts'
 import { createEventBatches } from './event-batches.ts'
 import { createHealing, type HealingDeps } from './healing.ts'
@@ -71,6 +72,11 @@ export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
       log.warn({ tenant, shipment, err }, 'the shipment of an event was not read; the sweep looks at it'),
     onFull,
   })
+  const cancellations = createReadQueue({
+    read: createFreeCanceled({ ...deps, timeoutMs }),
+    onGivenUp: ({ tenant, shipment }, err) => log.warn({ tenant, shipment, err }, 'a canceled shipment was not read'),
+    onFull: () => log.warn('too many canceled shipments wait to be read'),
+  })
   const batches = createEventBatches({
     // The bookings that were unknown before the event are in the list; those after it look at the events by themselves.
     process: async (tenant, shipments) => {
@@ -93,9 +99,11 @@ export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
         : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
       onReceipt: (result, event = '') =>
         events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
-      onStored: ({ tenant }, { shipment }) => {
+      onStored: ({ tenant }, { shipment, event }) => {
         statusCache?.drop(shipment)
-        if (credentials.ownCaller(tenant)) batches.add(tenant, shipment)
+        if (!credentials.ownCaller(tenant)) return
+        batches.add(tenant, shipment)
+        if (CANCELLATIONS.has(event)) cancellations.add(tenant, shipment)
       },
     }),
     onUnknown: (claim) => {
@@ -107,13 +115,17 @@ export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
     metrics: [
       events.metric,
       healed.metric,
-      gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', reads.waiting),
+      gauge(
+        'transload_webhook_reads_waiting',
+        'Shipments of events that wait to be read.',
+        () => reads.waiting() + cancellations.waiting(),
+      ),
     ],
     start: sweep.start,
     close: async (graceMs) => {
       const over = new AbortController()
       const late = pause(graceMs, undefined, { signal: over.signal }).catch(() => undefined)
-      await Promise.race([Promise.all([batches.close(), reads.close(), sweep.close()]), late])
+      await Promise.race([Promise.all([batches, reads, cancellations, sweep].map((work) => work.close())), late])
       over.abort()
     },
   }
