@@ -95,7 +95,7 @@ export function openAccount(options: AccountOptions): Account {
     let failure: unknown
     try {
       refused = await withToken(deadline, attempt)
-      if (refused.status !== 401 || !challenges(refused.headers).includes('basic')) return refused
+      if (refused.status !== 401 || !namesBasic(refused)) return refused
     } catch (error) {
       if (!isLoginError(error) || performance.now() >= deadline) throw error
       failure = error
@@ -107,7 +107,24 @@ export function openAccount(options: AccountOptions): Account {
       return retried
     }
     if (refused) return refused
+    if (namesBasic(retried) && hasNoTokens(failure)) return retried
     throw failure
+  }
+
+  async function withBasic<R extends Taken>(
+    deadline: number,
+    attempt: (authorization: string) => Promise<R>,
+  ): Promise<R> {
+    const answer = await attempt(basic)
+    learn(basic, answer)
+    if (!wantsTokens(answer)) return answer
+    try {
+      return await withToken(deadline, attempt)
+    } catch (error) {
+      // The service names tokens, and has none yet: what it said of the credential stands.
+      if (namesBasic(answer) && hasNoTokens(error)) return answer
+      throw error
+    }
   }
 
   return {
@@ -124,16 +141,13 @@ export function openAccount(options: AccountOptions): Account {
         return BEARER + (await tokens.get(deadline))
       } catch (error) {
         // Without a token endpoint, the service has gone back to Basic.
-        if (scheme === 'auto' && isLoginError(error) && error.serviceStatus === NOT_FOUND) return basic
+        if (scheme === 'auto' && hasNoTokens(error)) return basic
         throw error
       }
     },
     authorized: async (deadline, attempt) => {
       if (scheme === 'oauth2') return withToken(deadline, attempt)
-      if (usesTokens()) return withTokenOrBasic(deadline, attempt)
-      const answer = await attempt(basic)
-      learn(basic, answer)
-      return wantsTokens(answer) ? withToken(deadline, attempt) : answer
+      return usesTokens() ? withTokenOrBasic(deadline, attempt) : withBasic(deadline, attempt)
     },
   }
 }
@@ -143,6 +157,11 @@ const NOT_FOUND = 404
 
 const isLoginError = (error: unknown): error is GatewayError =>
   error instanceof GatewayError && error.code.startsWith('login-')
+
+/** Tells if a token was not given because the service has no token endpoint. */
+const hasNoTokens = (error: unknown): boolean => isLoginError(error) && error.serviceStatus === NOT_FOUND
+
+const namesBasic = ({ headers }: Taken): boolean => challenges(headers).includes('basic')
 
 function wantsBasicAlone({ headers }: Taken): boolean {
   const schemes = challenges(headers)

@@ -80,6 +80,19 @@ test('a booking for which neither scheme is accepted is refused, and may be sent
   expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
+test.each([
+  ['a wrong secret is called wrong', 'Basic realm="x", Bearer', 401],
+  ['only the token is missing', 'Bearer', 502],
+])('where the service has no tokens yet, %s by its challenge %s', async (_, challenge, status) => {
+  const gateway = await openAuto({ sandbox: { auth: 'basic' } })
+  const headers = { 'www-authenticate': challenge }
+  gateway.sandbox.fail({ kind: 'status', on: { path: '/v2/quote' }, times: 'always', status: 401, headers })
+  const first = await quote(gateway, CALLER)
+  const second = await quote(gateway, CALLER)
+  expect([first.status, second.status]).toEqual([status, status])
+  expect(second.text).toBe(first.text)
+})
+
 test('the scheme that the service wants is remembered for each credential', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')], { env: { V2_TOKEN: 'auto' } })
   const only = (name: string) =>
