@@ -3,7 +3,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../store/store.ts'
-import { headerText, spellingsOf } from '../text/service-text.ts'
+import { headerText, uuidSpellings } from '../text/service-text.ts'
 import { quoteNumberOf } from './quote-number.ts'
 import { giveNames, takeBackNames } from './settled-names.ts'
 
@@ -134,7 +134,7 @@ export async function holdersOf(
   shipment: string,
   store: Pick<Store, 'claimsOfShipment'>,
 ): Promise<readonly Claim[]> {
-  const claims = await Promise.all(spellingsOf(shipment).map((id) => store.claimsOfShipment(tenant, id)))
+  const claims = await Promise.all(uuidSpellings(shipment).map((id) => store.claimsOfShipment(tenant, id)))
   return claims.flat().filter(({ state }) => state === 'booked')
 }
 

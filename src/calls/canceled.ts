@@ -1,7 +1,6 @@
 import type { Bookings } from '../bookings/bookings.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
-import { spellingsOf } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 
@@ -30,6 +29,9 @@ export async function provenCanceled(
 }
 
 const NOT_FOUND = new Set([404, 410])
+
+/** Returns an id as it is written, and in small and in capital letters: a caller and the service may differ. */
+export const spellingsOf = (id: string): readonly string[] => [id, id.toLowerCase(), id.toUpperCase()]
 
 /** Frees the keys of a shipment that a version-2 call canceled, by its id or by the service's number. */
 export async function freeCanceled(

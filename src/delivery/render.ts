@@ -6,7 +6,7 @@ import type { Settings } from '../mapping/settings.ts'
 import type { CallbackBody, CallbackFormat, StoredEvent } from '../store/events.ts'
 import type { Claims } from '../store/store.ts'
 import { parseJson } from '../text/json.ts'
-import { spellingsOf } from '../text/service-text.ts'
+import { uuidSpellings } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 
 /** The dependencies of a rendering. */
@@ -21,7 +21,7 @@ export async function namesOf(
   { tenant, shipment }: Pick<StoredEvent, 'tenant' | 'shipment'>,
   { claims, xref }: RenderDeps,
 ): Promise<ShipmentNames | undefined> {
-  const ids = spellingsOf(shipment)
+  const ids = uuidSpellings(shipment)
   const [booked, remembered] = await Promise.all([
     Promise.all(ids.map((id) => claims.claimsOfShipment(tenant, id))),
     Promise.all(ids.map((id) => xref.remembered(tenant, id))),

@@ -49,9 +49,11 @@ export function serviceId(value: unknown): string | undefined {
   return isUsable && !/^\.*$/.test(shownText(id, FIELD_LIMIT)) ? id : undefined
 }
 
-/** Returns an id as it is written, and in small and in capital letters: callers, events and replies may differ. */
-export function spellingsOf(id: string): readonly string[] {
-  return [...new Set([id, id.toLowerCase(), id.toUpperCase()])]
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Returns an id as it is written, and a UUID also in small and in capital letters: events and replies may differ. */
+export function uuidSpellings(id: string): readonly string[] {
+  return UUID.test(id) ? [...new Set([id, id.toLowerCase(), id.toUpperCase()])] : [id]
 }
 
 function isInteger(value: unknown): boolean {

@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { parseJson } from '../../src/text/json.ts'
-import { FIELD_LIMIT, HEADER_LIMIT, headerText, serviceId, shownText } from '../../src/text/service-text.ts'
+import {
+  FIELD_LIMIT,
+  HEADER_LIMIT,
+  headerText,
+  serviceId,
+  shownText,
+  uuidSpellings,
+} from '../../src/text/service-text.ts'
 import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 
@@ -168,4 +175,17 @@ describe('a service of strange strings', () => {
     expect(gateway.sandbox.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
     expect((await get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`)).status).toBe(502)
   })
+})
+
+test.each([
+  [
+    '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11',
+    ['6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11', '6F1E4C1E-7A55-4B0C-9A3F-2F9D1C0B7E11'],
+  ],
+  ['11111111-2222-4333-8444-555555555555', ['11111111-2222-4333-8444-555555555555']],
+  ['TL-100001', ['TL-100001']],
+])('the spellings of %s', (id, spellings) => {
+  expect(uuidSpellings(id)).toEqual(spellings)
+  const capitals = id.toUpperCase()
+  expect(new Set(uuidSpellings(capitals))).toEqual(new Set(spellings).add(capitals))
 })
