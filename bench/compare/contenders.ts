@@ -69,6 +69,9 @@ export async function startGateway({ folder, servicePort }: Place, options: Gate
 /** The gateway like in the image. */
 export const gateway: Contender = { id: 'gateway', name: 'Transload', start: (place) => startGateway(place) }
 
+/** What the gateway is made of, with nothing that a gateway needs besides: the least that its functions can be added to. */
+export const parts: Contender = nodeContender('parts', 'the parts of Transload alone')
+
 /** The gateway with a store in memory. */
 export const forgetful: Contender = {
   id: 'gateway-memory',
@@ -109,6 +112,7 @@ export const overPostgres = (server: Running): Contender => ({
 export function durable({ nginxLua, redis }: Programs, server: Running): readonly Contender[] {
   return [
     ...(nginxLua && redis ? [nginxRedis(nginxLua)] : []),
+    parts,
     nodeContender('fastify-sqlite', 'fastify + @fastify/reply-from + `node:sqlite`'),
     nodeContender('express-postgres', 'express + axios + `pg`', postgresUrl(server)),
   ]

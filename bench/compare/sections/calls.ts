@@ -1,7 +1,7 @@
 import { bookBeforehand } from '../booked.ts'
 import { newBooking, read, readById, replay } from '../calls.ts'
 import { check } from '../check.ts'
-import { forgetful, gateway, nodePeers, startStub } from '../contenders.ts'
+import { forgetful, gateway, nodePeers, parts, startStub } from '../contenders.ts'
 import { caseTable, type Line, summarize } from '../figures.ts'
 import { type Case, measure, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
@@ -39,20 +39,24 @@ export const calls: Section<Data> = {
   about:
     'Over 32 connections. Transload stores a claim, sends the booking over a connection of its own, and stores the result ' +
     'before it answers. The other contenders ask and answer exactly the same, but they only translate: they store neither ' +
-    'claims nor the caller’s numbers, and they do not prevent a second booking. nginx and HAProxy are measured only with ' +
-    'quotes and with calls that pass through.',
+    'claims nor the caller’s numbers, and they do not prevent a second booking. The parts of Transload alone store a claim and its ' +
+    'result, too, and have a connection for each booking, but nothing else. nginx and HAProxy are measured only with quotes and ' +
+    'with calls that pass through.',
   inRounds: true,
   measure: async (bench) => {
     tell('checking that all of them do the same')
-    for (const { kind } of shared) await check(kind, gateway, [forgetful, ...nodePeers], bench.newFolder)
+    for (const { kind } of shared) {
+      await check(kind, gateway, [forgetful, ...nodePeers, ...(kind === 'bookings' ? [parts] : [])], bench.newFolder)
+    }
     return bench.using(async (keep) => {
       const stub = await keep(startStub(bench.newFolder(), bench.programs))
       const cases: (Case & { readonly kind: string })[] = []
-      for (const { id, name, start } of [gateway, forgetful, ...nodePeers]) {
+      for (const { id, name, start } of [gateway, forgetful, parts, ...nodePeers]) {
         const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
         const remembers = id === gateway.id || id === forgetful.id
         if (remembers) await bookBeforehand(running)
-        for (const { kind, call } of remembers ? kinds : shared) {
+        const made = remembers ? kinds : shared.filter(({ kind }) => id !== parts.id || kind === 'bookings')
+        for (const { kind, call } of made) {
           cases.push({ kind, id, name, connections: CONNECTIONS, running, call })
         }
       }
