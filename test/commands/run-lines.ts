@@ -4,6 +4,8 @@
  */
 import { run } from '../../src/cli.ts'
 
+// Two streams into one pipe change their order where its reader is slow.
+process.stderr.write = process.stdout.write.bind(process.stdout)
 // Every run adds its own.
 for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0)
 
