@@ -8,8 +8,8 @@ import type { Writes } from './writes.ts'
 
 /** Reads from the file, through the cache or past it. */
 export interface Reader {
-  /** Runs a read. It may use what the cache has only if the cache is known to agree with the file. */
-  read<T>(ask: (reads: Reads, isCacheCurrent: () => boolean) => T): T
+  /** Reads from the file, unless `look` finds the answer in the cache; it must find only what is current. */
+  read<T>(ask: (reads: Reads) => T, look?: (isCurrent: () => boolean) => T | undefined): T
   /** Drops what a commit of this process has written from the cache. */
   noteCommit(cacheVersion: number, calls: readonly WrittenCall[]): void
   /** Closes the connection and clears the cache; the next read opens a new one. */
@@ -30,17 +30,29 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
   let dataVersion: unknown
   let fileVersion = 0
   let notedVersion = 0
+  /**
+   * True while the last look at the version counts: until the callback of the event loop under way ends, for a lock of another
+   * process may end before the next one, and until something newer is read from the file.
+   */
+  let isChecked = false
+  const uncheck = () => {
+    isChecked = false
+  }
 
   /** Tells if the entries of the cache agree with the file; clears a cache of which that is not known. */
   function isCacheCurrent(): boolean {
+    if (isChecked) return true
     reads ??= openReads(path)
-    // At every look into it: a lock of another process may have ended since the last one, within the same turn of the event loop.
     const now = reads.dataVersion()
     if (now !== dataVersion) {
       dataVersion = now
       fileVersion = reads.cacheVersion()
     }
-    if (fileVersion <= notedVersion) return true
+    if (fileVersion <= notedVersion) {
+      isChecked = true
+      process.nextTick(uncheck)
+      return true
+    }
     if (writer().isChangingCachedData()) return false
     cache.clear()
     notedVersion = fileVersion
@@ -50,20 +62,24 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
   function disconnect(): void {
     reads?.close()
     reads = undefined
+    uncheck()
     // A new connection has its own data versions.
     dataVersion = undefined
   }
 
   return {
-    read(ask) {
+    read(ask, look) {
       if (closed) throw new StoreDown('The store is closed.')
       const { opened, lost, reportDamage } = writer()
       if (!opened()) throw new StoreDown('The store is not open yet.')
       const loss = lost()
       if (loss) throw loss
       try {
+        const known = look?.(isCacheCurrent)
+        if (known !== undefined) return known
+        uncheck()
         reads ??= openReads(path)
-        return ask(reads, isCacheCurrent)
+        return ask(reads)
       } catch (error) {
         disconnect()
         if (isDamage(error)) reportDamage(messageOf(error))
@@ -71,6 +87,7 @@ export function createReader(path: string, cache: Cache, writer: () => Writer): 
       }
     },
     noteCommit(cacheVersion, calls) {
+      uncheck()
       if (cacheVersion <= notedVersion) return
       if (cacheVersion !== notedVersion + 1) cache.clear()
       else for (const call of calls) dropWritten(cache, call)

@@ -82,24 +82,24 @@ export async function openSqliteStore({
         if (batch < FORGET_BATCH) return dropped
       }
     },
-    async links(tenant, name) {
-      return reader.read((reads, isCurrent) => {
-        const known = cache.links(tenant, name, isCurrent)
-        if (known) return known
-        const links = reads.links(tenant, name)
-        cache.keepLinks(tenant, name, links)
-        return links
-      })
-    },
-    async thing(tenant, id) {
-      return reader.read((reads, isCurrent) => {
-        const known = cache.thing(tenant, id, isCurrent)
-        if (known) return known
-        const thing = reads.thing(tenant, id)
-        if (thing) cache.keepThing(thing)
-        return thing
-      })
-    },
+    links: async (tenant, name) =>
+      reader.read(
+        (reads) => {
+          const links = reads.links(tenant, name)
+          cache.keepLinks(tenant, name, links)
+          return links
+        },
+        (isCurrent) => cache.links(tenant, name, isCurrent),
+      ),
+    thing: async (tenant, id) =>
+      reader.read(
+        (reads) => {
+          const thing = reads.thing(tenant, id)
+          if (thing) cache.keepThing(thing)
+          return thing
+        },
+        (isCurrent) => cache.thing(tenant, id, isCurrent),
+      ),
     scan: (options) => scan(reader, options),
 
     claim: (wanted) => writer.call('claim', wanted, now()),
