@@ -110,7 +110,16 @@ function canRead(path: string): boolean {
 /** The path of a file that may not exist yet. */
 export const newFile = z
   .string()
-  .refine((path) => !path.endsWith('/') && !isFolder(path), 'names a folder; it must name a file')
+  .refine((path) => !path.endsWith('/') && !isKnownFolder(path), 'names a folder; it must name a file')
+
+/** Tells if a path is a folder; false also where Node's permissions hide it. */
+function isKnownFolder(path: string): boolean {
+  try {
+    return isFolder(path)
+  } catch {
+    return false
+  }
+}
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
