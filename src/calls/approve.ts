@@ -70,7 +70,8 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
       await recordApproval(plan, reply, tenant, xref)
       return answerOf(plan, reply)
     } catch (error) {
-      if (isSent) await keepIds(error, quote, tenant, xref)
+      // The caller must learn of this error, even if the store fails as well.
+      if (isSent) await keepIds(error, quote, tenant, xref).catch(() => undefined)
       if (!before && (!isSent || isRefused(error))) await xref.setApproval(tenant, quote, undefined)
       throw error
     }

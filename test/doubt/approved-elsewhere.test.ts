@@ -2,6 +2,9 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import { IDS_IN_APPROVAL_OF } from '../../src/store/kept-things.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
 import { claimOf, creations, shipments } from '../bookings/desk.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
@@ -60,6 +63,20 @@ test.each([
   expect(shown).toMatchObject({ VinNo: VIN, ReferenceNumber: NUMBER })
   expect((await post(gateway, '/deleteShipment.php', { ReferenceNumber: NUMBER })).status).toBe(200)
   expect(shipments(gateway)).toEqual([])
+})
+
+test('the answer says that the approval may have been made, even if the store cannot keep the id', async () => {
+  const store = createMemoryStore()
+  const put: Store['put'] = async (write) => {
+    if (write.thing?.id.startsWith(IDS_IN_APPROVAL_OF)) throw new StoreDown('full')
+    return store.put(write)
+  }
+  const gateway = await startGateway({ sandbox: { approvalBooks: false }, store: { ...store, put } })
+  await post(gateway, '/getShippingQuote.php', quoteExample)
+  const id = await make(gateway.sandbox)
+  gateway.sandbox.fail({ kind: 'body', body: JSON.stringify({ id, status: 'new' }), on: { path: '/v2/quote/*' } })
+  const { status, json } = await approve(gateway)
+  expect([status, json.Message]).toEqual([502, expect.stringContaining('may have been made')])
 })
 
 test('a second approval is answered from that shipment, which the number then means', async () => {
