@@ -1,6 +1,7 @@
 import type { Bookings } from '../bookings/bookings.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
+import { uuidSpellings } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
 
@@ -30,9 +31,6 @@ export async function provenCanceled(
 
 const NOT_FOUND = new Set([404, 410])
 
-/** Returns an id as it is written, and in small and in capital letters: a caller and the service may differ. */
-export const spellingsOf = (id: string): readonly string[] => [id, id.toLowerCase(), id.toUpperCase()]
-
 /** Frees the keys of a shipment that a version-2 call canceled, by its id or by the service's number. */
 export async function freeCanceled(
   names: readonly string[],
@@ -41,6 +39,6 @@ export async function freeCanceled(
 ): Promise<void> {
   // If the store fails, the id of a number stays unknown. That must not fail the call, because the cancellation succeeded.
   const ids = await Promise.all(names.map((name) => xref.numbered(tenant, name).catch(() => [])))
-  const all = names.flatMap(spellingsOf)
+  const all = names.flatMap(uuidSpellings)
   for (const id of new Set([...all, ...ids.flat()])) await bookings.freeLater(tenant, id)
 }

@@ -4,10 +4,11 @@ import type { Settings } from '../mapping/settings.ts'
 import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import type { Address } from '../service/service.ts'
+import { isUuid } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type DryRun, explainPlan, explainVersion2 } from './explain.ts'
 import type { LegacyCallDeps } from './legacy-call.ts'
-import { isId, lookUp, NOTHING_FOUND } from './look-up.ts'
+import { lookUp, NOTHING_FOUND } from './look-up.ts'
 import { namingOf } from './names.ts'
 import { type Plan, planCall, planVersion2 } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
@@ -59,8 +60,8 @@ async function planFromXref(request: Version1, tenant: string, settings: Setting
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = namingOf(request)?.names ?? []
-  const [namedBy, value] = names.find(([, name]) => isId(name)) ?? names[0] ?? []
-  if (value !== undefined && isId(value))
+  const [namedBy, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
+  if (value !== undefined && isUuid(value))
     return planCall(request, { ...NOTHING_FOUND, id: value, namedBy, own }, settings)
   const plan = planCall(request, { ...NOTHING_FOUND, namedBy, own }, settings)
   if (value === undefined) return plan

@@ -12,11 +12,12 @@ import type { Call } from '../observe/call.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, withoutCredential } from '../service/service.ts'
+import { uuidSpellings } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { brownoutError } from './brownout.ts'
-import { freeCanceled, provenCanceled, spellingsOf } from './canceled.ts'
+import { freeCanceled, provenCanceled } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
 import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
@@ -169,7 +170,7 @@ async function free(
   ids: readonly (string | undefined)[],
   { bookings }: Pick<LegacyCallDeps, 'bookings'>,
 ): Promise<void> {
-  const all = ids.flatMap((id) => (id === undefined ? [] : spellingsOf(id)))
+  const all = ids.flatMap((id) => (id === undefined ? [] : uuidSpellings(id)))
   for (const id of new Set(all)) await bookings.free(tenant, id)
 }
 

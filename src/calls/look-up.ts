@@ -1,5 +1,6 @@
 import type { Target } from '../mapping/action.ts'
 import type { Facts } from '../store/store.ts'
+import { isUuid } from '../text/service-text.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
 import { type Name, type Naming, namesIn, namingOf } from './names.ts'
 import type { Version1 } from './read-request.ts'
@@ -57,10 +58,6 @@ export interface SeveralMatches {
   readonly isNamedByQuote?: boolean
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** Returns true for a value that looks like an id of the service. */
-export const isId = (value: string): boolean => UUID.test(value)
-
 /** Looks up what a call names, or the quote that a booking refers to; undefined if the gateway does not know it. */
 export function lookUp(
   request: Version1,
@@ -93,7 +90,7 @@ async function lookUpNamed(
   }
   if (numbered) return numbered()
   for (const [field, value] of naming.names) {
-    if (!isId(value)) continue
+    if (!isUuid(value)) continue
     return { ...(await foundId(await knownId(value, tenant, xref), field, tenant, xref)), isNamedByService: true }
   }
   // An approved quote is a shipment, but a booking of it takes precedence.
@@ -127,7 +124,7 @@ async function bookedUnderOtherName(
 /** Returns an id in small letters if it is remembered so: some databases write ids in capitals. Else, as it is. */
 async function knownId(value: string, tenant: string, xref: Xref): Promise<string> {
   const small = value.toLowerCase()
-  if (small === value || !isId(value)) return value
+  if (small === value || !isUuid(value)) return value
   const { own, facts } = await xref.remembered(tenant, small)
   return own !== undefined || facts || (await xref.approval(tenant, small)) ? small : value
 }
@@ -145,7 +142,7 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
     // A caller that gave its quote no number received the quote's id as its number.
     const id = match?.id ?? (await knownId(value, tenant, xref))
     const { own, facts } = await xref.remembered(tenant, id)
-    const approval = match || facts || isId(value) ? await xref.approval(tenant, id) : undefined
+    const approval = match || facts || isUuid(value) ? await xref.approval(tenant, id) : undefined
     const approved = approval
       ? { id, sendsQuoteId: approval === 'approved' }
       : await olderApproval([...matches, ...(await matchesOf(own, value, tenant, xref))], tenant, xref)

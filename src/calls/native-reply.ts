@@ -3,8 +3,8 @@ import { Failed, LeftOut } from '../mapping/codec.ts'
 import type { Draft } from '../mapping/paths.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { isUuid } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
-import { isId } from './look-up.ts'
 import { bookNatively } from './native-booking.ts'
 import { doubtful, fieldsIn, type NativeFields, NUMBER } from './native-fields.ts'
 import { onlyAsks } from './native-request.ts'
@@ -76,7 +76,7 @@ function requireShipment({ request }: Plan, fields: NativeFields): void {
 /** Tells if the answer has the id of something else. A number proves nothing by itself. */
 function namesAnother({ found }: Plan, fields: NativeFields): boolean {
   const number = fields[NUMBER] ?? ''
-  return isId(number) && !isSameId(found.id ?? '', number)
+  return isUuid(number) && !isSameId(found.id ?? '', number)
 }
 
 /** Tells if the answer has the id of another shipment, or a number that the service gave to another one. */

@@ -1,5 +1,4 @@
-import { isId } from '../calls/look-up.ts'
-import { serviceId } from '../text/service-text.ts'
+import { isUuid, serviceId } from '../text/service-text.ts'
 import { type About, aboutBooking, BOOK, READ } from './about.ts'
 import { type Area, type Assumption, CannotTell, contradicted, decide, type Finding } from './assumption.ts'
 import { bookingBody, OTHER_VIN, VIN } from './samples.ts'
@@ -55,7 +54,7 @@ export const bookings: Area = {
         const reply = await trial.book()
         if (!isDone(reply)) throw new CannotTell(`a booking is answered ${described(reply)}`)
         const id = serviceId(member(reply.body, 'id')) ?? ''
-        return decide(isId(id), id === '' ? namesIn(reply.body) : isId(id) ? 'a UUID' : 'an id of another form')
+        return decide(isUuid(id), id === '' ? namesIn(reply.body) : isUuid(id) ? 'a UUID' : 'an id of another form')
       },
     },
     aboutBooking(

@@ -1,4 +1,4 @@
-import { isId } from '../calls/look-up.ts'
+import { isUuid } from '../text/service-text.ts'
 import { type About, ASK } from './about.ts'
 import { type Area, type Assumption, CannotTell, confirmed, contradicted, decide } from './assumption.ts'
 import { TRIP } from './samples.ts'
@@ -111,7 +111,7 @@ export const quotes: Area = {
       },
       ({ body }) => {
         const id = textOf(member(body, 'shipment_id'))
-        return decide(isId(id), id === '' ? 'no id' : isId(id) ? 'a UUID' : 'another form')
+        return decide(isUuid(id), id === '' ? 'no id' : isUuid(id) ? 'a UUID' : 'another form')
       },
     ),
     aboutReply(

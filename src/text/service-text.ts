@@ -51,9 +51,12 @@ export function serviceId(value: unknown): string | undefined {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Returns an id as it is written, and a UUID also in small and in capital letters: events and replies may differ. */
+/** Returns true for a value that looks like an id of the service. */
+export const isUuid = (value: string): boolean => UUID.test(value)
+
+/** Returns an id as it is written, and a UUID also in small and in capital letters: callers, events and replies may differ. */
 export function uuidSpellings(id: string): readonly string[] {
-  return UUID.test(id) ? [...new Set([id, id.toLowerCase(), id.toUpperCase()])] : [id]
+  return isUuid(id) ? [...new Set([id, id.toLowerCase(), id.toUpperCase()])] : [id]
 }
 
 function isInteger(value: unknown): boolean {

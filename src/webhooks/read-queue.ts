@@ -33,7 +33,7 @@ const CONCURRENCY = 4
 const LIMIT = 10_000
 const PAUSES_MS: readonly number[] = [5_000, 30_000]
 
-/** Makes a queue. It forgets at a restart; the sweep reads what was lost. */
+/** Makes a queue. It forgets at a restart; the sweep reads lost shipments of unknown bookings. */
 export function createReadQueue({
   read,
   onGivenUp,

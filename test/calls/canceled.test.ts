@@ -71,14 +71,15 @@ describe('the keys of a canceled shipment', () => {
     return ids
   }
 
-  test('are those of each name, as written, in small letters and in capitals, and of the ids of a number, once', async () => {
-    const numbered = async (name: string) => (name === 'T-1' ? ['id-1', 'id-2'] : [])
-    expect(await freed(['T-1', 'ID-1'], numbered)).toEqual(
-      ['T-1', 't-1', 'ID-1', 'id-1', 'id-2'].map((id) => `acme ${id}`),
-    )
+  const SMALL = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+  const CAPITALS = SMALL.toUpperCase()
+
+  test('are those of each name, of an id in small letters and in capitals, and of the ids of a number, once', async () => {
+    const numbered = async (name: string) => (name === 'T-1' ? [SMALL, 'id-2'] : [])
+    expect(await freed(['T-1', CAPITALS], numbered)).toEqual(['T-1', CAPITALS, SMALL, 'id-2'].map((id) => `acme ${id}`))
   })
 
   test('are those of the names alone while the store cannot be read', async () => {
-    expect(await freed(['id-1'], () => Promise.reject(new Error('down')))).toEqual(['acme id-1', 'acme ID-1'])
+    expect(await freed([SMALL], () => Promise.reject(new Error('down')))).toEqual([`acme ${SMALL}`, `acme ${CAPITALS}`])
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isId, NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { isUuid } from '../../src/text/service-text.ts'
 import { ID, type Known, xrefWith } from './known-names.ts'
 
 test.each([
@@ -10,7 +11,7 @@ test.each([
   [ID.replaceAll('-', ''), false],
   ['TL-1', false],
 ])('%s looks like an id: %s', (value, looksSo) => {
-  expect(isId(value)).toBe(looksSo)
+  expect(isUuid(value)).toBe(looksSo)
 })
 
 describe('the shipment that a call names', () => {
