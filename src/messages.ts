@@ -23,6 +23,8 @@ export const messages = {
     'No credential was sent. Send the Client ID and the Client Secret as HTTP Basic authentication.',
   'credential-missing/unreadable':
     'The Authorization header holds no Basic credential. Send the Client ID and the Client Secret as HTTP Basic authentication.',
+  'credential-missing/control-character':
+    'The Client ID contains a control character, such as NUL or a line break. Send the Client ID as it was given to you.',
   'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
   'login-refused':
     'The service gives no token for this credential. Check the Client ID and the Client Secret.{serviceSays}',

@@ -4,6 +4,7 @@ import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { type Account, type AccountOptions, openAccount, type Taken } from '../service/account.ts'
+import { basicPair } from '../service/basic.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { EventRecipient } from './events.ts'
 import { type Limits, unlimited } from './limits.ts'
@@ -138,7 +139,11 @@ export function asksForToken(url: string): boolean {
 
 /** The error of a call without a credential that can be read. */
 export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {
-  const name = authorization ? 'credential-missing/unreadable' : 'credential-missing'
+  const name = !authorization
+    ? 'credential-missing'
+    : basicPair(authorization)
+      ? 'credential-missing/control-character'
+      : 'credential-missing/unreadable'
   return gatewayError(name, {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
 }
 

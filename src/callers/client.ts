@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type BasicPair, basicOf, basicPair } from '../service/basic.ts'
+import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../service/basic.ts'
 import { credentialRefused } from '../service/failures.ts'
 import { createAcceptedCredentials } from './accepted.ts'
 import {
@@ -24,10 +24,10 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
   const decided = (header: string, isAccepted: boolean) =>
     unproven.decide(header, isAccepted ? undefined : credentialRefused())
 
-  function open(header: string, { id, secret }: BasicPair): Caller {
+  function open(header: string, { client, secret }: BasicPair): Caller {
     const make = (acceptance: Caller['account']['acceptance']): Caller => ({
-      tenant: id,
-      credential: basicOf(id, secret),
+      tenant: client,
+      credential: basicOf(client, secret),
       account: accountAt(deps, config.V2_BASE_URL, {
         basic: header,
         pool: header,
@@ -41,7 +41,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
 
   async function arrive(incoming: IncomingMessage, header: string, known: Caller | undefined): Promise<Caller> {
     const pair = basicPair(header)
-    if (!pair) throw missingCredential(incoming)
+    if (!pair || hasControlCharacter(pair.id)) throw missingCredential(incoming)
     const { shared, leave } = await unproven.enter(incoming, header, () => known ?? open(header, pair))
     return { ...shared, profile: { ...profile, limits: enteredLimits(leave) } }
   }

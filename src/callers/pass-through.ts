@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Acceptance } from '../service/acceptance.ts'
 import type { Account } from '../service/account.ts'
-import { basicPair } from '../service/basic.ts'
+import { basicPair, hasControlCharacter } from '../service/basic.ts'
 import { accepts } from '../service/service.ts'
 import { createAcceptedCredentials } from './accepted.ts'
 import { accountAt, asksForToken, type Credentials, type CredentialsDeps, type PassThrough } from './caller.ts'
@@ -65,12 +65,13 @@ function passThroughWith(
   limits: Limits,
   answered: () => void = () => undefined,
 ): PassThrough {
+  const pair = basicPair(header)
   return {
     origin,
     prefix,
     acceptance,
     pool,
-    tenant: basicPair(header)?.id,
+    tenant: pair && !hasControlCharacter(pair.id) ? pair.client : undefined,
     authorization: () => header,
     learn: (_authorization, { status }, { method = '', url = '' }) => {
       // Passing the reply on takes as long as its reader does.

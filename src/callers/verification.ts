@@ -25,7 +25,10 @@ export interface Candidates {
 /** Verifies each credential once by its slow hash. */
 export interface Verification {
   /** Returns the caller; undefined if the credential is wrong. Throws if the credential was not checked. */
-  readonly verify: (pair: BasicPair, incoming: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
+  readonly verify: (
+    pair: Pick<BasicPair, 'id' | 'secret'>,
+    incoming: IncomingMessage,
+  ) => Caller | undefined | Promise<Caller | undefined>
   /** Forgets wrong credentials, and verified ones of removed callers. */
   readonly renew: (isCurrent: (caller: Caller) => boolean) => void
 }
@@ -63,7 +66,11 @@ export function createVerification(
   /** The turns of calls with one credential, which share one hash. */
   const underWay = new Map<string, Set<Turn>>()
 
-  async function check(pair: BasicPair, id: string, incoming: IncomingMessage): Promise<Caller | undefined> {
+  async function check(
+    pair: Pick<BasicPair, 'id' | 'secret'>,
+    id: string,
+    incoming: IncomingMessage,
+  ): Promise<Caller | undefined> {
     const source = sourceOf(addressOf(incoming))
     const guessers = [
       [digest(`${source} ${pair.id}`), GUESSES],
@@ -97,7 +104,11 @@ export function createVerification(
   }
 
   /** Counts a guess before its result is known, because concurrent guesses count too. */
-  async function decide(pair: BasicPair, id: string, guessers: Guessers): Promise<Caller | undefined> {
+  async function decide(
+    pair: Pick<BasicPair, 'id' | 'secret'>,
+    id: string,
+    guessers: Guessers,
+  ): Promise<Caller | undefined> {
     const asked = current()
     count(guessers, 1)
     const caller = await matching(pair.secret, asked.of(pair.id))

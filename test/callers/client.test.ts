@@ -86,10 +86,37 @@ describe('in client mode', () => {
   test('ids differ by case and by every character', async () => {
     const gateway = await startGateway({ sandbox: { credentials: 'any' } })
     await post(gateway, '/getShippingQuote.php', quoteExample, { authorization: basic('acme', 'x') })
-    for (const id of ['ACME', 'acme ', ' acme', 'acm', 'acme\u0000', 'acmé']) {
+    for (const id of ['ACME', 'acme ', ' acme', 'acm', 'acmé']) {
       expect((await post(gateway, '/getShippingQuote.php', ACCEPT, { authorization: basic(id, 'x') })).status).toBe(404)
     }
   })
+
+  test('an id in UTF-8 and one in Latin-1 that look alike are two clients', async () => {
+    const gateway = await startGateway({ sandbox: { credentials: 'any' } })
+    const [utf8, latin1, other] = (['utf8', 'latin1', 'utf8'] as const).map((encoding, i) => ({
+      authorization: `Basic ${Buffer.from(i === 2 ? 'latin1:ä:x' : 'ä:x', encoding).toString('base64')}`,
+    }))
+    await post(gateway, '/getShippingQuote.php', quoteExample, utf8)
+    expect((await post(gateway, '/getShippingQuote.php', ACCEPT, latin1)).status).toBe(404)
+    expect(gateway.sandbox.requests.filter(({ path }) => path.includes('approve'))).toEqual([])
+    await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'L-1' }, latin1)
+    const named = { ...ACCEPT, ShipmentNumber: 'L-1' }
+    for (const headers of [utf8, other])
+      expect((await post(gateway, '/getShippingQuote.php', named, headers)).status).toBe(404)
+    expect((await post(gateway, '/getShippingQuote.php', named, latin1)).status).toBe(200)
+  })
+
+  test.each(['acme\u0000', 'ac\nme', '\u007facme'])(
+    'an id with a control character (%j) is 401 with the reason, and nothing is sent',
+    async (id) => {
+      const gateway = await startGateway({ sandbox: { credentials: 'any' } })
+      const headers = { authorization: basic(id, 'x') }
+      const answer = await post(gateway, '/getShippingQuote.php', quoteExample, headers)
+      expect(answer.status).toBe(401)
+      expect(answer.json.Message).toContain('control character')
+      expect(gateway.sandbox.requests).toEqual([])
+    },
+  )
 
   test('unreadable bodies and unknown paths are refused before the caller is identified', async () => {
     const gateway = await startGateway()
