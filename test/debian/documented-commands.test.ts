@@ -36,8 +36,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/observe/tracing-import.test.ts',
   'npm run bench': 'takes an hour',
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
-  'npm run mutants -- --seed 1795368438 --sample 30 --folder src/mapping,src/calls,src/body': 'takes an hour',
-  'npm run mutants -- --seed 1795367379 --sample 3': 'takes an hour',
 }
 
 /** The lines that certify a service; the next test runs them against a stand-in. */
