@@ -77,7 +77,7 @@ const standIn: readonly StandIn[] = [
   ['deflates the reply without its wrapper', on('raw-deflate'), booked],
   ['sends a bomb', { kind: 'gzip', megabytes: 64, on: ON_CREATION }, unknown(1)],
   ['sends a reply without end', { kind: 'huge', megabytes: 16, on: ON_CREATION }, unknown(1)],
-  ['says 100 Continue twice', on('continue-twice'), unknown(1)],
+  ['says 100 Continue twice', on('continue-twice'), booked],
   ['answers in Latin-1', on('latin1'), booked],
   ['closes at once', { kind: 'close-on-accept' }, unknown(0)],
 ]

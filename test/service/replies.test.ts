@@ -58,6 +58,7 @@ describe('a way to the service that is merely bad', () => {
 
 describe('bytes before the reply', () => {
   const INTERIM = [
+    'HTTP/1.1 100 Continue\r\n\r\n',
     'HTTP/1.1 102 Processing\r\n\r\n',
     'HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\nContent-Type: text/html\r\n\r\n',
     'HTTP/1.1 199 Whatever\r\nContent-Length: 5\r\n\r\n',
@@ -75,14 +76,6 @@ describe('bytes before the reply', () => {
       expect.stringMatching(/json/),
     ])
     expect(json).toBeDefined()
-  })
-
-  test('and means that nothing was read yet, although all was, leaves a booking in doubt', async () => {
-    const { proxy, gateway } = await openTroubled()
-    proxy.make({ kind: 'interim', bytes: 'HTTP/1.1 100 Continue\r\n\r\n' })
-    expect((await quote(gateway)).status).toBe(502)
-    const answer = await book(gateway)
-    expect([answer.status, answer.json.TransportationBooked]).toEqual([503, 'Unknown'])
   })
 })
 
