@@ -203,11 +203,12 @@ const TAKEN = /^\/+(v2|dry-run)(?:\/|$)/i
 /** Tells whether a status is in the list. */
 export type StatusSet = (status: number) => boolean
 
-/** Statuses such as `4xx,503`. */
+/** Statuses of refusals, such as `4xx,503`: any other reply may be that to a booking that was made. */
 export const statuses = list.transform((entries, ctx): StatusSet => {
-  const wrong = entries.filter((entry) => !/^[1-5](xx|\d\d)$/.test(entry))
+  const wrong = entries.filter((entry) => !/^[345](xx|\d\d)$/.test(entry))
   if (entries.length === 0 || wrong.length > 0) {
-    ctx.issues.push({ code: 'custom', message: 'must be a list of statuses such as 4xx,503', input: entries })
+    const message = 'must be a list of statuses from 300 to 599 such as 4xx,503'
+    ctx.issues.push({ code: 'custom', message, input: entries })
     return z.NEVER
   }
   const patterns = entries.map((entry) => entry.replace('xx', ''))
