@@ -30,6 +30,20 @@ const ROUND_EVERY_MS = 86_400_000
 const LOCK_WAIT_MS = 1_000
 const LAST_TABLE = PRUNED_TABLES.at(-1)
 
+/** A clock that is set by less than this between two looks makes no young row old. */
+const STEADY_MS = 60_000
+
+/** Returns a function that tells if a clock went on as time did since the last look; one that jumps makes young rows look old. */
+export function steadiness(now: () => number, monotonicNow = () => performance.now()): () => boolean {
+  const offset = () => now() - monotonicNow()
+  let last = offset()
+  return () => {
+    const before = last
+    last = offset()
+    return Math.abs(last - before) < STEADY_MS
+  }
+}
+
 /** Prunes the store once a day, by one gateway of all that share it. */
 export function startPruning({ store, keepMs, log, lookEveryMs = LOOK_EVERY_MS }: PruningDeps): ScheduledPruning {
   const counter = createLabeledCounter(
@@ -45,7 +59,14 @@ export function startPruning({ store, keepMs, log, lookEveryMs = LOOK_EVERY_MS }
     return last === undefined || store.now() - last.endedAt >= ROUND_EVERY_MS
   }
 
+  const isSteady = steadiness(store.now)
+
   async function prune(): Promise<void> {
+    const [newest] = await store.listClaims({ newest: true, limit: 1 })
+    if (!isSteady() || (newest && newest.createdAt > store.now() + STEADY_MS)) {
+      log.warn('the clock of the store has jumped, so nothing old is deleted now')
+      return
+    }
     if (!(await isDue())) return
     await store.exclusive('pruning', LOCK_WAIT_MS, async (isHeld) => {
       // Another gateway may have ended a round while this one waited.

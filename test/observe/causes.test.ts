@@ -78,7 +78,7 @@ describe('the log has the cause', () => {
         asked.push(age)
         throw new Error('no room')
       }
-      const stop = forgetOldQuotes({ forget }, 90 * HOUR_MS, log)
+      const stop = forgetOldQuotes({ forget, now: Date.now }, 90 * HOUR_MS, log)
       await vi.advanceTimersByTimeAsync(HOUR_MS - 1)
       expect(asked).toEqual([])
       await vi.advanceTimersByTimeAsync(1 + HOUR_MS)

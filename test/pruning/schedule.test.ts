@@ -155,3 +155,26 @@ test('a round is due until its last table has ended, and is logged if it has del
   await roundOf()
   expect(lines).toMatchObject([{ msg: 'old rows were deleted from the store', level: 'info', pruned: { links: 2 } }])
 })
+
+test('a clock that jumps by 500 days and back deletes nothing, and is told', async () => {
+  const { clock, store } = await oldFile()
+  const before = clock.at
+  const told: string[] = []
+  let looks = 0
+  const watched: Store = {
+    ...store,
+    listClaims: (filter) => {
+      looks += 1
+      // The clock is wrong at one look.
+      clock.at = looks === 2 ? before + 500 * DAY_MS : before
+      return store.listClaims(filter)
+    },
+  }
+  const log = createLog('info', { write: (line) => void told.push(JSON.parse(line).msg) })
+  const pruning = startPruning({ store: watched, keepMs: KEEP_MS, log, lookEveryMs })
+  onTestFinished(() => pruning.close())
+  await expect.poll(() => looks, SOON).toBeGreaterThan(6)
+  expect(await store.listClaims({})).toHaveLength(CLAIMS)
+  expect(await linksLeft(store)).toBe(LINKS)
+  expect(told).toContain('the clock of the store has jumped, so nothing old is deleted now')
+})

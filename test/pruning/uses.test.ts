@@ -60,7 +60,7 @@ test('old quotes are forgotten every hour, until the gateway ends', async () => 
     if (isDown) throw new StoreDown('The disk is full.')
     return 0
   }
-  const stop = forgetOldQuotes({ forget }, 7, log())
+  const stop = forgetOldQuotes({ now: Date.now, forget }, 7, log())
   await vi.advanceTimersByTimeAsync(HOUR_MS - 1)
   expect(asked).toEqual([])
   await vi.advanceTimersByTimeAsync(1)
