@@ -1,10 +1,11 @@
+import { isSameThing } from '../text/service-text.ts'
 import { changed, claimReason, isFree, LIST_LIMIT, newlyClaimed, orphaning } from './claim.ts'
 import { createMemoryDoubts } from './doubt.ts'
 import { compareBytes, compareKeys } from './key-order.ts'
 import { createLocks } from './locks.ts'
-import { createMemoryCounts } from './memory-counts.ts'
 import { createMemoryEvents } from './memory-events.ts'
 import { createMemoryPruning, newMemoryTables } from './memory-pruning.ts'
+import { createMemoryScoreboard } from './memory-scoreboard.ts'
 import type { StoreOptions } from './state.ts'
 import { withTextChecks } from './storable-text.ts'
 import {
@@ -89,7 +90,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const locks = createLocks({ takeLock: async () => true, dropLock: async () => {} }, 'this process')
 
   return withTextChecks({
-    ...createMemoryCounts(checkOpen),
+    ...createMemoryScoreboard(checkOpen),
     engine: 'memory',
     ready: () => open,
     now,
@@ -191,7 +192,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
     async claimsOfShipment(tenant, shipment) {
       checkOpen()
-      return everyClaim().filter((claim) => claim.tenant === tenant && claim.shipment === shipment)
+      return everyClaim().filter((claim) => claim.tenant === tenant && isSameThing(claim.shipment, shipment))
     },
     async listClaims({ state, tenant, limit = LIST_LIMIT, newest = false }) {
       checkOpen()

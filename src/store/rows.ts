@@ -1,6 +1,4 @@
-import type { Difference, FieldCount } from './comparisons.ts'
 import type { Doubt } from './doubt.ts'
-import type { Drift } from './drift.ts'
 import type { CallbackFormat, EndpointState, EventState, OpenEvents, StoredEvent } from './events.ts'
 import { PRUNED_TABLES, type PruneRound, type TableSize } from './pruning.ts'
 import type { CallCount, NameCount, NameKind, Use } from './scoreboard.ts'
@@ -101,30 +99,6 @@ export function nameCountOf(tenant: string, row: DatabaseRow): NameCount {
   }
 }
 
-/** Returns the counts of a compared field in a row. */
-export function fieldCountOf(row: DatabaseRow): FieldCount {
-  return {
-    day: Number(row['day']),
-    action: String(row['action']),
-    field: String(row['field']),
-    equal: Number(row['equal']),
-    differs: Number(row['differs']),
-    noise: Number(row['noise']),
-  }
-}
-
-/** Returns the difference in a row. */
-export function differenceOf(row: DatabaseRow): Difference {
-  return {
-    action: String(row['action']),
-    field: String(row['field']),
-    native: String(row['native']),
-    translated: String(row['translated']),
-    requestId: String(row['request_id']),
-    at: Number(row['at']),
-  }
-}
-
 /** Returns the event in a row with all columns of an event and the name of its tenant. */
 export function eventOf(row: DatabaseRow): StoredEvent {
   const text = row['body']
@@ -185,15 +159,4 @@ export function sampledSize(rounds: readonly PruneRound[]): readonly TableSize[]
 function stateOf(value: unknown): ClaimState {
   // Only states are ever written to this column.
   return String(value) as ClaimState
-}
-
-/** Returns the difference in a row. */
-export function driftOf(row: DatabaseRow): Drift {
-  return {
-    kind: String(row['kind']),
-    path: String(row['path']),
-    count: Number(row['count']),
-    firstAt: Number(row['first_at']),
-    lastAt: Number(row['last_at']),
-  }
 }

@@ -83,15 +83,6 @@ export function withTextChecks(store: Store): Store {
       batch.names.forEach(checkText)
       return store.addCounts(batch)
     },
-    async addComparisons(batch) {
-      batch.fields.forEach(checkText)
-      batch.differences.forEach(checkText)
-      return store.addComparisons(batch)
-    },
-    async addDrift(batch) {
-      batch.seen.forEach(checkText)
-      return store.addDrift(batch)
-    },
     async callCounts(tenant, fromDay) {
       return isStorableText(tenant) ? store.callCounts(tenant, fromDay) : []
     },

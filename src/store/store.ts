@@ -1,6 +1,4 @@
-import type { Comparisons } from './comparisons.ts'
 import type { Doubts } from './doubt.ts'
-import type { DriftList } from './drift.ts'
 import type { Events } from './events.ts'
 import type { Pruning } from './pruning.ts'
 import type { Scoreboard } from './scoreboard.ts'
@@ -12,7 +10,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Comparisons, Doubts, DriftList, Pruning {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, Pruning {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -193,6 +191,7 @@ export interface Claims {
   ): Promise<Claim | undefined>
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>
+  /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
   /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
   listClaims(options: {

@@ -49,15 +49,22 @@ export function serviceId(value: unknown): string | undefined {
   return isUsable && !/^\.*$/.test(shownText(id, FIELD_LIMIT)) ? id : undefined
 }
 
+/** An id that may stand in a path; any other could span several segments. */
+const PLAIN_ID = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
+
+/** Tells if a value may be asked for as an id. */
+export const isPlainId = (value: string): boolean => PLAIN_ID.test(value)
+
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Returns true for a value that looks like an id of the service. */
 export const isUuid = (value: string): boolean => UUID.test(value)
 
-/** Returns an id as it is written, and a UUID also in small and in capital letters: callers, events and replies may differ. */
-export function uuidSpellings(id: string): readonly string[] {
-  return isUuid(id) ? [...new Set([id, id.toLowerCase(), id.toUpperCase()])] : [id]
-}
+/** Returns the one key of a thing whose id callers, events and replies may spell differently: only UUIDs have other spellings. */
+export const thingKey = (id: string): string => (isUuid(id) ? id.toLowerCase() : id)
+
+/** Tells if two ids are of one thing. */
+export const isSameThing = (one: string, other: string): boolean => thingKey(one) === thingKey(other)
 
 function isInteger(value: unknown): boolean {
   return Number.isInteger(value) || (JSON.isRawJSON(value) && /^-?\d+$/.test(value.rawJSON))

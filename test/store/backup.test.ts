@@ -102,17 +102,6 @@ describe('a backup', () => {
     expect(names.length).toBeGreaterThanOrEqual(2_000 + before)
   })
 
-  test('of an older version keeps its version', async () => {
-    const db = new DatabaseSync(path)
-    db.exec(readFileSync(join(import.meta.dirname, 'version-1/sqlite.sql'), 'utf8'))
-    db.close()
-    expect(await backupStore(path, file)).toMatchObject({ version: 1 })
-    expect([inspectSqlite(path).version, inspectSqlite(file).version]).toEqual([1, 1])
-    expect(backupTime(file)).toBeUndefined()
-    await restoreStore(path, file, { doubt: { since: 1, until: 0 } })
-    expect(inspectSqlite(path)).toMatchObject({ origin: { kind: 'own' }, doubt: { since: 1 } })
-  })
-
   test('replaces the file of its name in one step, with the rights of the store', async () => {
     await filled(1)
     chmodSync(path, 0o600)

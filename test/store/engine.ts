@@ -1,10 +1,8 @@
 import { afterAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { closedContract } from './closed-contract.ts'
-import { comparisonContract } from './comparison-contract.ts'
 import { storeContract } from './contract.ts'
 import { doubtContract } from './doubt-contract.ts'
-import { driftContract } from './drift-contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
 import { lockContract } from './lock-contract.ts'
@@ -30,9 +28,7 @@ export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
   describe('events', () => eventContract(newPlace))
   scoreboardContract(newPlace)
   describe('pruning', () => pruneContract(engine, newPlace))
-  comparisonContract(newPlace)
   doubtContract(newPlace)
-  driftContract(newPlace)
   if (engine === 'memory') return
   const { sample, whole, delayed } = MODEL_RUNS[engine]
   const count = runs(sample, whole)

@@ -6,8 +6,6 @@ import pg from 'pg'
 import { expect } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
-import { ALL_CHANGED } from '../../src/store/postgres/cache.ts'
-import { CHANNEL } from '../../src/store/postgres/session.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
@@ -150,7 +148,7 @@ function openDatabase(url: string) {
     await made.connect()
     const { rows } = await made.query(SELECT_RENEWAL)
     // TRUNCATE would take twenty times as long.
-    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; NOTIFY ${CHANNEL}, '${ALL_CHANGED}'; COMMIT`
+    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; COMMIT`
     await made.query('CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0)')
     return made
   }

@@ -46,9 +46,6 @@ const NAME = {
   example: '',
 } as const
 const CALLS = { tenant: 'acme', day: 1, use: 'version-1', action: '', outcome: 'done', calls: 1 } as const
-const FIELD = { day: 1, action: 'a', field: 'f', equal: 1, differs: 0, noise: 0 }
-const DIFFERENCE = { action: 'a', field: 'f', native: 'n', translated: 't', requestId: 'r', at: 1 }
-const DRIFT = { kind: 'new-field', path: 'p', count: 1, firstAt: 1, lastAt: 1 }
 const BODY = { format: 'json' } as const
 
 type Call = (text: string) => Promise<unknown>
@@ -67,10 +64,6 @@ describe('a write of such text is refused', () => {
     'orphanClaims 2': (by) => store.orphanClaims(1, by),
     'addCounts 1': (name) => store.addCounts({ ...COUNTS, calls: [], names: [NAME, { ...NAME, name }] }),
     'addCounts 1, of calls': (outcome) => store.addCounts({ ...COUNTS, calls: [{ ...CALLS, outcome }], names: [] }),
-    'addComparisons 1': (field) => store.addComparisons({ ...COUNTS, fields: [{ ...FIELD, field }], differences: [] }),
-    'addComparisons 1, of differences': (native) =>
-      store.addComparisons({ ...COUNTS, fields: [], differences: [{ ...DIFFERENCE, native }] }),
-    'addDrift 1': (path) => store.addDrift({ instance: 'me', keptSince: 0, seen: [DRIFT, { ...DRIFT, path }] }),
     'exclusive 3': (key) => store.exclusive(key, 1, async () => {}),
     'takeEvent 1': (date) => store.takeEvent(newEvent({ date })),
     'keepBody 2': (text) => store.keepBody(event, { ...BODY, text }),

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
 import type { DatabaseRow } from '../rows.ts'
-import { isRolledBack } from './errors.ts'
+import { isNotPrepared, isRolledBack } from './errors.ts'
 
 /** One batch is at the server while the next one is prepared. */
 const CONCURRENT_BATCHES = 2
@@ -11,7 +11,8 @@ const MAX_BATCH = 256
 /** A statement that does the same for many calls. */
 export interface BatchStatement<T, R> {
   /**
-   * The name of a prepared statement, which is planned once for a connection.
+   * The name of a prepared statement, which is planned once for a connection. A pooler may give each transaction another session,
+   * which does not know it: then the statement is planned each time.
    * @default planned each time, for the tables as they are
    */
   readonly name?: string
@@ -26,14 +27,20 @@ export interface BatchStatement<T, R> {
 
 /** Returns a function whose concurrent calls share statements: one transaction and round trip for many. */
 export function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>): (item: T) => Promise<R> {
-  const { name, text, valuesOf, answersOf, keyOf } = statement
+  const { text, valuesOf, answersOf, keyOf } = statement
+  let { name } = statement
   return createBatcher<T, R>({
     concurrency: CONCURRENT_BATCHES,
     maxItems: MAX_BATCH,
     isInvalidItem: isRolledBack,
     ...(keyOf && { keyOf }),
     async run(items) {
-      const { rows } = await pool.query<DatabaseRow>({ ...(name && { name }), text, values: [...valuesOf(items)] })
+      const query = { text, values: [...valuesOf(items)] }
+      const { rows } = await pool.query<DatabaseRow>(name ? { name, ...query } : query).catch((error: unknown) => {
+        if (name === undefined || !isNotPrepared(error)) throw error
+        name = undefined
+        return pool.query<DatabaseRow>(query)
+      })
       return answersOf(rows, items)
     },
   })

@@ -8,7 +8,7 @@ import { putSteps, putValues } from './xref.ts'
 
 /** The columns of a claim. A newer gateway may add one to the table, and a prepared plan must not change its result. */
 const COLUMN_NAMES = [
-  ...['tenant', 'key', 'handle', 'state', 'version', 'body', 'instance', 'credential', 'reference', 'vin'],
+  ...['tenant', 'key', 'handle', 'state', 'version', 'body', 'instance', 'reference', 'vin'],
   ...['shipment', 'reply', 'expires', 'created_at', 'changed_at'],
 ]
 export const COLUMNS = COLUMN_NAMES.join(', ')
@@ -25,7 +25,7 @@ const CLAIM = `WITH ${CLOCK}, ${patience('$10')}, wanted AS (SELECT row.* FROM p
       $6::text[], $7::text[], $8::bigint[], $9::text[]) WITH ORDINALITY
     AS row (tenant, key, handle, body, instance, reference, vin, expires_in, why, nth)),
   won AS (INSERT INTO transload.claims (${COLUMNS})
-    SELECT tenant, key, handle, 'sending', 1, body, instance, '', reference, vin, '', '',
+    SELECT tenant, key, handle, 'sending', 1, body, instance, reference, vin, '', '',
       CASE WHEN expires_in IS NULL THEN 0 ELSE ${NOW} + expires_in END, ${NOW}, ${NOW} FROM wanted ${IN_LOCK_ORDER}
     ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at),
   noted AS (INSERT INTO transload.claim_audit (handle, at, was, became, instance, why)
@@ -43,7 +43,7 @@ const CHANGE = `WITH ${CLOCK}, ${patience('$9')}, before AS (SELECT wanted.nth, 
     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
       AND stored.key = wanted.key AND stored.version = wanted.version FOR UPDATE) AS claim),
   changed AS (INSERT INTO transload.claims (${COLUMNS})
-    SELECT tenant, key, handle, becomes, version + 1, body, by, credential, reference, vin, coalesce(made, shipment),
+    SELECT tenant, key, handle, becomes, version + 1, body, by, reference, vin, coalesce(made, shipment),
       coalesce(answer, reply), CASE expires WHEN 0 THEN 0 ELSE expires
         - CASE state WHEN 'booked' THEN changed_at ELSE created_at END
         + CASE becomes WHEN 'booked' THEN ${NOW} ELSE created_at END END, created_at, ${NOW} FROM before
@@ -56,7 +56,7 @@ const CHANGE = `WITH ${CLOCK}, ${patience('$9')}, before AS (SELECT wanted.nth, 
     FROM changed JOIN before USING (tenant, key)),
   ${putSteps(10)}
   SELECT nth, ${COLUMN_NAMES.map((name) => `changed.${name}`).join(', ')}
-    FROM notified LEFT JOIN (changed JOIN before USING (tenant, key)) ON true`
+    FROM changed JOIN before USING (tenant, key)`
 
 /** A change of a claim that still has a version, with names that are written. */
 interface WantedChange {

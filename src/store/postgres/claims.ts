@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { isSameThing } from '../../text/service-text.ts'
 import { claimReason, isFree, LIST_LIMIT, newlyClaimed } from '../claim.ts'
 import { auditOf, claimOf } from '../rows.ts'
 import type { Claim, Claims, NewClaim } from '../store.ts'
@@ -8,7 +9,7 @@ import { WriteRefused } from './errors.ts'
 
 const AT_KEY = 'tenant = $1 AND key = $2'
 /** The values of a new claim; $9 is how long it lasts once booked. */
-const newValues = (state: string, createdAt: string) => `$1, $2, $3, '${state}', $4, $5, $6, '', $7, $8, '', '',
+const newValues = (state: string, createdAt: string) => `$1, $2, $3, '${state}', $4, $5, $6, $7, $8, '', '',
   CASE WHEN $9::bigint IS NULL THEN 0 ELSE ${createdAt} + $9::bigint END, ${createdAt}, ${NOW}`
 
 /** Inserts the row of the winner, and its audit entry, in one statement. */
@@ -100,8 +101,8 @@ export function createClaims(pool: pg.Pool, inTransaction: InTransaction): Claim
       return (await claims('handle = $1', [handle]))[0]
     },
     async claimsOfShipment(tenant, shipment) {
-      const where = "tenant = $1 AND shipment = $2 AND shipment <> '' ORDER BY created_at, handle"
-      return claims(where, [tenant, shipment])
+      const where = "tenant = $1 AND lower(shipment) = lower($2) AND shipment <> '' ORDER BY created_at, handle"
+      return (await claims(where, [tenant, shipment])).filter((claim) => isSameThing(claim.shipment, shipment))
     },
     async listClaims({ state, tenant, limit = LIST_LIMIT, newest = false }) {
       const filters = [

@@ -30,9 +30,6 @@ export class AddressError extends Error {
 /** The servers of `STORE_URL` answer, and the gateway can use none of them. */
 export class NoServer extends StoreDown {}
 
-/** A pooler gives each transaction another session; no retry can help. */
-export class SessionsShared extends StoreDown {}
-
 /** SQLSTATE classes of a wrong address: unknown user, wrong password, no such database. */
 const WRONG_ADDRESS = /^(28|3D)/
 
@@ -55,7 +52,7 @@ export const isReadOnly = (error: unknown): error is Error => codeOf(error) === 
 /** Tells if a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isPermanent)
-  return error instanceof StoreTooNew || error instanceof SessionsShared || WRONG_ADDRESS.test(codeOf(error))
+  return error instanceof StoreTooNew || WRONG_ADDRESS.test(codeOf(error))
 }
 
 /** Returns the error for the caller: `WriteRefused` for an invalid write, else `StoreDown`. */
@@ -71,3 +68,9 @@ export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
   return error instanceof Error ? error.message : String(error)
 }
+
+/** The codes of a prepared statement that the session does not know, or knows already. */
+const NOT_PREPARED = new Set(['26000', '42P05'])
+
+/** Tells if a statement failed because another session prepared it. Nothing was done. */
+export const isNotPrepared = (error: unknown): boolean => NOT_PREPARED.has(codeOf(error))

@@ -1,18 +1,14 @@
-import { thingKey } from '../cache.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import type { StoreOptions } from '../state.ts'
 import { createReadiness } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
-import { type LinkKey, type Store, StoreDown, type XrefWrite } from '../store.ts'
+import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { readAddress } from './address.ts'
-import { type CacheEntry, createNotifiedCache } from './cache.ts'
 import { CAPACITY_EVERY_MS, capacityWarning } from './capacity.ts'
 import { createClaims, type InTransaction } from './claims.ts'
-import { createComparisons } from './comparisons.ts'
 import { createPool } from './connect.ts'
 import { createDoubts } from './doubts.ts'
-import { createDriftList } from './drift.ts'
 import { asStoreError, isReadOnly } from './errors.ts'
 import { createEvents } from './events.ts'
 import { createLockRows } from './locks.ts'
@@ -31,14 +27,13 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 /**
- * Opens a store on PostgreSQL, which several gateways may share. Every write notifies all gateways (NOTIFY, in the
- * writing transaction), which drop it from their caches. While notifications may be missing, reads bypass the cache.
+ * Opens a store on PostgreSQL, which several gateways may share. Nothing is cached: what one gateway has written, every other one
+ * reads. It keeps no state of a session, so a pooler may give each transaction another one.
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-  const { url, cacheBytes, onState, onNotice = () => undefined } = options
+  const { url, onState, onNotice = () => undefined } = options
   const { connections = CONNECTIONS, processes = 1 } = options
   const { servers, notices } = readAddress(url)
-  const cache = createNotifiedCache(cacheBytes)
   const readiness = createReadiness(onState)
   let closed = false
 
@@ -49,17 +44,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     servers,
     onUp(target) {
       use(target)
-      // Notifications were missed.
-      cache.dropAll()
       readiness.set({ ready: true, server: target.server.place })
       void warnOfCapacity()
     },
     onDown(error) {
-      cache.dropAll()
       readiness.set({ ready: false, error })
       leave()
     },
-    onChange: cache.notified,
     onNotice,
   })
 
@@ -84,20 +75,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     }
   }
 
-  /** Runs a write and drops its keys, even if it failed: the write may have happened without an answer. */
-  async function write<T>(keys: () => readonly string[], work: () => Promise<T>): Promise<T> {
-    try {
-      return await ask(work)
-    } finally {
-      keys().forEach(cache.drop)
-    }
-  }
-
-  /** Reads through the cache while it is current. */
-  function read<T>(key: string, entry: CacheEntry<T>, work: () => Promise<T>): Promise<T> {
-    return session.isCurrent() ? cache.read(key, entry, () => ask(work)) : ask(work)
-  }
-
   const inTransaction: InTransaction = async (work) => {
     const client = await pool.connect()
     try {
@@ -119,8 +96,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const claims = createClaims(pool, inTransaction)
   const lockRows = createLockRows(pool)
   const counts = createScoreboard(pool, inTransaction)
-  const comparisons = createComparisons(pool, inTransaction)
-  const drift = createDriftList(pool, inTransaction)
   const locks = createLocks(
     {
       takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
@@ -145,7 +120,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     engine: 'postgres',
     ready: readiness.ready,
     now: session.now,
-    lookups: cache.lookups,
     async close() {
       if (closed) return
       closed = true
@@ -153,18 +127,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       await close()
     },
 
-    put: (names) =>
-      write(
-        () => keysOf(names),
-        () => put(names),
-      ),
+    put: (names) => ask(() => put(names)),
     unlink: (all) => ask(() => unlink(pool, all)),
     load: (all, { replace }) => ask(() => inTransaction((client) => load(client, all, replace))),
-    forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)).finally(cache.dropAll),
-    links: (tenant, name) =>
-      // Never cached: a name that is used again means the newest at once, and its notification may still be on its way.
-      ask(() => links({ tenant, name })),
-    thing: (tenant, id) => read(thingKey(tenant, id), cache.thingEntry(tenant, id), () => thing({ tenant, id })),
+    forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)),
+    links: (tenant, name) => ask(() => links({ tenant, name })),
+    thing: (tenant, id) => ask(() => thing({ tenant, id })),
     async *scan({ tenant, after }) {
       let last: LinkKey | undefined = after
       for (;;) {
@@ -176,11 +144,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     },
 
     claim: (wanted) => ask(() => claims.claim(wanted)),
-    change: (claim, change, names) =>
-      write(
-        () => (names ? keysOf(names) : []),
-        () => claims.change(claim, change, names),
-      ),
+    change: (claim, change, names) => ask(() => claims.change(claim, change, names)),
     findClaim: (tenant, key) => ask(() => claims.findClaim(tenant, key)),
     claimByHandle: (handle) => ask(() => claims.claimByHandle(handle)),
     claimsOfShipment: (tenant, shipment) => ask(() => claims.claimsOfShipment(tenant, shipment)),
@@ -195,18 +159,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
     nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
     watchedDays: () => ask(() => counts.watchedDays()),
-    addComparisons: (batch) => ask(() => comparisons.addComparisons(batch)),
-    dropComparisons: (beforeDay) => ask(() => comparisons.dropComparisons(beforeDay)),
-    comparedFields: (fromDay) => ask(() => comparisons.comparedFields(fromDay)),
-    differences: () => ask(() => comparisons.differences()),
     ...createDoubts(pool, inTransaction, ask),
-    addDrift: (batch) => ask(() => drift.addDrift(batch)),
-    listDrift: () => ask(() => drift.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(pool, inTransaction, ask),
-    ...createPruning(pool, inTransaction, ask, cache.drop),
+    ...createPruning(pool, ask),
   })
 }
-
-/** Returns the keys of what is cached of names. */
-const keysOf = ({ thing }: XrefWrite) => (thing ? [thingKey(thing.tenant, thing.id)] : [])

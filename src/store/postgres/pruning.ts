@@ -1,13 +1,8 @@
 import type pg from 'pg'
-import { thingKey } from '../cache.ts'
 import { keyOfPlace, type PruneStep, type PruneStepEnd, type Pruning, placeOf, rowsOf } from '../pruning.ts'
 import { pruneRoundOf, sampledSize } from '../rows.ts'
-import type { Thing } from '../store.ts'
-import { notificationsOf } from './cache.ts'
-import type { InTransaction } from './claims.ts'
 import { CLOCK, NOW } from './clock.ts'
 import { pruneSql } from './prune-sql.ts'
-import { CHANNEL } from './session.ts'
 
 const NOTE_USES = `WITH ${CLOCK} INSERT INTO transload.uses AS use (tenant, name, at)
   SELECT $1, name, ${NOW} FROM unnest($2::text[]) AS name ORDER BY name
@@ -26,28 +21,16 @@ const OLDEST = `SELECT
   (SELECT created_at FROM transload.claims ORDER BY created_at, handle LIMIT 1) AS claims,
   (SELECT received_at FROM transload.events ORDER BY no LIMIT 1) AS events`
 
-/** Creates the pruning of the contract on a pool of connections. `drop` drops keys of the cache. */
-export function createPruning(
-  pool: pg.Pool,
-  inTransaction: InTransaction,
-  ask: <T>(work: () => Promise<T>) => Promise<T>,
-  drop: (key: string) => void,
-): Pruning {
+/** Creates the pruning of the contract on a pool of connections. */
+export function createPruning(pool: pg.Pool, ask: <T>(work: () => Promise<T>) => Promise<T>): Pruning {
   const rounds: Pruning['rounds'] = async () =>
     (await ask(() => pool.query('SELECT * FROM transload.prune_rounds'))).rows.map(pruneRoundOf)
 
-  /** Runs a step; the cache keys of the things that it deletes are notified in its transaction. */
-  async function runStep(client: pg.ClientBase | pg.Pool, asked: PruneStep): Promise<PruneStepEnd> {
+  async function runStep(asked: PruneStep): Promise<PruneStepEnd> {
     const { table, olderThanMs, after, dryRun = false } = asked
     const values = [olderThanMs, ...(after === undefined ? [] : keyOfPlace<(string | number)[]>(after, []))]
-    const { rows } = await client.query(pruneSql(table, after === undefined, dryRun), values)
-    const { looked, pruned, oldest, place, dropped } = rows[0] ?? {}
-    const things: readonly Pick<Thing, 'tenant' | 'id'>[] = dropped ?? []
-    if (things.length > 0) {
-      for (const { tenant, id } of things) drop(thingKey(tenant, id))
-      const notify = `SELECT pg_notify('${CHANNEL}', payload) FROM unnest($1::text[]) AS payload`
-      await client.query(notify, [notificationsOf(things)])
-    }
+    const { rows } = await pool.query(pruneSql(table, after === undefined, dryRun), values)
+    const { looked, pruned, oldest, place } = rows[0] ?? {}
     return {
       looked: Number(looked),
       pruned: Number(pruned),
@@ -60,8 +43,7 @@ export function createPruning(
     async noteUses(tenant, names) {
       await ask(() => pool.query(NOTE_USES, [tenant, [...new Set(names)]]))
     },
-    prune: (step) =>
-      ask(() => (step.table === 'things' ? inTransaction((client) => runStep(client, step)) : runStep(pool, step))),
+    prune: (step) => ask(() => runStep(step)),
     async endRound({ table, rows, oldest }) {
       await ask(() => pool.query(END_ROUND, [table, rows, oldest ?? null]))
     },

@@ -6,13 +6,14 @@ import { StoreTooNew } from '../store.ts'
 const MIGRATION_LOCK = 8_246_710_552
 
 /**
- * The migrations. `version` is the number of steps that a gateway must know, and `applied` the number of those applied;
- * without that column both are the same. A released step never changes.
+ * The migrations. `version` is the number of steps that a gateway must know, and `applied` the number of those applied. A
+ * released step never changes.
  *
  * All tables are in a separate schema, because names like `links` may be taken. Names compare by bytes (`"C"`), as in
  * the embedded store. `kind` is `quote` or `shipment`, with `v2-` before it if the service gave the name: both are part of
  * the key, and a separate column would make a migration rebuild the index. `turn` orders links of one name and the same
- * age. `now_ms` is the clock that all gateways share.
+ * age. `now_ms` is the clock that all gateways share. The row of an event's queue is locked by every write that adds or
+ * finishes an event of the shipment. `uses` and `prune_rounds` are those of the embedded store.
  */
 export const STEPS: readonly SchemaStep[] = [
   step(
@@ -36,14 +37,14 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE transload.claims (
     tenant text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, handle text COLLATE "C" NOT NULL UNIQUE,
     state text NOT NULL, version integer NOT NULL, body text NOT NULL,
-    instance text NOT NULL, credential text NOT NULL, reference text NOT NULL, vin text NOT NULL,
+    instance text NOT NULL, reference text NOT NULL, vin text NOT NULL,
     shipment text COLLATE "C" NOT NULL, reply text NOT NULL,
     expires bigint NOT NULL, created_at bigint NOT NULL, changed_at bigint NOT NULL,
     PRIMARY KEY (tenant, key)
   );
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
   CREATE INDEX claims_by_age ON transload.claims (created_at, handle);
-  CREATE INDEX claims_by_shipment ON transload.claims (tenant, shipment) WHERE shipment <> '';
+  CREATE INDEX claims_by_shipment ON transload.claims (tenant, lower(shipment)) WHERE shipment <> '';
 
   CREATE TABLE transload.claim_audit (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, handle text COLLATE "C" NOT NULL, at bigint NOT NULL,
@@ -52,23 +53,11 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE INDEX claim_audit_by_handle ON transload.claim_audit (handle, no);
 
   CREATE TABLE transload.instances (instance text COLLATE "C" PRIMARY KEY, beat_at timestamptz NOT NULL);
-  `,
-  ),
-  // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
-  step(
-    2,
-    `
+
   CREATE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-  UPDATE transload.claims SET credential = '' WHERE credential <> '';
   CREATE TABLE transload.locks (key text COLLATE "C" PRIMARY KEY, holder text NOT NULL, until_ms bigint NOT NULL);
-  `,
-  ),
-  // A shipment with a `due` event has a queue, which is due when the first of its `due` events is. Its row is locked by
-  // every write that adds or finishes an event of the shipment.
-  step(
-    3,
-    `
+
   CREATE TABLE transload.events (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE,
     tenant text COLLATE "C" NOT NULL, shipment text COLLATE "C" NOT NULL,
@@ -91,12 +80,7 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE transload.endpoints (
     tenant text COLLATE "C" PRIMARY KEY, stopped integer NOT NULL, paused_until bigint NOT NULL, changed_at bigint NOT NULL
   );
-  `,
-  ),
-  // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
-  step(
-    4,
-    `
+
   CREATE TABLE transload.call_counts (
     tenant text COLLATE "C" NOT NULL, day integer NOT NULL, use text COLLATE "C" NOT NULL,
     action text COLLATE "C" NOT NULL, outcome text COLLATE "C" NOT NULL, calls bigint NOT NULL,
@@ -110,28 +94,7 @@ export const STEPS: readonly SchemaStep[] = [
   );
   CREATE TABLE transload.watched_days (day integer PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance text COLLATE "C" PRIMARY KEY, no bigint NOT NULL, at bigint NOT NULL);
-  `,
-  ),
-  // The results of shadowed calls: the shapes of values, never the values.
-  step(
-    4,
-    `
-  CREATE TABLE transload.compared_fields (
-    day integer NOT NULL, action text COLLATE "C" NOT NULL, field text COLLATE "C" NOT NULL,
-    equal bigint NOT NULL, differs bigint NOT NULL, noise bigint NOT NULL,
-    PRIMARY KEY (day, action, field)
-  );
-  CREATE TABLE transload.differences (
-    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, action text COLLATE "C" NOT NULL, field text COLLATE "C" NOT NULL,
-    native text NOT NULL, translated text NOT NULL, request_id text NOT NULL, at bigint NOT NULL
-  );
-  `,
-  ),
-  // `uses` has the names and ids that are old and still used; `prune_rounds` the last round of pruning of each table.
-  step(
-    4,
-    `
-  ALTER TABLE transload.version ADD COLUMN applied integer;
+
   CREATE TABLE transload.uses (
     tenant text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, at bigint NOT NULL,
     PRIMARY KEY (tenant, name)
@@ -139,24 +102,9 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE transload.prune_rounds (
     name text PRIMARY KEY, ended_at bigint NOT NULL, row_count bigint NOT NULL, oldest bigint
   );
-  `,
-  ),
-  step(
-    4,
-    `
+
   CREATE TABLE transload.doubts (
     one integer PRIMARY KEY CHECK (one = 1), since bigint NOT NULL, declared_at bigint NOT NULL, until bigint NOT NULL
-  );
-  `,
-  ),
-  // `first_by` is the process that has to tell the operator.
-  step(
-    4,
-    `
-  CREATE TABLE transload.drift (
-    kind text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, count bigint NOT NULL, first_at bigint NOT NULL,
-    last_at bigint NOT NULL, first_by text NOT NULL,
-    PRIMARY KEY (kind, path)
   );
   `,
   ),
@@ -176,8 +124,8 @@ export async function migrate(client: ClientBase): Promise<void> {
     const applied = await stepsOf(client)
     if (applied === 0) {
       await client.query(`CREATE SCHEMA IF NOT EXISTS transload`)
-      await client.query('CREATE TABLE transload.version (version integer NOT NULL)')
-      await client.query('INSERT INTO transload.version VALUES (0)')
+      await client.query('CREATE TABLE transload.version (version integer NOT NULL, applied integer NOT NULL)')
+      await client.query('INSERT INTO transload.version VALUES (0, 0)')
     }
     const steps = STEPS.slice(applied)
     for (const { sql } of steps) await client.query(sql)
@@ -201,9 +149,8 @@ export async function stepsOf(client: ClientBase): Promise<number> {
     "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",
   )
   if (rowCount === 0) return 0
-  // All columns: the second one is younger than the table.
-  const { rows } = await client.query('SELECT * FROM transload.version')
+  const { rows } = await client.query('SELECT version, applied FROM transload.version')
   const needed = Number(rows[0]?.version)
   if (needed > STEPS.length) throw new StoreTooNew(tooNew(needed, STEPS.length))
-  return Number(rows[0]?.applied ?? needed)
+  return Number(rows[0]?.applied)
 }

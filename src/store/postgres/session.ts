@@ -1,34 +1,24 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMs } from '../retry.ts'
 import type { Server } from './address.ts'
 import { Ambiguous, type Answer, type Choice, chooseServer } from './choose.ts'
 import { connectToPrimary, end, look, QUERY_TIMEOUT_MS, type Target } from './connect.ts'
 import { asStoreError, isPermanent, NoServer } from './errors.ts'
-import { requireSession } from './pooler.ts'
 import { type Identity, isSameServer, shortcomingOf } from './role.ts'
 import { migrate } from './schema.ts'
 
-/** The channel of the change notifications. */
-export const CHANNEL = 'transload'
-
-/** The interval of the session's test that the server answers and notifications arrive. */
+/** The interval of the session's test that the server answers. */
 const PING_EVERY_MS = 1_000
 /** The interval of looks at all servers on new connections. */
 const LOOK_EVERY_MS = 5_000
 /** The longest pause between two tries to connect: a standby that is promoted is used soon after. */
 const LONGEST_PAUSE_MS = 1_000
-/** The cache counts as current if a ping sent this recently has arrived. */
-const CURRENT_FOR_MS = 2_500
-const PING_WORD = 'ping '
 
 /** The settings and callbacks of a session. */
 export interface SessionOptions {
   readonly servers: readonly Server[]
   readonly onUp: (target: Target) => void
   readonly onDown: (error: Error) => void
-  /** Called with each change notification, this gateway's own included. */
-  readonly onChange: (payload: string) => void
   readonly onNotice: (notice: string) => void
 }
 
@@ -36,8 +26,6 @@ export interface SessionOptions {
 export interface Session {
   /** Resolves when the store is ready or known not to be ready yet; rejects if a retry cannot help. */
   readonly started: Promise<void>
-  /** True while change notifications are known to arrive. */
-  isCurrent(): boolean
   /** Returns the time by the server's clock, in milliseconds since 1970. */
   now(): number
   /** Leaves the server, which cannot be used any more, and looks for another one. */
@@ -46,21 +34,18 @@ export interface Session {
 }
 
 /**
- * Keeps one connection open as long as the store: it finds the server that takes writes, migrates the schema, receives change
- * notifications and shows that the server answers. It reconnects by itself.
+ * Keeps one connection open as long as the store: it finds the server that takes writes, migrates the schema, and shows that the
+ * server answers. It reconnects by itself.
  */
-export function startSession({ servers, onUp, onDown, onChange, onNotice }: SessionOptions): Session {
-  const own = PING_WORD + randomUUID()
+export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions): Session {
   const started = Promise.withResolvers<void>()
   const closing = new AbortController()
   let leaveNow: (why: Error) => void = () => undefined
   /** The identity of the server that was used last; one that was promoted before it is never used again. */
   let newest: Identity | undefined
   let isStarted = false
-  let lastPing = 0
   /** The server's clock less the monotonic one; until the server answers, that of this machine. */
   let clockOffsetMs = Date.now() - performance.now()
-  let arrivedPing = Number.NEGATIVE_INFINITY
 
   function start(): void {
     isStarted = true
@@ -82,17 +67,10 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
     let isPinging = false
     let looks: NodeJS.Timeout | undefined
     try {
-      await client.query(`LISTEN ${CHANNEL}`)
-      await requireSession(client, chosen.server, CHANNEL)
       await migrate(client)
-      client.on('notification', ({ payload = '' }) => {
-        if (payload === own) arrivedPing = lastPing
-        else if (!payload.startsWith(PING_WORD)) onChange(payload)
-      })
       const ping = async (): Promise<void> => {
         const sent = performance.now()
-        lastPing = sent
-        const { rows } = await client.query('SELECT pg_notify($1, $2), transload.now_ms() AS now', [CHANNEL, own])
+        const { rows } = await client.query('SELECT transload.now_ms() AS now')
         clockOffsetMs = Number(rows[0]?.now) - (sent + performance.now()) / 2
       }
       await ping()
@@ -121,7 +99,6 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
       clearInterval(pings)
       clearInterval(looks)
       leaveNow = () => undefined
-      arrivedPing = Number.NEGATIVE_INFINITY
       closing.signal.removeEventListener('abort', onEnd)
       end(client)
     }
@@ -170,7 +147,6 @@ export function startSession({ servers, onUp, onDown, onChange, onNotice }: Sess
   const ended = reconnect()
   return {
     started: started.promise,
-    isCurrent: () => performance.now() - arrivedPing < CURRENT_FOR_MS,
     now: () => Math.round(performance.now() + clockOffsetMs),
     leave: (why) => leaveNow(why),
     async close() {

@@ -1,11 +1,8 @@
 import type pg from 'pg'
-import { thingKey } from '../cache.ts'
 import type { Link, LinkKey, LinkToId, LoadResult, NewLink, NewThing, XrefWrite } from '../store.ts'
 import { inBatches } from './batches.ts'
-import { ALL_CHANGED, notificationsOf } from './cache.ts'
 import { CLOCK, NOW } from './clock.ts'
 import { keyOf, kindColumn, lastLinks, linkColumns, setLast, storedLink } from './links.ts'
-import { CHANNEL } from './session.ts'
 
 const FORGET_BATCH = 1_000
 /** The number of links in a page of a scan. */
@@ -30,17 +27,16 @@ export const putSteps = (first: number) => `put_links AS (${insertLinks(linkRows
     SET id = excluded.id, turn = excluded.turn, at = greatest(excluded.at, stored.at)),
   put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at)
     SELECT row.*, ${NOW} FROM unnest(${[7, 8, 9, 10].map((index) => `$${first + index}::text[]`)}) AS row
-    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at),
-  notified AS MATERIALIZED (SELECT count(pg_notify('${CHANNEL}', payload)) FROM unnest($${first + 11}::text[]) AS payload)`
+    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at)`
 
 /** Returns the parameters of `putSteps`. */
 export function putValues(writes: readonly XrefWrite[]): readonly unknown[] {
   const links = lastLinks(writes.flatMap((write) => write.links))
   const things = lastThings(writes.flatMap((write) => write.thing ?? []))
-  return [...linkColumns(links), ...thingColumns(things), notificationsOf(things)]
+  return [...linkColumns(links), ...thingColumns(things)]
 }
 
-const PUT = `WITH ${CLOCK}, ${putSteps(1)} SELECT FROM notified`
+const PUT = `WITH ${CLOCK}, ${putSteps(1)} SELECT`
 
 const UNLINK = `DELETE FROM transload.links WHERE (tenant, name, kind, vin, id) IN
   (SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]))`
@@ -57,7 +53,7 @@ const LOAD_REPLACED = `WITH ${CLOCK} UPDATE transload.links AS stored SET id = r
 export const createPut = (pool: pg.Pool): ((write: XrefWrite) => Promise<void>) =>
   inBatches<XrefWrite, void>(pool, { name: 'put', text: PUT, valuesOf: putValues, answersOf: () => () => undefined })
 
-/** Removes links that still stand for these ids. Links are not cached, so no notification is needed. */
+/** Removes links that still stand for these ids. */
 export async function unlink(pool: pg.Pool, links: readonly LinkToId[]): Promise<number> {
   const { rowCount } = await pool.query(UNLINK, linkColumns(links).slice(0, 5))
   return rowCount ?? 0
@@ -108,7 +104,6 @@ export async function forget(pool: pg.Pool, olderThanMs: number): Promise<number
       [olderThanMs],
     )
     dropped += rowCount ?? 0
-    if ((rowCount ?? 0) > 0) await pool.query('SELECT pg_notify($1, $2)', [CHANNEL, ALL_CHANGED])
     if ((rowCount ?? 0) < FORGET_BATCH) return dropped
   }
 }
@@ -136,7 +131,7 @@ export async function linksAfter(
 
 /** Keeps the last thing of each key, in lock order. */
 function lastThings(things: readonly NewThing[]): readonly NewThing[] {
-  const last = new Map(things.map((thing) => [thingKey(thing.tenant, thing.id), thing]))
+  const last = new Map(things.map((thing) => [`${thing.tenant}\n${thing.id}`, thing]))
   return [...last.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, thing]) => thing)
 }
 

@@ -1,10 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
+import { isSameThing } from '../../text/service-text.ts'
 import { LIST_LIMIT } from '../claim.ts'
 import { auditOf, claimOf, type DatabaseRow, linkOf, thingOf } from '../rows.ts'
 import type { AuditEntry, Claim, Claims, Link, LinkKey, Thing } from '../store.ts'
-import { createComparisonReads } from './comparisons.ts'
 import { openDoubtReads } from './doubts.ts'
-import { createDriftReads } from './drift.ts'
 import { openEventReads } from './event-reads.ts'
 import { openPruneReads } from './pruning.ts'
 import { kindNumber, kindOf, SELECT_CLAIM, SERVICE_KINDS } from './schema.ts'
@@ -42,15 +41,13 @@ export function openReads(path: string) {
   const claimAt = db.prepare(`${SELECT_CLAIM} WHERE c.${ofTenant} AND c.key = ?`)
   const claimByHandle = db.prepare(`${SELECT_CLAIM} WHERE c.handle = ?`)
   const claimsOfShipment = db.prepare(
-    `${SELECT_CLAIM} WHERE c.${ofTenant} AND c.shipment = ? AND c.shipment <> '' ${inOrder}`,
+    `${SELECT_CLAIM} WHERE c.${ofTenant} AND lower(c.shipment) = lower(?) AND c.shipment <> '' ${inOrder}`,
   )
   const audit = db.prepare('SELECT at, was, became, instance, why FROM claim_audit WHERE handle = ? ORDER BY no')
 
   return {
     ...createCountReads(db),
-    ...createComparisonReads(db),
     ...openDoubtReads(db),
-    ...createDriftReads(db),
     ...openEventReads(db),
     ...openPruneReads(db),
     /** Changes when another connection has committed since the last call; costs no I/O. */
@@ -78,7 +75,10 @@ export function openReads(path: string) {
     findClaim: (tenant: string, key: string): Claim | undefined => optionalClaim(claimAt.get(tenant, key)),
     claimByHandle: (handle: string): Claim | undefined => optionalClaim(claimByHandle.get(handle)),
     claimsOfShipment: (tenant: string, shipment: string): readonly Claim[] =>
-      claimsOfShipment.all(tenant, shipment).map(claimOf),
+      claimsOfShipment
+        .all(tenant, shipment)
+        .map(claimOf)
+        .filter((claim) => isSameThing(claim.shipment, shipment)),
     listClaims({
       state,
       tenant,

@@ -2,13 +2,16 @@ import { type SchemaStep, step } from '../schema-step.ts'
 
 /**
  * The migrations. `user_version` is the number of steps that a gateway must know, and `schema_steps` the number of those
- * applied; without that table both are the same. A released step never changes.
+ * applied. A released step never changes.
  *
  * Tenants have numbers, which keeps their names out of ten million rows. Links cluster by name (WITHOUT ROWID): a look-up
- * is one descent. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name: both are part of the
- * key, and a column of its own would make a migration rewrite the table. `turn` orders links of one name and the same age,
- * and takes no space while it is 0 or 1. `change_counter` counts the commits that changed cached data. Leases and locks
- * count milliseconds since boot.
+ * is one descent. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name. `turn` orders links of
+ * one name and the same age, and takes no space while it is 0 or 1. `change_counter` counts the commits that changed cached
+ * data. Leases and locks count milliseconds since boot. A shipment with a `due` event has a queue, which is due when the
+ * first of its `due` events is. `day` counts from 1970. `count_batches` has the number of the last batch that each process
+ * added. `uses` has the names and ids that are old and still used; `prune_rounds` the last round of pruning of each table.
+ * `is_stamped`: the store has had a stamp beside it (stamp.ts). `is_older`: it was found to be an old copy. `backup_at`: when
+ * this backup was made; 0 in a store.
  */
 export const STEPS: readonly SchemaStep[] = [
   step(
@@ -32,14 +35,14 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE claims (
     tenant INTEGER NOT NULL, key TEXT NOT NULL, handle TEXT NOT NULL UNIQUE,
     state TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
-    instance TEXT NOT NULL, credential TEXT NOT NULL, reference TEXT NOT NULL, vin TEXT NOT NULL,
+    instance TEXT NOT NULL, reference TEXT NOT NULL, vin TEXT NOT NULL,
     shipment TEXT NOT NULL, reply TEXT NOT NULL,
     expires INTEGER NOT NULL, created_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
     UNIQUE (tenant, key)
   );
   CREATE INDEX claims_by_state ON claims (state, created_at, handle);
   CREATE INDEX claims_by_age ON claims (created_at, handle);
-  CREATE INDEX claims_by_shipment ON claims (tenant, shipment) WHERE shipment <> '';
+  CREATE INDEX claims_by_shipment ON claims (tenant, lower(shipment)) WHERE shipment <> '';
 
   CREATE TABLE claim_audit (
     no INTEGER PRIMARY KEY, handle TEXT NOT NULL, at INTEGER NOT NULL,
@@ -49,23 +52,11 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE instances (instance TEXT PRIMARY KEY, beat_ms INTEGER NOT NULL) WITHOUT ROWID;
 
-  CREATE TABLE pulse (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
-  INSERT INTO pulse VALUES (1, 0);
-  `,
-  ),
-  // Version 1 does not tell who gave a name: all count as the caller's. Nothing of a credential is stored any more.
-  step(
-    2,
-    `
-  ALTER TABLE pulse RENAME TO change_counter;
-  UPDATE claims SET credential = '' WHERE credential <> '';
+  CREATE TABLE change_counter (one INTEGER PRIMARY KEY CHECK (one = 1), commits INTEGER NOT NULL);
+  INSERT INTO change_counter VALUES (1, 0);
+
   CREATE TABLE locks (key TEXT PRIMARY KEY, holder TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
-  `,
-  ),
-  // A shipment with a `due` event has a queue, which is due when the first of its `due` events is.
-  step(
-    3,
-    `
+
   CREATE TABLE events (
     no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant INTEGER NOT NULL, shipment TEXT NOT NULL,
     event TEXT NOT NULL, date TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
@@ -86,12 +77,7 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE endpoints (
     tenant INTEGER PRIMARY KEY, stopped INTEGER NOT NULL, paused_until INTEGER NOT NULL, changed_at INTEGER NOT NULL
   );
-  `,
-  ),
-  // `day` counts from 1970. `count_batches` has the number of the last batch that each process added.
-  step(
-    4,
-    `
+
   CREATE TABLE call_counts (
     tenant INTEGER NOT NULL, day INTEGER NOT NULL, use TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,
     calls INTEGER NOT NULL,
@@ -104,30 +90,9 @@ export const STEPS: readonly SchemaStep[] = [
   ) WITHOUT ROWID;
   CREATE TABLE watched_days (day INTEGER PRIMARY KEY);
   CREATE TABLE count_batches (instance TEXT PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
-  `,
-  ),
-  // The results of shadowed calls: the shapes of values, never the values.
-  step(
-    4,
-    `
-  CREATE TABLE compared_fields (
-    day INTEGER NOT NULL, action TEXT NOT NULL, field TEXT NOT NULL,
-    equal INTEGER NOT NULL, differs INTEGER NOT NULL, noise INTEGER NOT NULL,
-    PRIMARY KEY (day, action, field)
-  ) WITHOUT ROWID;
-  CREATE TABLE differences (
-    no INTEGER PRIMARY KEY, action TEXT NOT NULL, field TEXT NOT NULL, native TEXT NOT NULL, translated TEXT NOT NULL,
-    request_id TEXT NOT NULL, at INTEGER NOT NULL
-  );
-  CREATE INDEX differences_by_field ON differences (action, field, no);
-  `,
-  ),
-  // `uses` has the names and ids that are old and still used; `prune_rounds` the last round of pruning of each table.
-  step(
-    4,
-    `
+
   CREATE TABLE schema_steps (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
-  INSERT INTO schema_steps VALUES (1, 6);
+  INSERT INTO schema_steps VALUES (1, 1);
   CREATE TABLE uses (
     tenant INTEGER NOT NULL, name TEXT NOT NULL, at INTEGER NOT NULL,
     PRIMARY KEY (tenant, name)
@@ -135,13 +100,7 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE prune_rounds (
     name TEXT PRIMARY KEY, ended_at INTEGER NOT NULL, row_count INTEGER NOT NULL, oldest INTEGER
   ) WITHOUT ROWID;
-  `,
-  ),
-  // `is_stamped`: the store has had a stamp beside it (stamp.ts). `is_older`: it was found to be an old copy. `backup_at`: when this
-  // backup was made; 0 in a store.
-  step(
-    4,
-    `
+
   CREATE TABLE identity (
     one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL,
     is_older INTEGER NOT NULL, backup_at INTEGER NOT NULL
@@ -150,17 +109,6 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE doubts (
     one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );
-  `,
-  ),
-  // `first_by` is the process that has to tell the operator.
-  step(
-    4,
-    `
-  CREATE TABLE drift (
-    kind TEXT NOT NULL, path TEXT NOT NULL, count INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
-    first_by TEXT NOT NULL,
-    PRIMARY KEY (kind, path)
-  ) WITHOUT ROWID;
   `,
   ),
 ]

@@ -118,10 +118,6 @@ export async function openSqliteStore({
     callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
     watchedDays: async () => reader.read((reads) => reads.watchedDays()),
-    addComparisons: (batch) => writer.call('addComparisons', batch, now()),
-    dropComparisons: (beforeDay) => writer.call('dropComparisons', beforeDay),
-    comparedFields: async (fromDay) => reader.read((reads) => reads.comparedFields(fromDay)),
-    differences: async () => reader.read((reads) => reads.differences()),
     doubt: async () => {
       const doubt = reader.read((reads) => reads.doubt())
       return doubt && isInForce(doubt, now()) ? doubt : undefined
@@ -133,8 +129,6 @@ export async function openSqliteStore({
         reader.read((reads) => reads.identity()),
         readStamp(file),
       ),
-    addDrift: (batch) => writer.call('addDrift', batch),
-    listDrift: async () => reader.read((reads) => reads.listDrift()),
     exclusive: locks.exclusive,
     ...createEvents(reader, writer, now),
     ...createPruning(reader, writer, file, now),

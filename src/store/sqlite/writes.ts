@@ -15,9 +15,7 @@ import type {
   XrefWrite,
 } from '../store.ts'
 import { monotonicMs } from './clock.ts'
-import { createComparisonWrites } from './comparisons.ts'
 import { createDoubtWrites } from './doubts.ts'
-import { createDriftWrites } from './drift.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createPruneWrites } from './pruning.ts'
 import { kindNumber, SELECT_CLAIM } from './schema.ts'
@@ -53,9 +51,9 @@ export function createWrites(db: DatabaseSync) {
   const findClaim = db.prepare(`${SELECT_CLAIM} WHERE c.tenant = ? AND c.key = ?`)
   const orphans = db.prepare(`${SELECT_CLAIM} WHERE c.state = 'sending' AND c.instance NOT IN
     (SELECT instance FROM instances WHERE beat_ms > ? AND beat_ms <= ?) ORDER BY c.created_at, c.handle`)
-  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?)
+  const putClaim = db.prepare(`INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, key) DO UPDATE SET handle = excluded.handle, state = excluded.state,
-    version = excluded.version, body = excluded.body, instance = excluded.instance, credential = '',
+    version = excluded.version, body = excluded.body, instance = excluded.instance,
     reference = excluded.reference, vin = excluded.vin, shipment = excluded.shipment, reply = excluded.reply,
     expires = excluded.expires, created_at = excluded.created_at, changed_at = excluded.changed_at`)
   // Only what changes: each further column would be written again in its index.
@@ -126,9 +124,7 @@ export function createWrites(db: DatabaseSync) {
 
   return {
     ...createCountWrites(db, tenantNumber),
-    ...createComparisonWrites(db),
     ...createDoubtWrites(db),
-    ...createDriftWrites(db),
     ...createEventWrites(db, tenantNumber),
     ...createPruneWrites(db, tenantNumber),
     put,
