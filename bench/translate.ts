@@ -1,14 +1,12 @@
 import { bookingExample, shipmentExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { replyShapes } from '../mappings/service-shapes.ts'
 import { readBody } from '../src/body/read.ts'
 import { version1 } from '../src/calls/read-request.ts'
 import { loadMappings } from '../src/config/mappings.ts'
-import { knownShapes } from '../src/drift/known-shapes.ts'
-import { createSentinel } from '../src/drift/sentinel.ts'
 import type { Explanation } from '../src/mapping/request-run.ts'
 import { createCounts } from '../src/migration/counts.ts'
 import { DONE } from '../src/migration/tally.ts'
+import { observeDrift } from '../src/observe/drift.ts'
 
 /*
  * Measures one translation, without any network: node bench/translate.ts [rounds]
@@ -49,7 +47,7 @@ function jobs(name: string, request: object, reply: object): readonly Job[] {
     return JSON.stringify(translated)
   }
   const counts = createCounts(Date.now)
-  const sentinel = createSentinel(knownShapes(replyShapes, { actions }), Date.now)
+  const drift = observeDrift({ actions }, { warn: () => undefined })
   const { notes } = compiled.request(fields, context)
   const counted = {
     use: 'version-1',
@@ -84,8 +82,8 @@ function jobs(name: string, request: object, reply: object): readonly Job[] {
     {
       what: '  (to look for changes of its shape)',
       work: () => {
-        sentinel.inspect(name, parsed)
-        return sentinel
+        drift.inspect(name, parsed)
+        return drift
       },
     },
     {

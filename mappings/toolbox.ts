@@ -3,7 +3,6 @@ import type { Action } from '../src/mapping/action.ts'
 import type { Callback } from '../src/mapping/callback.ts'
 import { codec } from '../src/mapping/codec.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
-import { renamedConstructors } from '../src/mapping/renamed.ts'
 import * as codecs from './codecs.ts'
 import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
 
@@ -49,5 +48,5 @@ type Declarations = Action | Callback | readonly (Action | Callback)[]
 export function createToolbox(): unknown {
   const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
   const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
-  return { vocabulary: { ...renamedConstructors, ...vocabulary }, codecs, codec, z, actions, callbacks }
+  return { vocabulary: vocabulary, codecs, codec, z, actions, callbacks }
 }

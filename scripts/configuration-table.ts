@@ -22,11 +22,6 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       about:
         'The path of shipments: `/v2/shipments`, `/v2/shipment`, or `auto`: the first until the service accepts only the second.',
     },
-    V2_NATIVE_PATH: {
-      default: '/',
-      about:
-        'Where the service reads version-1 requests, for `NATIVE_ACTIONS`, `SHADOW_SHARE` and `transload certify compare`: a prefix of the legacy paths, such as `/quotes`, or `/v2` if it reads version-1 bodies at its version-2 paths; see [Certify](certify.md).',
-    },
     V2_CLIENT_ID: {
       about:
         'With `V2_CLIENT_SECRET`: the credential for all calls to the service; credentials of callers are ignored (fixed mode, for a sidecar).',
@@ -156,19 +151,6 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
         'For services that make a shipment of an approved quote. `auto`: before it books such a quote, the gateway asks the service for that shipment; `no`: it never asks.',
     },
     LOOKUPS_FILE: { about: 'A JSON file with more vehicle types and `ActionName`s; see [below](#lookups).' },
-    NATIVE_ACTIONS: {
-      about:
-        "Actions that are not translated but handed to the service's own version-1 handling: `quote.get`, `quote.update`, `shipment.get` and `shipment.create`; see [Certify](certify.md#native-actions).",
-    },
-    SHADOW_SHARE: {
-      default: '0',
-      about:
-        "The share of quotes and reads, from 0 to 1, that are compared with the service's own version-1 answers after they were answered; 0 is off. See [Certify](certify.md#shadowing).",
-    },
-    SHADOW_PER_SECOND: {
-      default: '5',
-      about: 'The most such comparisons per second, for each process. Each takes two to four requests.',
-    },
     MAPPINGS_DIR: {
       about: 'A folder of mapping modules of your own; see [Writing a mapping](writing-a-mapping.md).',
     },
@@ -183,10 +165,6 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
       default: '10',
       about:
         'The most connections to PostgreSQL, for each process, besides one that stays open; see [Sizing](sizing.md#connections).',
-    },
-    STORE_CACHE_BYTES: {
-      default: '16777216',
-      about: 'The size of the cache of look-ups, for each process.',
     },
     QUOTE_MEMORY: { default: '90d', about: 'The time in which the facts of a quote are used for a later booking.' },
     DEDUPE_WINDOW: {
@@ -238,10 +216,6 @@ export const variables: Readonly<Record<string, Readonly<Record<string, Document
     SWEEP_INTERVAL: {
       default: '10m',
       about: 'The pause between two searches for the shipments of unknown bookings, from `1s` to `1d`.',
-    },
-    STATUS_CACHE: {
-      about:
-        'The time in which `GET /getShipment.php` is answered from the last read. Unset: every call asks the service. Only with `WORKERS=1` and an embedded store that no other gateway uses.',
     },
   },
 }

@@ -10,7 +10,6 @@ import { createSourceReader, sourceAddress } from './callers/source-address.ts'
 import { createSourceLimits } from './callers/source-limits.ts'
 import { createMerge } from './calls/merge.ts'
 import { createSendPlan } from './calls/send.ts'
-import { createStatusCache } from './calls/status-cache.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
@@ -33,7 +32,6 @@ import { openPruning } from './pruning/open.ts'
 import { clientIdOf } from './service/basic.ts'
 import { openUpstream } from './service/open.ts'
 import { createService } from './service/service.ts'
-import { openShadow } from './shadow/open.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
@@ -112,16 +110,13 @@ export async function openGateway(
   const merge = createMerge(service, store.exclusive)
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
   const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
-  const drift = observeDrift({ ...parts, keptDays: config.SCOREBOARD_DAYS, everyMs: countsEveryMs })
+  const drift = observeDrift(catalog, log)
   const shares = openShares(config)
-  const statusCache = config.STATUS_CACHE ? createStatusCache(config.STATUS_CACHE) : undefined
-  const shadow = openShadow(config, { ...parts, everyMs: countsEveryMs })
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
     credentials,
     service,
     catalog,
-    statusCache,
     instance,
     bodyLimitBytes: shares.largestBodyBytes,
     log,
@@ -139,15 +134,7 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [
-      pending,
-      ...pruning.metrics,
-      ...webhooks.metrics,
-      ...deliveries.metrics,
-      ...(statusCache ? [statusCache.metric] : []),
-      ...(shadow?.metrics ?? []),
-      drift.metric,
-    ],
+    more: [pending, ...pruning.metrics, ...webhooks.metrics, ...deliveries.metrics, drift.metric],
     now: store.now,
     log,
     share: shareMetrics,
@@ -166,9 +153,7 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan({ service, merge, statusCache, inspect: drift.inspect, numbered: xref.numbered }),
-    statusCache,
-    noteShadowed: shadow?.note,
+    send: createSendPlan({ service, merge, inspect: drift.inspect }),
     receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
@@ -195,8 +180,7 @@ export async function openGateway(
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
     await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
-    await shadow?.close()
-    await Promise.all([uses.close(), drift.close(), pruned])
+    await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
     await upstream.close()
@@ -227,7 +211,6 @@ export async function openGateway(
       adminUrl,
       close: async () => {
         draining = true
-        shadow?.stop()
         await close()
         await closeRest()
       },

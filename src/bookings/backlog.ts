@@ -10,7 +10,7 @@ export type LateWork =
   /** Nothing is sent for a claim that may or may not be stored. */
   | { readonly kind: 'never-sent'; readonly handle: string }
   /** A shipment is canceled. */
-  | { readonly kind: 'canceled'; readonly tenant: string; readonly shipment: string }
+  | { readonly kind: 'canceled'; readonly free: () => Promise<void> }
 
 /** The work that is tried again with every heartbeat, by its key: a claim's handle, or text about a shipment. */
 export interface Backlog {

@@ -10,7 +10,7 @@ import type { IsHeld } from './lease.ts'
 import { createMakers } from './makers.ts'
 import { claimFor, newHandle } from './new-claim.ts'
 import { courseOf } from './protocol.ts'
-import type { BookingRecord } from './record.ts'
+import type { BookingRecord, FreeKeys } from './record.ts'
 
 /** Sends bookings once. */
 export interface Bookings {
@@ -21,10 +21,10 @@ export interface Bookings {
    * nothing.
    */
   readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
-  /** Frees the key of a shipment that is canceled. */
-  readonly free: (tenant: string, shipment: string) => Promise<void>
+  /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
+  readonly free: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
-  readonly freeLater: (tenant: string, shipment: string) => Promise<void>
+  readonly freeLater: FreeKeys
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
   /** Returns the bookings of a tenant that are under way or whose outcome is not known. */

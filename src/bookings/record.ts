@@ -1,11 +1,22 @@
 import type { StatusSet } from '../config/values.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Claim, type ClaimChange, type Claims, StoreDown, type XrefWrite } from '../store/store.ts'
+import { thingKey } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type Backlog, createBacklog, type LateWork } from './backlog.ts'
 import type { Made } from './booking.ts'
 import type { EmergencyLog, Unrecorded } from './emergency-log.ts'
 import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
+
+/**
+ * Frees the keys of the bookings whose shipment has one of these ids, in any spelling. `isGone` is asked for the id that a claim
+ * holds, in its own spelling: a service that tells the case of ids apart knows no other.
+ */
+export type FreeKeys = (
+  tenant: string,
+  ids: readonly string[],
+  isGone: (id: string) => Promise<boolean>,
+) => Promise<void>
 
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
@@ -17,10 +28,9 @@ export interface BookingRecord {
   readonly neverSent: (handle: string) => void
   /** Returns true for a booking that was made and is not recorded yet. */
   readonly isUnrecorded: (handle: string) => boolean
-  /** Frees the key of a shipment that is canceled. */
-  readonly canceled: (tenant: string, shipment: string) => Promise<void>
+  readonly canceled: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
-  readonly canceledLater: (tenant: string, shipment: string) => Promise<void>
+  readonly canceledLater: FreeKeys
   /** Records what is left over from now and from before the last start; called periodically. */
   readonly catchUp: () => Promise<void>
 }
@@ -114,18 +124,23 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     if (claim && isOpen(claim)) await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
   }
 
-  async function canceled(tenant: string, shipment: string): Promise<void> {
-    for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
-      if (claim.state === 'booked') await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+  const canceled: FreeKeys = async (tenant, ids, isGone) => {
+    for (const shipment of new Set(ids.map(thingKey))) {
+      for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
+        if (claim.state !== 'booked' || !(await isGone(claim.shipment))) continue
+        await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+      }
     }
   }
 
-  async function canceledLater(tenant: string, shipment: string): Promise<void> {
+  const canceledLater: FreeKeys = async (tenant, ids, isGone) => {
+    const free = () => canceled(tenant, ids, isGone)
     try {
-      await canceled(tenant, shipment)
+      await free()
     } catch (err) {
-      log.warn({ booking: `canceled ${shipment}`, err }, 'a change of bookings could not be recorded yet')
-      backlog.add(`canceled ${shipment}`, { kind: 'canceled', tenant, shipment })
+      const booking = `canceled ${[...new Set(ids)].join(' ')}`
+      log.warn({ booking, err }, 'a change of bookings could not be recorded yet')
+      backlog.add(booking, { kind: 'canceled', free })
     }
   }
 
@@ -138,7 +153,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
       case 'never-sent':
         return recordNeverSent(work.handle)
       case 'canceled':
-        return canceled(work.tenant, work.shipment)
+        return work.free()
       default:
         return work satisfies never
     }

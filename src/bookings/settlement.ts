@@ -3,7 +3,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../store/store.ts'
-import { headerText, uuidSpellings } from '../text/service-text.ts'
+import { headerText } from '../text/service-text.ts'
 import { quoteNumberOf } from './quote-number.ts'
 import { giveNames, takeBackNames } from './settled-names.ts'
 
@@ -128,14 +128,13 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
   return { outcome: 'wrong-state', state: current?.state ?? before.state }
 }
 
-/** Returns the bookings that have a shipment, however its id is spelled. */
+/** Returns the bookings that have a shipment. */
 export async function holdersOf(
   tenant: string,
   shipment: string,
   store: Pick<Store, 'claimsOfShipment'>,
 ): Promise<readonly Claim[]> {
-  const claims = await Promise.all(uuidSpellings(shipment).map((id) => store.claimsOfShipment(tenant, id)))
-  return claims.flat().filter(({ state }) => state === 'booked')
+  return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
 }
 
 /** Returns the answer that the booking would have had. */

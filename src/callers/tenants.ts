@@ -1,7 +1,6 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Tenant } from '../config/tenants-file.ts'
-import { nativeSettings } from '../config/translation-settings.ts'
 import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
@@ -147,7 +146,7 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
     scheme: v2.token ?? deps.config.V2_TOKEN,
   })
   const profile = {
-    settings: tenantSettings(tenant, common.settings, deps.config.V2_NATIVE_PATH),
+    settings: tenantSettings(tenant, common.settings),
     errorStatus: tenant.error_status ?? common.errorStatus,
     synonyms: tenant.actions,
     deprecation: tenantDeprecation(tenant, deps.config),
@@ -157,16 +156,11 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
 }
 
 /** Returns the settings of a tenant's translations: its own, else those of all. */
-export function tenantSettings(
-  { defaults, shipment_number, native_actions: native }: Tenant,
-  common: Settings,
-  nativePath: string,
-): Settings {
+export function tenantSettings({ defaults, shipment_number }: Tenant, common: Settings): Settings {
   return {
     ...common,
     transport_type: defaults.transport_type ?? common.transport_type,
     vehicle_type: defaults.vehicle_type ?? common.vehicle_type,
     shipment_number: shipment_number ?? common.shipment_number,
-    native: native ? nativeSettings(native, nativePath) : common.native,
   }
 }

@@ -8,7 +8,7 @@ import type { Action } from '../mapping/action.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { scalarText } from '../text/json.ts'
-import { shownText } from '../text/service-text.ts'
+import { shownText, thingKey } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { keepIds, requireOfQuote } from './approval-ids.ts'
 import { answerOf } from './legacy-answer.ts'
@@ -44,18 +44,19 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
   const quote = plan.found.id ?? ''
   return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
     const { send, xref, approvalBooks } = deps
+    const read = readingOnce(sending, deps.service)
     const before = await xref.approval(tenant, quote)
     if (!before) await xref.setApproval(tenant, quote, 'sent')
     let isSent = false
     try {
       // After the record: this check sees a booking that did not see the record.
       await requireNonePending(plan, tenant, deps)
-      const booked = await liveShipment(plan, tenant, sending, deps)
+      const booked = await liveShipment(plan, tenant, read, xref)
       if (booked) {
         if (!before) await xref.setApproval(tenant, quote, undefined)
         return bookedAlready(plan, booked)
       }
-      const made = before && approvalBooks === 'auto' ? await madeBefore(plan, tenant, sending, deps) : undefined
+      const made = before && approvalBooks === 'auto' ? await madeBefore(plan, tenant, read, xref) : undefined
       if (made) {
         await recordApproval(plan, { ...made.body, shipment_id: made.id }, tenant, xref, made.id)
         return bookedAlready(plan, made)
@@ -86,15 +87,10 @@ async function recordApproval(plan: Plan, reply: unknown, tenant: string, xref: 
 }
 
 /** Returns the shipment that an earlier approval of the quote made, if it is not canceled. */
-async function madeBefore(
-  plan: Plan,
-  tenant: string,
-  sending: Sending,
-  { xref, service }: ApproveDeps,
-): Promise<Shipment | undefined> {
+async function madeBefore(plan: Plan, tenant: string, read: ReadLive, xref: Xref): Promise<Shipment | undefined> {
   const quote = plan.found.id ?? ''
   for (const id of [quote, ...(await xref.idsInApproval(tenant, quote))]) {
-    const shipment = await readLive(id, sending, service)
+    const shipment = await read(id)
     if (!shipment) continue
     await requireOfQuote(shipment, { quote, names: namesOf(plan), vin: undefined }, tenant, xref)
     return shipment
@@ -118,24 +114,31 @@ async function requireNonePending(plan: Plan, tenant: string, { bookings, xref }
 const MAX_READS = 10
 
 /** Returns the newest shipment under a name of the quote that is not canceled. */
-async function liveShipment(
-  plan: Plan,
-  tenant: string,
-  sending: Sending,
-  { xref, service }: ApproveDeps,
-): Promise<Shipment | undefined> {
+async function liveShipment(plan: Plan, tenant: string, read: ReadLive, xref: Xref): Promise<Shipment | undefined> {
   const matches = await Promise.all(namesOf(plan).map((name) => xref.matches(tenant, name)))
   const ids = new Set(
     matches.flat().flatMap(({ kind, id, givenBy }) => (kind === 'shipment' && givenBy === 'caller' ? [id] : [])),
   )
   for (const id of [...ids].slice(0, MAX_READS)) {
-    const shipment = await readLive(id, sending, service)
+    const shipment = await read(id)
     if (shipment) return shipment
   }
   return undefined
 }
 
 /** Reads a shipment; returns undefined if there is none, or if it is canceled. */
+type ReadLive = (id: string) => Promise<Shipment | undefined>
+
+/** Returns a function that asks the service for each shipment once: a name of the quote and its approval may have the same one. */
+function readingOnce(sending: Sending, service: ApproveDeps['service']): ReadLive {
+  const reads = new Map<string, ReturnType<ReadLive>>()
+  return (id) => {
+    const shipment = reads.get(thingKey(id)) ?? readLive(id, sending, service)
+    reads.set(thingKey(id), shipment)
+    return shipment
+  }
+}
+
 async function readLive(id: string, sending: Sending, service: ApproveDeps['service']): Promise<Shipment | undefined> {
   const reply = await service.send(shipmentRead(id), sending)
   if (isGone(reply, id)) return undefined

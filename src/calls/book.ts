@@ -19,7 +19,6 @@ import { type Plan, planCall } from './plan.ts'
 import { approvalUnderWay, type Exclusive, withQuoteLock } from './quote-lock.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
-import type { StatusCache } from './status-cache.ts'
 import { isCanceled, isGone, shipmentWithId } from './verify.ts'
 
 /** The dependencies of bookings. */
@@ -32,7 +31,6 @@ export interface BookDeps {
   readonly xref: Pick<Xref, 'approval' | 'idsInApproval' | 'matches'>
   readonly exclusive: Exclusive
   readonly approvalBooks: Config['APPROVAL_BOOKS']
-  readonly statusCache?: Pick<StatusCache, 'drop'> | undefined
 }
 
 /**
@@ -100,18 +98,13 @@ async function makeOfUnapproved(
   plan: Plan,
   tenant: string,
   sending: Sending,
-  { send, xref, approvalBooks, bookings }: BookDeps,
+  { send, xref, approvalBooks }: BookDeps,
 ): Promise<Made> {
   const { quote } = plan.found
   if (quote && approvalBooks === 'auto' && (await beforeSending(xref.approval(tenant, quote.id)))) {
     throw new NotBooked(approvalUnderWay())
   }
-  const made = madeOf(plan, await send(plan, tenant, sending))
-  // A version-1 answer does not name the shipment, and what the service shows for the reference may be that of another booking.
-  if (plan.isNative && (await bookings.isBooked(tenant, made.record.id))) {
-    throw gatewayError('reply-doubtful', { fault: 'it shows the shipment of another booking' })
-  }
-  return made
+  return madeOf(plan, await send(plan, tenant, sending))
 }
 
 /**
@@ -175,7 +168,7 @@ async function mergeIntoApproved(
   { id: quote }: ApprovedQuote,
   tenant: string,
   sending: Sending,
-  { catalog, merge, xref, statusCache }: BookDeps,
+  { catalog, merge, xref }: BookDeps,
 ): Promise<Merged | undefined> {
   const update = [...catalog.actions.values()].find(({ action }) => action.service.mergeInto)
   if (!update) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
@@ -201,8 +194,6 @@ async function mergeIntoApproved(
     return merged
   } catch (error) {
     throw error instanceof NotBooked ? error : new NotBooked(updateError(error))
-  } finally {
-    statusCache?.drop(id)
   }
 }
 

@@ -1,44 +1,48 @@
 import type { Bookings } from '../bookings/bookings.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
-import { uuidSpellings } from '../text/service-text.ts'
+import { isUuid } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
-import { isCanceled, saidOfCancellation, shipmentNamed } from './verify.ts'
+import { isGone, saidOfCancellation, shipmentNamed } from './verify.ts'
+
+/** Reads a shipment by its id or number. */
+export type ReadShipment = (name: string) => Promise<UpstreamReply>
 
 /**
- * Returns the names of a shipment that a version-2 call has canceled: its id, or the name in the path. None if the reply
- * denies it. A reply that proves nothing, such as an empty one, is followed by a read.
+ * Frees the keys of the bookings of a shipment that a version-2 call has canceled, by its id or by the service's number. Nothing
+ * is freed if the reply denies it; and the reply frees the booking only that has the very id that it shows as canceled. For any
+ * other spelling the service is asked. Never rejects, because the cancellation itself succeeded.
  */
-export async function provenCanceled(
+export async function freeCanceled(
   name: string,
   reply: UpstreamReply | undefined,
-  read: () => Promise<UpstreamReply>,
-): Promise<readonly string[]> {
-  const said = reply && saidOfCancellation(reply, name)
-  if (said === false) return []
-  if (said !== undefined) return [name, said]
-  try {
-    const now = await read()
-    if (NOT_FOUND.has(now.status)) return [name]
-    if (!isSuccess(now.status)) return []
-    const { id, body } = shipmentNamed(now, name)
-    return isCanceled(body) ? [name, id] : []
-  } catch {
-    // Without an answer, the shipment may live: a booking that is sent again would be a second one.
-    return []
-  }
-}
-
-const NOT_FOUND = new Set([404, 410])
-
-/** Frees the keys of a shipment that a version-2 call canceled, by its id or by the service's number. */
-export async function freeCanceled(
-  names: readonly string[],
+  read: ReadShipment,
   tenant: string,
   { bookings, xref }: { readonly bookings: Pick<Bookings, 'freeLater'>; readonly xref: Pick<Xref, 'numbered'> },
 ): Promise<void> {
-  // If the store fails, the id of a number stays unknown. That must not fail the call, because the cancellation succeeded.
-  const ids = await Promise.all(names.map((name) => xref.numbered(tenant, name).catch(() => [])))
-  const all = names.flatMap(uuidSpellings)
-  for (const id of new Set([...all, ...ids.flat()])) await bookings.freeLater(tenant, id)
+  const said = reply && saidOfCancellation(reply, name)
+  if (said === false) return
+  const shown = said ?? (isUuid(name) ? undefined : await idOf(name, read))
+  // If the store fails, the id of a number stays unknown.
+  const numbered = await xref.numbered(tenant, name).catch(() => [])
+  const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
+  await bookings.freeLater(tenant, ids, async (id) => id === said || isShownAsGone(id, read))
+}
+
+/** Tells if a read shows that a shipment is canceled, or finds nothing. Without an answer, it may live. */
+export async function isShownAsGone(id: string, read: ReadShipment): Promise<boolean> {
+  try {
+    return isGone(await read(id), id)
+  } catch {
+    return false
+  }
+}
+
+async function idOf(name: string, read: ReadShipment): Promise<string | undefined> {
+  try {
+    const reply = await read(name)
+    return isSuccess(reply.status) ? shipmentNamed(reply, name).id : undefined
+  } catch {
+    return undefined
+  }
 }

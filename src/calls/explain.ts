@@ -37,7 +37,6 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
   const { request, toService, body, problems, settings, own } = plan
   const { action } = request.compiled
   const { fields, unused, unknown } = accountOf(plan)
-  const { isNative } = plan
   const written = write(to.service.outgoing(toService, to.address), to.address)
   const { example } = action
   return {
@@ -45,12 +44,11 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
     ok: problems.length === 0,
     request: {
       ...written.request,
-      ...(written.hasBody && { body: isNative ? toService.body : body }),
+      ...(written.hasBody && { body }),
       ...(action.service.mergeInto && { over: `GET ${written.request.url}` }),
     },
-    // The service's own version-1 handling gets the fields as they are.
-    fields: isNative ? [] : fields,
-    unused: isNative ? [] : unused,
+    fields,
+    unused,
     unknown,
     problems,
     reply: { example: example.reply, v1: request.compiled.reply(example.reply, { settings, own }).reply },

@@ -1,6 +1,7 @@
 import { gatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { isPlainId } from '../text/service-text.ts'
 import { vinKey, type Xref } from '../xref/xref.ts'
 import {
   chooseShipment,
@@ -82,9 +83,6 @@ async function chooseLive(
 
 const severalMatches = ({ message, vins }: SeveralMatches) => gatewayError(message, { vins })
 
-/** A value that may stand in a path; any other could span several segments. */
-const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
-
 /** Asks the service for a shipment by the names of the call, and records the name that it knows. */
 async function askForNamed(
   request: Version1,
@@ -96,7 +94,7 @@ async function askForNamed(
   const names = namingOf(request)?.names ?? []
   if (kind === 'shipment') {
     for (const [field, value] of names) {
-      const shipment = PLAIN.test(value) ? await askFor(value, sending, service) : undefined
+      const shipment = isPlainId(value) ? await askFor(value, sending, service) : undefined
       if (!shipment) continue
       const { id } = shipment
       // The service knows the shipment by this name, and the cross-reference does not have it yet.

@@ -4,7 +4,6 @@ import { valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
-import { nativeAnswer } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { idAt } from './verify.ts'
 
@@ -17,8 +16,7 @@ export interface TextAnswer extends Answer {
 export function answerOf(plan: Plan, body: unknown, message?: string): TextAnswer {
   const { settings, own } = plan
   const { compiled } = plan.request
-  const native = plan.isNative ? nativeAnswer(plan, body) : undefined
-  const { reply, missing } = native ? { reply: native, missing: [] } : compiled.reply(body, { settings, own })
+  const { reply, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
   const headers =
     compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS

@@ -12,21 +12,18 @@ import type { Call } from '../observe/call.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, withoutCredential } from '../service/service.ts'
-import { uuidSpellings } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { brownoutError } from './brownout.ts'
-import { freeCanceled, provenCanceled } from './canceled.ts'
+import { freeCanceled, isShownAsGone } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
-import { type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
-import type { NoteShadowed } from './shadowed-call.ts'
-import type { StatusCache } from './status-cache.ts'
 import { idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
@@ -42,9 +39,6 @@ export interface LegacyCallDeps extends ApproveDeps, BookDeps {
   readonly timeoutMs: number
   /** Returns the time by the store's clock, in milliseconds since 1970. */
   readonly now: () => number
-  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
-  /** Undefined while shadowing is off. */
-  readonly noteShadowed: NoteShadowed | undefined
 }
 
 /** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
@@ -119,36 +113,6 @@ async function answerVersion1(
   if (plan.problems.length > 0) {
     throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
   }
-  const { statusCache } = deps
-  const acting = { headers, call, caller, sending, brownout }
-  if (!statusCache || plan.toService.method === 'GET') return actOn(plan, acting, deps)
-  try {
-    return await actOn(plan, acting, deps)
-  } finally {
-    // Even if it failed: the service may have carried it out.
-    const { id, quote, approved } = found
-    for (const changed of new Set([id, quote?.id, approved?.id])) if (changed !== undefined) statusCache.drop(changed)
-  }
-}
-
-/** The circumstances of a planned call. */
-interface Acting {
-  readonly headers: IncomingHttpHeaders
-  readonly call: Call
-  readonly caller: Caller
-  readonly sending: Sending
-  readonly brownout: GatewayError | undefined
-}
-
-/** Sends a planned call, records it, and answers. */
-async function actOn(
-  plan: Plan,
-  { headers, call, caller, sending, brownout }: Acting,
-  deps: LegacyCallDeps,
-): Promise<Answer> {
-  const { request, found } = plan
-  const { tenant } = caller
-  const { action } = request.compiled
   const { notIdempotent, doneWhenStatus } = action.service
   if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
   if (isApproval(action)) return approve(plan, tenant, sending, deps)
@@ -158,20 +122,13 @@ async function actOn(
   const record = recordOf(plan, reply)
   // A number in the answer must resolve as soon as the caller has it.
   if (record) await deps.xref.write(tenant, record)
-  if (doneWhenStatus) await free(tenant, [found.id, idAt(reply, 'id')], deps)
-  const { account } = caller
-  deps.noteShadowed?.(call, { plan, answer: answer.body, tenant, account, requestId: call.id })
+  if (doneWhenStatus) {
+    const ids = [found.id, idAt(reply, 'id')].filter((id) => id !== undefined)
+    const read = (id: string) => deps.service.send(shipmentRead(id), sending)
+    // The cancellation of this very id is proven.
+    await deps.bookings.free(tenant, ids, async (id) => id === found.id || isShownAsGone(id, read))
+  }
   return answer
-}
-
-/** Frees the keys of a canceled shipment, whose id the caller may have written in another case. */
-async function free(
-  tenant: string,
-  ids: readonly (string | undefined)[],
-  { bookings }: Pick<LegacyCallDeps, 'bookings'>,
-): Promise<void> {
-  const all = ids.flatMap((id) => (id === undefined ? [] : uuidSpellings(id)))
-  for (const id of new Set(all)) await bookings.free(tenant, id)
 }
 
 /** Returns true for a call that looks into the cross-reference or claims a booking. */
@@ -184,7 +141,7 @@ async function answerVersion2(
   { action, toService, id }: Version2Plan,
   { tenant, profile }: Caller,
   sending: Sending,
-  { service, bookings, xref, statusCache, now }: LegacyCallDeps,
+  { service, bookings, xref, now }: LegacyCallDeps,
 ): Promise<Answer> {
   const brownout = brownoutError(action, profile.deprecation, now)
   if (brownout) throw brownout
@@ -195,12 +152,10 @@ async function answerVersion2(
     reply = await service.send(toService, sending)
   } catch (cause) {
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook }) : cause
-  } finally {
-    if (id !== undefined && method !== 'GET') statusCache?.drop(id)
   }
   if (isSuccess(reply.status) && doneWhenStatus && id !== undefined) {
-    const names = await provenCanceled(id, reply, () => service.send(shipmentRead(id), sending))
-    await freeCanceled(names, tenant, { bookings, xref })
+    const read = (name: string) => service.send(shipmentRead(name), sending)
+    await freeCanceled(id, reply, read, tenant, { bookings, xref })
   }
   return unchanged(withoutCredential(reply, sending.account))
 }

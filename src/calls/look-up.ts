@@ -91,7 +91,8 @@ async function lookUpNamed(
   if (numbered) return numbered()
   for (const [field, value] of naming.names) {
     if (!isUuid(value)) continue
-    return { ...(await foundId(await knownId(value, tenant, xref), field, tenant, xref)), isNamedByService: true }
+    const { id, isShipment } = await xref.known(tenant, value)
+    return { ...(await foundId(id, field, tenant, xref)), isNamedByService: true, isShipment }
   }
   // An approved quote is a shipment, but a booking of it takes precedence.
   if (!quoted) return undefined
@@ -121,14 +122,6 @@ async function bookedUnderOtherName(
   return undefined
 }
 
-/** Returns an id in small letters if it is remembered so: some databases write ids in capitals. Else, as it is. */
-async function knownId(value: string, tenant: string, xref: Xref): Promise<string> {
-  const small = value.toLowerCase()
-  if (small === value || !isUuid(value)) return value
-  const { own, facts } = await xref.remembered(tenant, small)
-  return own !== undefined || facts || (await xref.approval(tenant, small)) ? small : value
-}
-
 /** Tells if the name of a match, or of several, is the caller's own. */
 function isOfCaller(chosen: Match | SeveralMatches): boolean {
   const [match] = 'shipments' in chosen ? chosen.shipments : [chosen]
@@ -140,7 +133,7 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
     const matches = await xref.matches(tenant, value)
     const match = matches.find(({ kind }) => kind === 'quote')
     // A caller that gave its quote no number received the quote's id as its number.
-    const id = match?.id ?? (await knownId(value, tenant, xref))
+    const id = match?.id ?? (await xref.known(tenant, value)).id
     const { own, facts } = await xref.remembered(tenant, id)
     const approval = match || facts || isUuid(value) ? await xref.approval(tenant, id) : undefined
     const approved = approval

@@ -5,6 +5,7 @@ import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { thingKey } from '../text/service-text.ts'
 import type { Exclusive } from './quote-lock.ts'
 import { shipmentRead } from './service-request.ts'
 import { changeOf, requireWhole, type Shipment } from './verify.ts'
@@ -73,7 +74,7 @@ export function createMerge(service: Service, exclusive: Exclusive): Merge {
   }
 
   return (merging, tenant, sending) =>
-    exclusive(`update ${tenant}\n${merging.id}`, sending.deadline - performance.now(), (isHeld) =>
+    exclusive(`update ${tenant}\n${thingKey(merging.id)}`, sending.deadline - performance.now(), (isHeld) =>
       mergeIntoCurrent(merging, isHeld, sending),
     )
 }

@@ -7,7 +7,7 @@ import type { Credentials, PassThrough } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Call, Share } from '../observe/call.ts'
-import type { UpstreamReply } from '../service/exchange.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
 import { createMask } from '../service/mask.ts'
 import { BASE_HEADERS } from '../service/outgoing.ts'
@@ -15,11 +15,10 @@ import { isSuccess } from '../service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Xref } from '../xref/xref.ts'
-import { freeCanceled, provenCanceled } from './canceled.ts'
+import { freeCanceled } from './canceled.ts'
 import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
 import { keepIdsOf, recordingApproval } from './passed-approval.ts'
-import type { StatusCache } from './status-cache.ts'
-import { approvedBy, canceledBy, changedBy, mayBook } from './version-2-call.ts'
+import { version2Call } from './version-2-call.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -28,7 +27,6 @@ export interface PassThroughDeps {
   readonly upstream: Upstream
   readonly bookings: Bookings
   readonly xref: Xref
-  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
@@ -67,11 +65,10 @@ async function passOn(
   const account = found instanceof Promise ? await found : found
   call.tenant = account.tenant
   call.acceptance = account.acceptance
+  const meaning = version2Call(method, url)
   const leave = account.limits.enter()
-  const changed = deps.statusCache && changedBy(method, url)
-  let mayHaveChanged = changed !== undefined
   try {
-    const patience = { deadline, readerTimeoutMs }
+    const patience = { deadline, timeoutMs: config.UPSTREAM_TIMEOUT_MS, readerTimeoutMs }
     const isSafe = body === null && SAFE_METHODS.has(method)
     let sent: string | undefined
     const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
@@ -82,7 +79,6 @@ async function passOn(
         path: account.prefix + url,
         headers: requestLines(incoming.rawHeaders, call.id, authorization),
         body,
-        headersTimeout: config.UPSTREAM_TIMEOUT_MS,
         bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
       }
       const first = stream(upstream.line(account.origin, account.pool()), request, outgoing, patience)
@@ -98,24 +94,20 @@ async function passOn(
         ? answerOf(account.authorized, deadline, attempt)
         : singleAnswer(account, incoming, deadline, attempt)
     const { tenant } = account
-    const approved = approvedBy(method, url)
+    const approved = meaning?.verb === 'approve' ? meaning.id : undefined
     const reply = await (tenant === undefined || approved === undefined
       ? ask()
       : recordingApproval(approved, { tenant, isProven: account.acceptance?.isProven() ?? false }, deps.xref, ask))
-    mayHaveChanged &&= !isRefusal(reply.status)
-    // Before the reply, like what follows: the caller may read again at once.
-    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
-    mayHaveChanged = false
     // Before the reply: the caller may book at once.
     if (approved !== undefined && tenant !== undefined && isSuccess(reply.status))
       await keepIdsOf(await reply.whole(), approved, tenant, deps.xref)
-    const canceled = isSuccess(reply.status) ? canceledBy(method, url) : undefined
     // Likewise.
-    if (canceled !== undefined && tenant !== undefined) {
-      const read = () => readAgain(url, account, sent, { call, deadline, upstream })
-      const whole = await reply.whole()
-      const names = await provenCanceled(canceled, whole && { status: reply.status, headers: {}, body: whole }, read)
-      await freeCanceled(names, tenant, deps)
+    if (meaning?.verb === 'cancel' && isSuccess(reply.status) && tenant !== undefined) {
+      const { id, collection } = meaning
+      const read = (name: string) =>
+        readShipment(`${collection}/${encodeURIComponent(name)}`, account, sent, { call, deadline, upstream })
+      const body = await reply.whole()
+      await freeCanceled(id, body && { status: reply.status, headers: {}, body }, read, tenant, deps)
     }
     // A credential of the caller's own is nothing new to it.
     const isOwn = account.authorized !== undefined && sent !== undefined
@@ -127,16 +119,19 @@ async function passOn(
     else
       throw cause instanceof GatewayError
         ? cause
-        : unansweredError(cause, { method, path: url, mayBook: mayBook(method, url) })
+        : unansweredError(cause, {
+            method,
+            path: url,
+            mayBook: meaning?.verb === 'approve' || meaning?.verb === 'create',
+          })
   } finally {
-    if (mayHaveChanged && changed !== undefined) deps.statusCache?.drop(changed)
     leave()
   }
 }
 
-/** Reads the shipment of a call, with the credential that the call was sent with. */
-function readAgain(
-  url: string,
+/** Reads a shipment, with the credential that the call was sent with. */
+function readShipment(
+  path: string,
   { origin, prefix, pool }: PassThrough,
   authorization: string | undefined,
   { call, deadline, upstream }: { readonly call: Call; readonly deadline: number; readonly upstream: Upstream },
@@ -146,18 +141,17 @@ function readAgain(
     'x-request-id': call.id,
     ...(authorization !== undefined && { authorization }),
   }
-  const path = prefix + (url.split('?')[0] ?? '')
-  return upstream.call({ method: 'GET', origin, path, headers, body: undefined, pool: pool(), deadline })
+  return upstream.call({ method: 'GET', origin, path: prefix + path, headers, body: undefined, pool: pool(), deadline })
 }
-
-const isRefusal = (status: number) => status >= 400 && status < 500
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
 /** The codes of a connection that closed before the reply. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
-function isClosed(error: unknown): boolean {
+function isClosed(failure: unknown): boolean {
+  // The request had not begun.
+  const error = failure instanceof NoReply && failure.silence === 'unsent' ? failure.cause : failure
   return error instanceof Error && 'code' in error && CLOSED.has(String(error.code))
 }
 

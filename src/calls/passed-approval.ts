@@ -31,7 +31,7 @@ export async function recordingApproval<Reply extends { readonly status: number 
     return reply
   } catch (error) {
     // Without a connection, nothing was sent.
-    if (isNoted && error instanceof NoReply) await note(undefined)
+    if (isNoted && error instanceof NoReply && error.silence !== 'late') await note(undefined)
     throw error
   }
 }

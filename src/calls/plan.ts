@@ -6,11 +6,10 @@ import type { Problem } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request-run.ts'
-import type { NativeSettings, Settings } from '../mapping/settings.ts'
+import type { Settings } from '../mapping/settings.ts'
 import type { ServiceRequest } from '../service/service.ts'
 import type { Found } from './look-up.ts'
 import { missingName } from './names.ts'
-import { AT_VERSION_2_PATHS, nativeRequest } from './native-request.ts'
 import type { Version1, Version2 } from './read-request.ts'
 import { serviceRequest } from './service-request.ts'
 
@@ -27,8 +26,6 @@ export interface Plan {
   readonly notes: readonly Note[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
-  /** True if the service's own version-1 handling answers the call. */
-  readonly isNative: boolean
 }
 
 /** The plan of a call with a version-2 body. */
@@ -51,20 +48,15 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
     namedBy: found.namedBy,
   })
   const unnamed = missingName(request)
-  const native = nativeFor(request, found, settings)
-  const known = native ? fields.problems : problems
   return {
     request,
     found,
     settings,
     body,
-    toService: native
-      ? nativeRequest(request, found, { nativePath: native.path, withoutNumber: true })
-      : serviceRequest(compiled.action, body, found.id),
-    problems: unnamed ? [unnamed, ...known] : known,
+    toService: serviceRequest(compiled.action, body, found.id),
+    problems: unnamed ? [unnamed, ...problems] : problems,
     notes,
     own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
-    isNative: native !== undefined,
   }
 }
 
@@ -72,16 +64,6 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
 export function accountOf({ request, found, settings }: Plan): ExplainedRequest {
   const { compiled, fields } = request
   return explainRequestTranslation(compiled, fields, settingsFor(found, settings), factsOf(found), found.namedBy)
-}
-
-/**
- * Returns the native settings of a call that the service answers in version 1. A booking of an approved quote is always
- * translated: it is merged into the shipment that the approval made.
- */
-function nativeFor({ compiled }: Version1, { approved }: Found, { native }: Settings): NativeSettings | undefined {
-  if (!native?.actions.has(compiled.action.name) || approved) return undefined
-  // Only a legacy path reads shipments in version 1.
-  return compiled.action.family === 'shipment' && native.path === AT_VERSION_2_PATHS ? undefined : native
 }
 
 /** Returns the settings of a translation: a booking of an approved quote names the quote. */

@@ -1,5 +1,6 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Sending } from '../service/service.ts'
+import { thingKey } from '../text/service-text.ts'
 
 /** Runs work while no other work of the same key runs. */
 export type Exclusive = <T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>) => Promise<T>
@@ -12,7 +13,7 @@ export function withQuoteLock<T>(
   exclusive: Exclusive,
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
-  return exclusive(`quote ${tenant}\n${quote}`, deadline - performance.now(), work)
+  return exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
 }
 
 /** The error of a call that has to wait for the approval of its quote. */

@@ -1,13 +1,11 @@
 import type { Action } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
-import { isSuccess, type Sending } from '../service/service.ts'
+import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
-import { type NativeDeps, sendNatively } from './native-reply.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
-import type { StatusCache } from './status-cache.ts'
 import {
   bookedShipment,
   cancellationOf,
@@ -26,21 +24,14 @@ export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise
 export type InspectReply = (action: string, body: unknown) => void
 
 /** The dependencies of planned calls. */
-export interface SendPlanDeps extends Pick<NativeDeps, 'service'>, Partial<Pick<NativeDeps, 'numbered'>> {
+export interface SendPlanDeps {
+  readonly service: Pick<Service, 'send'>
   readonly merge: Merge
-  /** Undefined while `STATUS_CACHE` is off. */
-  readonly statusCache?: StatusCache | undefined
   readonly inspect?: InspectReply
 }
 
 /** Makes the function through which all planned calls reach the service. */
-export function createSendPlan({
-  service,
-  merge,
-  statusCache,
-  inspect = () => undefined,
-  numbered = async () => [],
-}: SendPlanDeps): SendPlan {
+export function createSendPlan({ service, merge, inspect = () => undefined }: SendPlanDeps): SendPlan {
   /** Looks at the shape of a reply, and returns it. */
   function inspected<Body>(plan: Plan, body: Body): Body {
     inspect(plan.request.compiled.action.name, body)
@@ -51,7 +42,6 @@ export function createSendPlan({
     const { request, found, toService, body } = plan
     const { action, overlay, nameFields } = request.compiled
     const { mergeInto, doneWhenStatus } = action.service
-    if (plan.isNative) return sendNatively(plan, tenant, sending, { service, numbered })
     const id = found.id ?? ''
     if (mergeInto) {
       const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)
@@ -61,25 +51,9 @@ export function createSendPlan({
     if (doneWhenStatus) return inspected(plan, await cancel(plan, id, doneWhenStatus, sending))
     // The search has read the shipment already.
     if (found.shipment && toService.method === 'GET') return inspected(plan, found.shipment.body)
-    if (statusCache && toService.method === 'GET') return readThrough(statusCache, plan, id, sending)
     const isChange = action.target !== undefined && toService.method !== 'GET'
     const reply = await (isChange ? replyToChange(service.send(toService, sending)) : service.send(toService, sending))
     return inspected(plan, verified(action, succeeded(plan, reply), id))
-  }
-
-  /** Returns the last read of a shipment while it is fresh, else reads it. */
-  async function readThrough(cache: StatusCache, plan: Plan, id: string, sending: Sending): Promise<unknown> {
-    const known = cache.find(id, sending.account)
-    if (known !== undefined) return known
-    const reading = cache.begin(id, sending.account)
-    try {
-      const reply = await service.send(plan.toService, sending)
-      const shipment = inspected(plan, verified(plan.request.compiled.action, succeeded(plan, reply), id))
-      reading.keep(shipment, reply.body.length)
-      return shipment
-    } finally {
-      reading.end()
-    }
   }
 
   /**

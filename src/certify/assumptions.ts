@@ -46,6 +46,6 @@ export const untriable: readonly (readonly [assumption: string, why: string])[] 
   ['A quote is valid for as long as QUOTE_MEMORY remembers it.', 'It takes days.'],
   [
     'The status of a shipment moves from `new` to `delivered` through the known values.',
-    'It takes a carrier. `transload check --drift` lists further values.',
+    'It takes a carrier. The log tells further values, once each.',
   ],
 ]

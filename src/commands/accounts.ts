@@ -46,7 +46,7 @@ export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]
     const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
     return readTenants(file, actions).map((tenant) => {
       const { name, v2, secret: fetched, actions: synonyms } = tenant
-      const profile = { settings: tenantSettings(tenant, common.settings, config.V2_NATIVE_PATH), synonyms }
+      const profile = { settings: tenantSettings(tenant, common.settings), synonyms }
       return account(name, basicOf(v2.client_id, fetched), v2.base_url, v2.token, profile)
     })
   }

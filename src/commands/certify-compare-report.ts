@@ -1,4 +1,4 @@
-import type { FieldTally, Tally } from '../compare/tally.ts'
+import type { FieldTally, Tally } from '../certify/tally.ts'
 import { percent, plural } from '../migration/wording.ts'
 import { print, printError } from './output.ts'
 
@@ -9,22 +9,20 @@ export interface CompareReport {
   readonly notCompared: readonly { readonly from: string; readonly why: string }[]
   /** How many calls of an action were not sent, because they create or change something. */
   readonly skipped: ReadonlyMap<string, number>
-  /** The bookings and quotes that were created and could not be canceled. */
-  readonly left: readonly string[]
   readonly minEqual: number
   /** True if a signal ended the command early. */
   readonly isStopped: boolean
 }
 
 /** Tells if enough fields are equal. Nothing compared is not enough. */
-export function isEqualEnough({ tally, minEqual, left, isStopped }: CompareReport): boolean {
+export function isEqualEnough({ tally, minEqual, isStopped }: CompareReport): boolean {
   const share = tally.equalShare()
-  return share !== undefined && share >= minEqual && left.length === 0 && !isStopped
+  return share !== undefined && share >= minEqual && !isStopped
 }
 
 /** Prints the table, and what could not be compared. */
 export function printReport(report: CompareReport): void {
-  const { tally, notCompared, skipped, left, minEqual, isStopped } = report
+  const { tally, notCompared, skipped, minEqual, isStopped } = report
   const fields = tally.fields()
   if (fields.length > 0) print(...tableOf(fields), '')
   const share = tally.equalShare()
@@ -36,7 +34,6 @@ export function printReport(report: CompareReport): void {
   for (const [action, count] of skipped) printError(`not sent: ${plural(count, 'call')} of ${action}, which ${WRITES}`)
   for (const { from, why } of notCompared) printError(`not compared: ${from}: ${why}`)
   if (isStopped) printError('stopped before all calls were compared')
-  for (const reference of left) printError(`left over, cancel it by hand: ${reference}`)
 }
 
 const WRITES = 'creates or changes something'

@@ -1,16 +1,14 @@
 import { createMerge } from '../calls/merge.ts'
-import { onlyAsks } from '../calls/native-request.ts'
 import { createSendPlan } from '../calls/send.ts'
-import type { Comparison } from '../compare/answers.ts'
-import { createTally } from '../compare/tally.ts'
+import { type CompareDeps, compareCall } from '../certify/compare-call.ts'
+import { onlyAsks } from '../certify/native-request.ts'
+import { createTally } from '../certify/tally.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { openUpstream } from '../service/open.ts'
 import { createService, type Sending } from '../service/service.ts'
-import { type CompareDeps, compareCall } from '../shadow/compare-call.ts'
 import { type OwnAccount, ownAccounts } from './accounts.ts'
 import { bodiesIn, type CertifiedCall, exampleCalls, recordedCalls } from './certify-calls.ts'
-import { compareBooking, requireStage } from './certify-compare-bookings.ts'
 import { type CompareReport, isEqualEnough, printReport } from './certify-compare-report.ts'
 import { withReadOnlyXref } from './certify-xref.ts'
 import { CommandFailed, UsageError } from './failures.ts'
@@ -18,16 +16,14 @@ import { clearStatus, printJson, showStatus } from './output.ts'
 import { stopSignal } from './stop-signal.ts'
 
 const USAGE = [
-  '  transload certify compare [--examples | --bodies DIR | --recording FILE] [--tenant NAME] [--min-equal 0.99] [--json]',
-  '  transload certify compare … --bookings --stage URL',
+  '  transload certify compare [--examples | --bodies DIR | --recording FILE] [--native-path PATH] [--tenant NAME] [--min-equal 0.99] [--json]',
 ]
 const OPTIONS = {
   examples: { type: 'boolean' },
   bodies: { type: 'string' },
   recording: { type: 'string' },
   tenant: { type: 'string' },
-  bookings: { type: 'boolean' },
-  stage: { type: 'string' },
+  'native-path': { type: 'string' },
   'min-equal': { type: 'string' },
   json: { type: 'boolean' },
 } as const
@@ -36,21 +32,21 @@ const OPTIONS = {
 export const COMPARE_HELP = {
   usage: USAGE,
   options: OPTIONS,
-  accepted: ['examples', 'bodies', 'recording', 'tenant', 'bookings', 'stage', 'min-equal', 'json'],
+  accepted: ['examples', 'bodies', 'recording', 'native-path', 'tenant', 'min-equal', 'json'],
   explained: {
     examples: 'Compares the calls that the documentation shows, which is the default.',
     bodies: 'Compares the version-1 bodies in this folder.',
     recording: 'Compares the calls in this file, one JSON object a line.',
     tenant: 'Uses the credential and the settings of this tenant.',
-    bookings: 'Compares bookings, too: makes three of each and cancels them; needs --stage.',
-    stage: 'The address of the stage environment, which V2_BASE_URL must be for bookings.',
+    'native-path':
+      'Where the service reads version-1 requests, / by default: a prefix of the legacy paths such as /quotes, or /v2 for its version-2 paths.',
     'min-equal': 'The least share of equal fields, from 0 to 1; below it the exit code is 1.',
     json: 'Prints the result as JSON.',
   },
   examples: [
     'transload certify compare --examples',
     'transload certify compare --bodies ./bodies --min-equal 1 --json',
-    'V2_BASE_URL=https://stage.example.com transload certify compare --bookings --stage https://stage.example.com',
+    'V2_BASE_URL=https://stage.example.com transload certify compare --native-path /quotes',
   ],
 } as const
 
@@ -64,8 +60,7 @@ export interface CompareOptions {
   readonly bodies?: string | undefined
   readonly recording?: string | undefined
   readonly tenant?: string | undefined
-  readonly bookings?: boolean | undefined
-  readonly stage?: string | undefined
+  readonly 'native-path'?: string | undefined
   readonly 'min-equal'?: string | undefined
   readonly json?: boolean | undefined
 }
@@ -74,7 +69,7 @@ export interface CompareOptions {
 export async function compare(options: CompareOptions): Promise<number> {
   const minEqual = shareOf(options['min-equal'])
   const config = readConfig()
-  if (options.bookings || options.stage !== undefined) requireStage(options, config, USAGE)
+  const nativePath = nativePathOf(options['native-path'])
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const account = await accountOf(config, options.tenant)
   const calls = callsOf(options, catalog, account)
@@ -86,7 +81,6 @@ export async function compare(options: CompareOptions): Promise<number> {
   const tally = createTally()
   const skipped = new Map<string, number>()
   const notCompared: { from: string; why: string }[] = []
-  const left: string[] = []
   let isStopped = false
   void stopSignal().then(() => {
     isStopped = true
@@ -95,10 +89,11 @@ export async function compare(options: CompareOptions): Promise<number> {
     await withReadOnlyXref(config, async (xref) => {
       const deps: CompareDeps = {
         service,
+        upstream,
         send,
-        nativePath: config.V2_NATIVE_PATH,
+        nativePath,
         xref,
-        settings: { ...account.settings, native: undefined },
+        settings: account.settings,
       }
       for (const [i, { from, request }] of calls.entries()) {
         if (isStopped) break
@@ -109,17 +104,11 @@ export async function compare(options: CompareOptions): Promise<number> {
           requestId: REQUEST_ID,
           deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
         })
-        const isBooking = Boolean(action.service.notIdempotent)
-        let comparison: Comparison
-        if (onlyAsks(action)) comparison = await compareCall(request, account.tenant, sending, deps)
-        else if (isBooking && options.bookings) {
-          const made = await compareBooking(request, account.tenant, sending, { ...deps, isStopped: () => isStopped })
-          comparison = made.comparison
-          left.push(...made.left)
-        } else {
+        if (!onlyAsks(action)) {
           skipped.set(action.name, (skipped.get(action.name) ?? 0) + 1)
           continue
         }
+        const comparison = await compareCall(request, account.tenant, sending, deps)
         tally.add(action.name, comparison)
         if (!comparison.compared) notCompared.push({ from, why: comparison.why })
       }
@@ -128,10 +117,22 @@ export async function compare(options: CompareOptions): Promise<number> {
     clearStatus()
     await upstream.close()
   }
-  const report: CompareReport = { tally, notCompared, skipped, left, minEqual, isStopped }
+  const report: CompareReport = { tally, notCompared, skipped, minEqual, isStopped }
   if (options.json) printJson(jsonOf(report), 2)
   else printReport(report)
   return isEqualEnough(report) ? 0 : 1
+}
+
+const NATIVE_PATH = /^\/$|^(\/[\w.-]+)+\/?$/
+
+function nativePathOf(path = '/'): string {
+  if (!NATIVE_PATH.test(path)) {
+    throw new UsageError('--native-path takes / or a prefix of the legacy paths such as /quotes, or /v2', [
+      'Usage:',
+      ...USAGE,
+    ])
+  }
+  return path === '/' ? path : path.replace(/\/$/, '')
 }
 
 function shareOf(text: string | undefined): number {
@@ -167,13 +168,12 @@ function callsOf(
   return recording === undefined ? exampleCalls(catalog) : recordedCalls(recording, catalog, synonyms)
 }
 
-function jsonOf({ tally, notCompared, skipped, left, minEqual }: CompareReport) {
+function jsonOf({ tally, notCompared, skipped, minEqual }: CompareReport) {
   return {
     equal: tally.equalShare() ?? null,
     minEqual,
     fields: tally.fields(),
     notCompared,
     skipped: Object.fromEntries(skipped),
-    leftOver: left,
   }
 }

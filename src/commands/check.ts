@@ -7,7 +7,6 @@ import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
 import { type BrownoutWindow, windowsToCome } from '../deprecation/brownouts.ts'
 import { readOperands } from './arguments.ts'
-import { checkDrift } from './check-drift.ts'
 import { print, printError, printJson } from './output.ts'
 import { slipsIn } from './slips.ts'
 
@@ -17,20 +16,15 @@ import { slipsIn } from './slips.ts'
  */
 export async function check(args: readonly string[]): Promise<number> {
   const { values } = readOperands('check', args, {
-    usage: ['Usage: transload check [--drift] [--json]'],
-    options: { drift: { type: 'boolean' }, json: { type: 'boolean' } },
+    usage: ['Usage: transload check [--json]'],
+    options: { json: { type: 'boolean' } },
     operands: [],
-    explained: {
-      drift: 'Lists how replies of the service have differed from what the gateway knows, and checks nothing else.',
-      json: 'Prints JSON.',
-    },
+    explained: { json: 'Prints JSON.' },
     examples: [
       'V2_BASE_URL=https://service.example.com transload check',
       'V2_BASE_URL=https://service.example.com transload check --json',
-      'transload check --drift',
     ],
   })
-  if (values.drift) return checkDrift(values.json ?? false)
   const loaded = await loadConfig()
   const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)

@@ -48,13 +48,12 @@ export async function serve(): Promise<number> {
   }
 }
 
-async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<number> {
+async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<never> {
   const stop = cluster.isWorker ? stopMessage() : undefined
   const openStore = await loadEngine(config.STORE_URL)
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(openStore, {
-      cacheBytes: config.STORE_CACHE_BYTES,
       mustExist: process.env[REPLACEMENT] !== undefined,
       connections: config.STORE_CONNECTIONS,
       processes: config.WORKERS,
@@ -89,5 +88,6 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   await store.close()
   log.info('stopped')
   await endOfLog(log)
-  return 0
+  // A request that the service has not answered yet would keep the process alive beyond the grace.
+  process.exit(0)
 }

@@ -5,7 +5,6 @@ import { certificateErrors } from './certificates.ts'
 import { contradictions } from './contradictions.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
-import { nativeActions, nativePath } from './native-values.ts'
 import {
   allowedHosts,
   basePaths,
@@ -18,7 +17,6 @@ import {
   newFile,
   port,
   serviceAddress,
-  share,
   statuses,
   storeAddress,
   version2Word,
@@ -34,8 +32,6 @@ const schema = z.object({
   V2_SHIPMENT_PATH: z
     .enum(['auto', '/v2/shipments', '/v2/shipment'], 'must be auto, /v2/shipments or /v2/shipment')
     .default('auto'),
-  V2_NATIVE_PATH: nativePath.prefault('/'),
-  NATIVE_ACTIONS: nativeActions.optional(),
   V2_CLIENT_ID: z.string().optional(),
   V2_CLIENT_SECRET: z.string().optional(),
   V2_TOKEN: z.enum(['basic', 'oauth2', 'auto'], 'must be basic, oauth2 or auto').default('basic'),
@@ -94,12 +90,8 @@ const schema = z.object({
   LOOKUPS_FILE: lookupsFile.optional(),
   MAPPINGS_DIR: z.string().optional(),
 
-  SHADOW_SHARE: share.prefault('0'),
-  SHADOW_PER_SECOND: wholeNumber(1, 10_000).prefault('5'),
-
   STORE_URL: storeAddress.prefault('sqlite:./data/transload.db'),
   STORE_CONNECTIONS: wholeNumber(2, 1_000).prefault('10'),
-  STORE_CACHE_BYTES: wholeNumber(0, 1_099_511_627_776).prefault('16777216'),
   QUOTE_MEMORY: duration.prefault('90d'),
   DEDUPE_WINDOW: duration.prefault('10m'),
   BOOKING_DAYS: wholeNumber(1, 3_650).prefault('400'),
@@ -114,7 +106,6 @@ const schema = z.object({
   WEBHOOK_CLIENT_ID: z.string().optional(),
   WEBHOOK_CLIENT_SECRET: z.string().optional(),
   SWEEP_INTERVAL: pause.prefault('10m'),
-  STATUS_CACHE: duration.optional(),
 })
 
 /** The checked configuration, frozen. */
@@ -149,7 +140,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
       validVariables(set, [
         ...(['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT'] as const),
         ...(['QUOTE_MEMORY', 'BOOKING_DAYS', 'BODY_LIMIT_BYTES', 'BODIES_LIMIT_BYTES'] as const),
-        ...(['QUIET_DAYS', 'SCOREBOARD_DAYS', 'V2_NATIVE_PATH', 'NATIVE_ACTIONS'] as const),
+        ...(['QUIET_DAYS', 'SCOREBOARD_DAYS'] as const),
       ]),
     ),
     ...(certificates ? certificateErrors(set) : []),

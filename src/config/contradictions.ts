@@ -1,5 +1,4 @@
 import type { Config, Environment } from './config.ts'
-import { unreachableNativeActions } from './native-values.ts'
 import { overlap } from './values.ts'
 
 /** Returns the errors of variables that contradict each other. */
@@ -9,13 +8,11 @@ export function contradictions(set: Environment, valid: Partial<Config>): string
     ...twoModes(set),
     ...unusedWebhookVariables(set),
     ...unsharedStore(set),
-    ...unsharedStatusCache(set),
     ...sharedPort(valid),
     ...brownoutsWithout(set),
     ...forgottenUse(valid),
     ...forgottenQuotes(valid),
     ...bodyWithoutRoom(valid),
-    ...unreachableNativeActions(valid.V2_NATIVE_PATH, valid.NATIVE_ACTIONS, 'NATIVE_ACTIONS'),
   ]
 }
 
@@ -60,16 +57,6 @@ function unusedWebhookVariables(set: Environment): string[] {
 function unsharedStore(set: Environment): string[] {
   if (!/^\s*memory:/i.test(set['STORE_URL'] ?? '') || !(Number(set['WORKERS']) > 1)) return []
   return ['STORE_URL=memory: works only with WORKERS=1, because workers do not share memory']
-}
-
-/** An update or an event that reaches another process would leave an old answer in the cache of this one. */
-function unsharedStatusCache(set: Environment): string[] {
-  if (set['STATUS_CACHE'] === undefined) return []
-  const isPostgres = /^\s*postgres(ql)?:/i.test(set['STORE_URL'] ?? '')
-  return [
-    ...(Number(set['WORKERS']) > 1 ? ['STATUS_CACHE works only with WORKERS=1, because workers do not share it'] : []),
-    ...(isPostgres ? ['STATUS_CACHE works only with the embedded store, because gateways do not share it'] : []),
-  ]
 }
 
 /** A port of 0 is any free one, or turns the admin listener off. */

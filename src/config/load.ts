@@ -2,7 +2,6 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { type Config, readConfig, readValidVariables } from './config.ts'
 import { ConfigErrors, configurationErrors } from './errors.ts'
 import { loadMappings } from './mappings.ts'
-import { unreachableNativeActions } from './native-values.ts'
 import { readTenants, type Tenant } from './tenants-file.ts'
 
 /** The configuration with the mappings that it names. */
@@ -36,12 +35,6 @@ export async function loadConfig(): Promise<LoadedConfig> {
   const readThem = () =>
     TENANTS_FILE === undefined ? undefined : readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION)
   const tenants = await attempt(readThem)
-  for (const { name, native_actions: actions = [] } of tenants ?? []) {
-    if (config)
-      errors.push(
-        ...unreachableNativeActions(config.V2_NATIVE_PATH, actions, `${TENANTS_FILE}: ${name}: native_actions`),
-      )
-  }
   if (!config || !catalog || errors.length > 0) throw new ConfigErrors(errors)
   return { config, catalog, tenants }
 }

@@ -6,7 +6,6 @@ import { type CallbackSettings, callbackKeys, callbackMistakes, callbackOf } fro
 import { ConfigErrors } from './errors.ts'
 import { issueText } from './issues.ts'
 import { readJsonFile } from './json-file.ts'
-import { nativeActionMistakes } from './native-values.ts'
 import { parseSecretHash } from './secret-hash-form.ts'
 import { fetchSecret, secretOf, secretRef } from './secret-ref.ts'
 import { serviceAddress, version2Word, webAddress } from './values.ts'
@@ -58,13 +57,6 @@ const tenant = z
       .describe('Instead of DEFAULT_TRANSPORT_TYPE and DEFAULT_VEHICLE_TYPE.'),
     error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
     shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
-    native_actions: z
-      .array(z.string())
-      .superRefine((actions, ctx) => {
-        for (const message of nativeActionMistakes(actions)) ctx.addIssue({ code: 'custom', message })
-      })
-      .optional()
-      .describe('Instead of NATIVE_ACTIONS.'),
     sunset: z.string().pipe(sunset).optional().describe('Instead of SUNSET.'),
     migration_guide_url: z.string().pipe(webAddress).optional().describe('Instead of MIGRATION_GUIDE_URL.'),
     brownouts: z.string().pipe(brownouts).optional().describe('Instead of BROWNOUTS; `none` for none.'),

@@ -6,7 +6,6 @@ import type { Settings } from '../mapping/settings.ts'
 import type { CallbackBody, CallbackFormat, StoredEvent } from '../store/events.ts'
 import type { Claims } from '../store/store.ts'
 import { parseJson } from '../text/json.ts'
-import { uuidSpellings } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 
 /** The dependencies of a rendering. */
@@ -21,13 +20,8 @@ export async function namesOf(
   { tenant, shipment }: Pick<StoredEvent, 'tenant' | 'shipment'>,
   { claims, xref }: RenderDeps,
 ): Promise<ShipmentNames | undefined> {
-  const ids = uuidSpellings(shipment)
-  const [booked, remembered] = await Promise.all([
-    Promise.all(ids.map((id) => claims.claimsOfShipment(tenant, id))),
-    Promise.all(ids.map((id) => xref.remembered(tenant, id))),
-  ])
-  const claim = booked.flat().at(-1)
-  const own = remembered.find((thing) => thing.own !== undefined)?.own
+  const claim = (await claims.claimsOfShipment(tenant, shipment)).at(-1)
+  const { own } = await xref.remembered(tenant, claim?.shipment ?? shipment)
   if (!claim && own === undefined) return undefined
   return { own, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
 }

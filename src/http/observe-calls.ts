@@ -45,7 +45,6 @@ export function observeCalls(
     countCall(call, outgoing.statusCode)
     countUse(call, incoming, outgoing.statusCode)
     tracing?.end(call, outgoing.statusCode)
-    call.afterwards?.()
   }
 
   function answer(c: Context<Env>, error: unknown): void {

@@ -31,7 +31,7 @@ const HEX = 16
  * A path of ASCII, decoded for as long as decoding changes it; undefined where the result is not UTF-8. One pass: to
  * decode `%2525252525…` level by level takes time that grows with the square of its length.
  */
-function fullyDecoded(path: string): string | undefined {
+export function fullyDecoded(path: string): string | undefined {
   const bytes: number[] = []
   for (let i = 0; i < path.length; i += 1) {
     bytes.push(path.charCodeAt(i))

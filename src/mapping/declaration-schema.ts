@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Action, Alternative } from './action.ts'
 import type { Callback } from './callback.ts'
-import { unknownKeys, unknownKind } from './renamed.ts'
 import type { Fallback, QuoteFact, Row } from './row.ts'
 
 /*
@@ -20,7 +19,8 @@ const fn = z.custom((value) => typeof value === 'function', 'must be a function'
 /** An object of these keys and no other. */
 const part = <T extends z.core.$ZodLooseShape>(shape: T, expected = 'must be an object') =>
   z.strictObject(shape, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? unknownKeys(issue.keys) : expected),
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => `${key} is not a key`).join('; ') : expected,
   })
 
 const sense = fn.optional()
@@ -45,7 +45,6 @@ const codec = z.object(
     remark: fn.optional(),
     passThroughUnknown: flag.optional(),
     keeps,
-    passesOn: z.undefined(unknownKeys(['passesOn'])).optional(),
   },
   'must be a codec',
 )
@@ -104,7 +103,8 @@ const row = z.discriminatedUnion(
   'kind',
   [move, split, join, lookup, fromQuote, ref, callerNumber, fixed, choose, message, v1Only, v2Only],
   {
-    error: ({ input }) => (Array.isArray(input) ? 'is a list; spread it with ...' : unknownKind(kindOf(input))),
+    error: ({ input }) =>
+      Array.isArray(input) ? 'is a list; spread it with ...' : 'is not a row; use the constructors',
   },
 )
 const section = z.array(row, 'must be a list of rows')

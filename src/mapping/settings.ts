@@ -10,13 +10,4 @@ export interface Settings {
   readonly send_quote_id: boolean
   /** The numbers in replies: the caller's own, if there is one, or always the service's. */
   readonly shipment_number: 'caller' | 'service'
-  /** The actions that the service's own version-1 handling answers; undefined if there are none. */
-  readonly native?: NativeSettings | undefined
-}
-
-/** The actions that are not translated, and where the service reads version 1. */
-export interface NativeSettings {
-  readonly actions: ReadonlySet<string>
-  /** A prefix of the legacy paths, or `/v2` for the version-2 paths. */
-  readonly path: string
 }

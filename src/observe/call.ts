@@ -81,8 +81,6 @@ export interface Call {
   unauthorized: boolean
   /** The thrown value, if the gateway itself failed. */
   cause: unknown
-  /** Work that begins once the call is answered. */
-  afterwards: (() => void) | undefined
 }
 
 const NO_NOTES: readonly Note[] = []
@@ -121,7 +119,6 @@ export function beginCall(incoming: IncomingMessage): Call {
     error: undefined,
     unauthorized: false,
     cause: undefined,
-    afterwards: undefined,
   }
 }
 

@@ -3,7 +3,6 @@ import type { Answer } from '../answer.ts'
 import { gatewayError } from '../errors.ts'
 import { type MigrationReport, type ReportDeps, readReport } from '../migration/report.ts'
 import type { TenantBrownouts } from '../observe/brownouts.ts'
-import type { Comparisons } from '../store/comparisons.ts'
 import type { Claims, Store } from '../store/store.ts'
 import { printableJson } from '../text/plain-text.ts'
 import { bookingsPage, listBookings } from './bookings.ts'
@@ -11,14 +10,10 @@ import { brownoutsToCome } from './brownouts.ts'
 import { asksForHtml } from './layout.ts'
 import { migrationPage } from './migration.ts'
 import { tenantPage } from './migration-tenant.ts'
-import { readShadow } from './shadow.ts'
 
 /** The dependencies of the pages for operators. */
 export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {
-  readonly store: ReportDeps['store'] &
-    Pick<Claims, 'listClaims'> &
-    Pick<Comparisons, 'comparedFields' | 'differences'> &
-    Pick<Store, 'now' | 'listDrift'>
+  readonly store: ReportDeps['store'] & Pick<Claims, 'listClaims'> & Pick<Store, 'now'>
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
   readonly brownouts: () => readonly TenantBrownouts[]
@@ -42,10 +37,8 @@ export async function migrationAnswer(
 
 async function allTenants(incoming: IncomingMessage, deps: AdminPagesDeps): Promise<Answer> {
   const report = await readReport({ ...deps, tenants: deps.tenants() }, { most: MOST_TENANTS })
-  const drift = await deps.store.listDrift()
-  const shadow = await readShadow(deps.store)
-  if (!wantsHtml(incoming)) return json({ ...report, drift, ...(shadow && { shadow }) })
-  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()), drift, shadow)
+  if (!wantsHtml(incoming)) return json(report)
+  return migrationPage(report, brownoutsToCome(deps.brownouts(), deps.store.now()))
 }
 
 async function oneTenant(incoming: IncomingMessage, name: string, deps: AdminPagesDeps): Promise<Answer> {

@@ -4,21 +4,13 @@ import type { MigrationReport } from '../migration/report.ts'
 import type { ShownDay, TenantReport } from '../migration/tenant-report.ts'
 import { verdictStates } from '../migration/verdict.ts'
 import { percent, plural } from '../migration/wording.ts'
-import type { Drift } from '../store/drift.ts'
 import { brownoutTable, type ShownBrownout } from './brownouts.ts'
 import { chart, chartKey } from './chart.ts'
-import { driftSection } from './drift.ts'
 import { moment, page, table } from './layout.ts'
 import { dayTable, everyDay, tenantAddress, tenantName, verdictBox } from './migration-parts.ts'
-import { type ShownShadow, shadowSection } from './shadow.ts'
 
 /** Shows who still uses version 1. */
-export function migrationPage(
-  report: MigrationReport,
-  brownouts: readonly ShownBrownout[],
-  drift: readonly Drift[],
-  shadow?: ShownShadow,
-): Promise<Answer> {
+export function migrationPage(report: MigrationReport, brownouts: readonly ShownBrownout[]): Promise<Answer> {
   const { tenants, verdict, watchedSince, watchedDays, leftOut, generatedAt } = report
   const days = everyDay(together(tenants), generatedAt)
   const watched =
@@ -38,9 +30,7 @@ ${chart(days, 'Calls by day, of all tenants', 'large')}
 ${dayTable(days)}
 <h2>Tenants</h2>
 ${tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantTable(tenants, generatedAt)}
-${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}
-${driftSection(drift)}
-${shadowSection(shadow)}`,
+${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}`,
   )
 }
 

@@ -56,7 +56,7 @@ interface Version2Call {
 
 /** Returns the error of such a call without a whole reply: nothing prevents that it is sent a second time. */
 export function unansweredError(cause: unknown, { method, path, mayBook }: Version2Call): GatewayError {
-  const silence = cause instanceof NoReply ? cause.silence : isHeadersTimeout(cause) ? 'late' : 'lost'
+  const silence = cause instanceof NoReply ? cause.silence : 'lost'
   const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : PERHAPS_DONE.get(silence)
   // A cancellation may be sent again, unless it would be answered in the same way.
   if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
@@ -75,9 +75,6 @@ const PERHAPS_DONE: ReadonlyMap<Silence, PerhapsDone> = new Map([
 type PerhapsDone = Extract<MessageName, `${string}perhaps-done`>
 /** A new quote, or a token. */
 const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
-
-const isHeadersTimeout = (cause: unknown) =>
-  cause instanceof Error && 'code' in cause && cause.code === 'UND_ERR_HEADERS_TIMEOUT'
 
 /** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
 export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {

@@ -21,7 +21,7 @@ export const BASE_HEADERS = {
 } as const
 
 /** Writes a request in its declared spelling. */
-export function plain({ method, path, body, ifMatch, isVersion1, isIdempotent }: ServiceRequest): Outgoing {
+export function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
   return {
     method,
@@ -32,8 +32,6 @@ export function plain({ method, path, body, ifMatch, isVersion1, isIdempotent }:
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
     },
     body: text,
-    // At a version-2 path, the method alone does not tell that a version-1 request may be repeated.
-    ...(isVersion1 && { isIdempotent: method === 'GET' || isIdempotent === true }),
   }
 }
 

@@ -31,16 +31,6 @@ export interface ServiceRequest {
   readonly body?: Draft | string
   /** `If-Match`, for an update that must not overwrite another. */
   readonly ifMatch?: string | undefined
-  /**
-   * True for a version-1 body or query, which the service handles itself: it has one spelling.
-   * @default false
-   */
-  readonly isVersion1?: boolean
-  /**
-   * True if a version-1 request may be repeated.
-   * @default only what its method makes safe
-   */
-  readonly isIdempotent?: boolean
 }
 
 /** The deadline and the account of a request. */
@@ -62,15 +52,12 @@ export interface Outgoing {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  readonly isIdempotent?: boolean | undefined
 }
 
 /** The client of the version-2 service. */
 export interface Service {
   /** Sends a request. Returns any reply of the service, and throws `NoReply` without one. */
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
-  /** Records that the service accepts a credential, where a version-1 reply shows it. */
-  readonly noteAccepted: (account: Account) => void
   /** Returns the request that `send` would send now. */
   readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
   /** Returns each address of the service that was called, and if its circuit is open. */
@@ -119,16 +106,11 @@ export function createService(
     return made
   }
 
-  const noteAccepted = (account: Account) => {
-    learned(account).acceptedAt = performance.now()
-    account.acceptance.accepted()
-  }
-
-  const call = async ({ method, path, headers, body, isIdempotent }: Outgoing, sending: Sending) => {
+  const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
     const { account, requestId, deadline, mayWrite } = sending
     const { origin, prefix, authorized, acceptance } = account
     const state = learned(account)
-    const isSafeToRepeat = isIdempotent ?? isRepeatable(method, path)
+    const isSafeToRepeat = isRepeatable(method, path)
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const operation = operationOf(method, path)
@@ -157,19 +139,16 @@ export function createService(
       : (attempt: typeof once) =>
           state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
     const reply = await (isSafeToRepeat ? again(once, deadline) : once())
-    // In version 1, refusals are 200.
-    const isVersion1 = isIdempotent !== undefined
-    if (!isVersion1 && accepts(method, path, reply.status)) noteAccepted(account)
-    else if (reply.status === UNAUTHORIZED) acceptance.refused()
+    if (accepts(method, path, reply.status)) {
+      state.acceptedAt = performance.now()
+      acceptance.accepted()
+    } else if (reply.status === UNAUTHORIZED) acceptance.refused()
     // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
-    const mayRefuse = !isSuccess(reply.status) || isVersion1
-    return mayRefuse ? withoutCredential(reply, account) : reply
+    return isSuccess(reply.status) ? reply : withoutCredential(reply, account)
   }
 
   return {
-    noteAccepted,
     send: (request, sending) => {
-      if (request.isVersion1) return call(plain(request), sending)
       const { quotes, shipments } = learned(sending.account)
       if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
       if (isAboutShipments(request)) {
@@ -178,7 +157,6 @@ export function createService(
       return call(plain(request), sending)
     },
     outgoing: (request, address) => {
-      if (request.isVersion1) return plain(request)
       const { quotes, shipments } = learned(address)
       if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
       return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)

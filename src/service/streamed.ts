@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Held } from '../collections/unordered-list.ts'
 import { RequestAccount } from '../observe/request-account.ts'
 import { withTraceHeaders } from '../observe/trace.ts'
 import type { Waiting } from './deadlines.ts'
-import { type Line, noConnectionInTime, notConnected } from './exchange.ts'
+import { type Line, NoReply, noConnectionInTime, notConnected } from './exchange.ts'
 import type { Mask } from './mask.ts'
 
 /** A reply of the service that is passed on while it arrives. */
@@ -12,7 +13,7 @@ export interface StreamedReply {
   readonly status: number
   /** Names and values in turn, as received, one character per byte. */
   readonly lines: readonly string[]
-  /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. */
+  /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. Rejects if it is late. */
   readonly whole: () => Promise<Buffer | undefined>
   /** Writes the body, through a mask, as fast as the reader takes it; resolves when all of it is written. */
   readonly toReader: (mask?: Mask) => Promise<void>
@@ -37,10 +38,14 @@ const HELD_BYTES = 64 * 1024
 /** The operation of every request that is passed through, in the metrics. */
 const PASSED_THROUGH = 'passed through'
 
-/** The longest time without progress. */
+/** The times that the service and the reader have. */
 export interface Patience {
-  /** The deadline for a connection to the service, in milliseconds of `performance.now()`. */
+  /**
+   * The deadline of the service, in milliseconds of `performance.now()`: for the head of its reply, and for the whole reply if
+   * it is buffered. A request whose body streams has `timeoutMs` from its end instead.
+   */
   readonly deadline: number
+  readonly timeoutMs: number
   readonly readerTimeoutMs: number
 }
 
@@ -59,7 +64,16 @@ export function stream(
     if (reader.destroyed) return reject(new HungUp())
     const traced = { method: request.method, origin: line.origin, path: request.path }
     const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
-    const streamed = new Streamed(line, account, reader, patience, resolve, reject)
+    const { body } = request
+    const streamed = new Streamed(
+      line,
+      account,
+      reader,
+      patience,
+      body instanceof Readable ? body : undefined,
+      resolve,
+      reject,
+    )
     const { ownHeaders } = account
     const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
     account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
@@ -67,12 +81,14 @@ export function stream(
 }
 
 class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
-  readonly deadline: number
+  deadline: number
   status = 0
   lines: readonly string[] = []
   readonly #line: Line
   readonly #reader: ServerResponse
   readonly #readerTimeoutMs: number
+  readonly #timeoutMs: number
+  readonly #streams: Readable | undefined
   readonly #resolve: (reply: StreamedReply) => void
   readonly #reject: (error: Error) => void
   readonly #onClose = () => this.#abort(new HungUp())
@@ -82,19 +98,20 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
   #heldBytes = 0
-  #onWhole: ((body: Buffer | undefined) => void) | undefined
+  #whole: PromiseWithResolvers<Buffer | undefined> | undefined
   #mask: Mask | undefined
   #isOver = false
   #failure: Error | undefined
   #patience: NodeJS.Timeout | undefined
-  readonly #waiting: Held<Waiting>
+  #waiting: Held<Waiting>
   readonly #handedOver = Promise.withResolvers<void>()
 
   constructor(
     line: Line,
     account: RequestAccount,
     reader: ServerResponse,
-    { deadline, readerTimeoutMs }: Patience,
+    { deadline, timeoutMs, readerTimeoutMs }: Patience,
+    streams: Readable | undefined,
     resolve: (reply: StreamedReply) => void,
     reject: (error: Error) => void,
   ) {
@@ -103,27 +120,42 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#account = account
     this.#reader = reader
     this.#readerTimeoutMs = readerTimeoutMs
+    this.#timeoutMs = timeoutMs
+    this.#streams = streams
     this.#resolve = resolve
     this.#reject = reject
     reader.on('close', this.#onClose)
     this.#waiting = line.deadlines.add(this)
   }
 
-  /** No connection was free in time. */
   late(): void {
-    this.#fail(noConnectionInTime(this.#line, this.deadline))
+    if (this.#controller) this.#abort(new NoReply('late'))
+    else this.#fail(noConnectionInTime(this.#line, this.deadline))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    this.#line.deadlines.take(this.#waiting)
     if (this.#failure) controller.abort(this.#failure)
+    else if (this.#streams) {
+      this.#line.deadlines.take(this.#waiting)
+      this.#streams.once('end', () => {
+        if (this.#isOver || this.status > 0) return
+        this.deadline = performance.now() + this.#timeoutMs
+        this.#wait()
+      })
+    }
+  }
+
+  #wait(): void {
+    this.#line.deadlines.take(this.#waiting)
+    this.#waiting = this.#line.deadlines.add(this)
   }
 
   /** An informational status is not the answer (RFC 9110, 15.2). */
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return
     this.status = status
+    this.#line.deadlines.take(this.#waiting)
     // undici's parser gives buffers, names and values in turn.
     this.lines = (controller.rawHeaders as Buffer[]).map((line) => line.toString('latin1'))
     this.#resolve(this)
@@ -138,12 +170,12 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#heldBytes += chunk.length
     if (this.#heldBytes <= HELD_BYTES) return
     controller.pause()
-    this.#onWhole?.(undefined)
+    this.#whole?.resolve(undefined)
   }
 
   onResponseEnd(): void {
     this.#leave(this.status)
-    if (this.#held) this.#onWhole?.(Buffer.concat(this.#held))
+    if (this.#held) this.#whole?.resolve(Buffer.concat(this.#held))
     else this.#finish()
   }
 
@@ -151,12 +183,16 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#fail(this.#controller ? error : notConnected(error))
   }
 
-  whole(): Promise<Buffer | undefined> {
-    return new Promise((resolve) => {
-      if (this.#failure || this.#heldBytes > HELD_BYTES) resolve(undefined)
-      else if (this.#isOver) resolve(Buffer.concat(this.#held ?? []))
-      else this.#onWhole = resolve
-    })
+  async whole(): Promise<Buffer | undefined> {
+    if (this.#failure || this.#heldBytes > HELD_BYTES) return undefined
+    if (this.#isOver) return Buffer.concat(this.#held ?? [])
+    this.#wait()
+    this.#whole = Promise.withResolvers()
+    try {
+      return await this.#whole.promise
+    } finally {
+      this.#line.deadlines.take(this.#waiting)
+    }
   }
 
   toReader(mask?: Mask): Promise<void> {
@@ -214,7 +250,8 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     if (this.#isOver) return
     this.#leave()
     this.#failure = error
-    this.#onWhole?.(undefined)
+    if (error instanceof NoReply) this.#whole?.reject(error)
+    else this.#whole?.resolve(undefined)
     this.#reject(error)
     if (!this.#held) this.#handedOver.reject(error)
   }

@@ -21,12 +21,13 @@ export function createFreeCanceled(deps: Omit<HealingDeps, 'unknownBookings' | '
     const own = credentials.ownCaller(tenant)
     const holders = own ? await holdersOf(tenant, shipment, store) : []
     if (!own || holders.length === 0) return
-    const reply = await readShipment(shipment, own, deps)
-    if (!isGone(reply, shipment)) {
-      if (isSuccess(reply.status)) return
-      throw refusal(reply)
-    }
     for (const claim of holders) {
+      // The event may spell the id in another case than the service knows it by.
+      const reply = await readShipment(claim.shipment, own, deps)
+      if (!isGone(reply, claim.shipment)) {
+        if (isSuccess(reply.status)) continue
+        throw refusal(reply)
+      }
       const freed = await store.change(claim, { state: 'freed', instance, why: 'canceled' })
       if (freed) log.info({ booking: claim.handle, tenant, shipment }, 'a booking was canceled at the service')
     }

@@ -4,7 +4,7 @@ import { gatewayError } from '../errors.ts'
 import type { NewEvent } from '../store/events.ts'
 import { canonicalJson } from '../text/canonical-json.ts'
 import { isStructure, JsonError, parseJson, scalarText } from '../text/json.ts'
-import { serviceId } from '../text/service-text.ts'
+import { isPlainId, serviceId, thingKey } from '../text/service-text.ts'
 
 /** The events of the service. It may send others, which are stored like these. */
 export const EVENT_NAMES: readonly string[] = [
@@ -20,20 +20,23 @@ export const EVENT_NAMES: readonly string[] = [
 ]
 
 /** An event as it was received. */
-export type ReceivedEvent = Omit<NewEvent, 'tenant' | 'deliver'>
+export interface ReceivedEvent extends Omit<NewEvent, 'tenant' | 'deliver'> {
+  /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. */
+  readonly spelled: string
+}
 
 /** The longest event, as it arrives and as it is stored. */
 export const EVENT_LIMIT_BYTES = 65_536
 
-const ID_LIMIT_CHARACTERS = 128
 const NAME = /^[A-Za-z0-9._:-]{1,64}$/
 const DATE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/
 
 /** Reads the body of a delivery; throws an error that says what is wrong with it, without quoting it. */
 export function readEvent(bytes: Buffer): ReceivedEvent {
   const body = objectIn(bytes)
-  const shipment = serviceId(body['shipment_id'])
-  if (shipment === undefined || shipment.length > ID_LIMIT_CHARACTERS) throw unreadable('has no usable shipment_id')
+  const spelled = serviceId(body['shipment_id'])
+  // It becomes a part of a path, with the gateway's credential.
+  if (spelled === undefined || !isPlainId(spelled)) throw unreadable('has no usable shipment_id')
   const event = body['event']
   if (typeof event !== 'string' || !NAME.test(event)) throw unreadable('has no usable event')
   const date = scalarText(body['event_date'])?.trim() ?? ''
@@ -45,7 +48,7 @@ export function readEvent(bytes: Buffer): ReceivedEvent {
   const digest = createHash('sha256')
     .update(data === undefined ? '' : canonicalJson(data))
     .digest('hex')
-  return { shipment, event, date, digest, payload }
+  return { shipment: thingKey(spelled), spelled, event, date, digest, payload }
 }
 
 function objectIn(bytes: Buffer): Readonly<Record<string, unknown>> {

@@ -8,7 +8,7 @@ import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Service } from '../service/service.ts'
 import type { Claim, Store } from '../store/store.ts'
-import { uuidSpellings } from '../text/service-text.ts'
+import { thingKey } from '../text/service-text.ts'
 import { identityKey, identityOf } from './identity.ts'
 import { readShipment } from './read-shipment.ts'
 import { ALL, type UnknownBookingsReader } from './unknown-bookings.ts'
@@ -110,8 +110,7 @@ export function createHealing(deps: HealingDeps): Healing {
   async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
     const links = await store.links(tenant, reference)
     if (links.some((link) => link.at < createdAt && isSameId(link.id, id))) return true
-    const events = await Promise.all(uuidSpellings(id).map((spelling) => store.eventsOfShipment(tenant, spelling)))
-    return events.flat().some(({ receivedAt }) => receivedAt < createdAt)
+    return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
   }
 
   /** Tells if another booking with this identity is under way: the shipment may be its own. */

@@ -54,11 +54,12 @@ export function createReceiveEvent(deps: ReceiveDeps): ReceiveEvent {
     const body = await readBytes(incoming, bodyLimitBytes, call.share)
     call.share.enter()
     requireSignature(recipient, incoming, body)
-    const event = readEvent(body)
+    const received = readEvent(body)
+    const { spelled: _, ...event } = received
     const { tenant, hasCallback: deliver } = recipient
     const { taken, id } = await deps.store.takeEvent({ ...event, tenant, deliver })
     deps.onReceipt(taken ? 'stored' : 'duplicate', event.event)
-    deps.onStored(recipient, event)
+    deps.onStored(recipient, received)
     return { status: 200, headers: {}, body: JSON.stringify({ id, duplicate: !taken }) }
   }
 

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { HEALED_BY } from '../bookings/settlement.ts'
 import { createSourceLimits } from '../callers/source-limits.ts'
-import type { StatusCache } from '../calls/status-cache.ts'
 import type { Config } from '../config/config.ts'
 import type { CountedMetric } from '../observe/counters.ts'
 import { type Gauge, gauge } from '../observe/gauge.ts'
@@ -46,12 +45,11 @@ const EVENTS_PER_SECOND = 1_000
 
 export interface WebhooksDeps extends Omit<HealingDeps & SweepDeps & ReceiveDeps, Own> {
   readonly store: Store
-  readonly statusCache: Pick<StatusCache, 'drop'> | undefined
 }
 
 /** Opens the reception of events, and the healing of unknown bookings. */
 export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
-  const { store, credentials, log, statusCache } = deps
+  const { store, credentials, log } = deps
   const events = createLabeledCounter(
     'transload_webhook_events_total',
     'Deliveries of the service by event and result.',
@@ -99,11 +97,10 @@ export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
         : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
       onReceipt: (result, event = '') =>
         events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
-      onStored: ({ tenant }, { shipment, event }) => {
-        statusCache?.drop(shipment)
+      onStored: ({ tenant }, { spelled, event }) => {
         if (!credentials.ownCaller(tenant)) return
-        batches.add(tenant, shipment)
-        if (CANCELLATIONS.has(event)) cancellations.add(tenant, shipment)
+        batches.add(tenant, spelled)
+        if (CANCELLATIONS.has(event)) cancellations.add(tenant, spelled)
       },
     }),
     onUnknown: (claim) => {

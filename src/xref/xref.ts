@@ -1,6 +1,7 @@
 import type { NoteUse } from '../pruning/uses.ts'
 import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/kept-things.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
+import { isUuid, thingKey } from '../text/service-text.ts'
 
 /** A quote or shipment that a name stands for. */
 export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>
@@ -11,6 +12,12 @@ export interface Remembered {
   readonly own: string | undefined
   /** The facts of a quote; undefined once they are older than `QUOTE_MEMORY`. */
   readonly facts: Facts | undefined
+}
+
+/** An id, in the spelling of the service as far as the store knows it. */
+export interface KnownId {
+  readonly id: string
+  readonly isShipment: boolean
 }
 
 /** The state of a quote's approval: sent, perhaps with an outcome that is never known, or approved. */
@@ -45,6 +52,10 @@ export interface Xref {
   /** Returns the ids of the shipments that the service calls by a number. */
   readonly numbered: (tenant: string, number: string) => Promise<readonly string[]>
   readonly remembered: (tenant: string, id: string) => Promise<Remembered>
+  /**
+   * Returns an id as the store has it, whatever the case in which a caller spells a UUID, and if it is that of a booking's shipment.
+   */
+  readonly known: (tenant: string, id: string) => Promise<KnownId>
   /** Returns what `write` would write now. */
   readonly rowsOf: (tenant: string, record: XrefRecord) => Promise<XrefWrite>
   /** Resolves when the record is durable; only then may an answer depend on it. */
@@ -61,7 +72,7 @@ export interface Xref {
 
 /** Makes the cross-reference on a store. */
 export function createXref(
-  store: XrefStore & Pick<Store, 'now'>,
+  store: XrefStore & Pick<Store, 'now' | 'claimsOfShipment'>,
   quoteMemoryMs: number,
   noteUse: NoteUse = () => {},
 ): Xref {
@@ -103,6 +114,13 @@ export function createXref(
       const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
+    known: async (tenant, value) => {
+      if (!isUuid(value)) return { id: value, isShipment: false }
+      const booked = (await store.claimsOfShipment(tenant, value)).at(-1)
+      if (booked) return { id: booked.shipment, isShipment: true }
+      const isRemembered = await store.thing(tenant, value)
+      return { id: isRemembered ? value : thingKey(value), isShipment: false }
+    },
     rowsOf: async (tenant, record) => (record.isOnRecord ? newNames(tenant, record) : allRows(tenant, record)),
     // Without a further promise, because every quote is recorded.
     write: (tenant, record) => (record.isOnRecord ? addNames(tenant, record) : store.put(allRows(tenant, record))),
@@ -113,11 +131,11 @@ export function createXref(
     setApproval: (tenant, quote, approval) =>
       store.put({ links: [], thing: { tenant, id: approvalId(quote), own: approval ?? '', facts: null } }),
     idsInApproval: async (tenant, quote) =>
-      JSON.parse((await store.thing(tenant, IDS_IN_APPROVAL_OF + quote))?.own || '[]'),
+      JSON.parse((await store.thing(tenant, IDS_IN_APPROVAL_OF + thingKey(quote)))?.own || '[]'),
     setIdsInApproval: (tenant, quote, ids) =>
       store.put({
         links: [],
-        thing: { tenant, id: IDS_IN_APPROVAL_OF + quote, own: JSON.stringify(ids), facts: null },
+        thing: { tenant, id: IDS_IN_APPROVAL_OF + thingKey(quote), own: JSON.stringify(ids), facts: null },
       }),
   }
 }
@@ -130,7 +148,7 @@ function allRows(tenant: string, record: XrefRecord): XrefWrite {
 }
 
 /** An approval has its own record, because the facts of the quote are deleted after `QUOTE_MEMORY`. */
-const approvalId = (quote: string) => APPROVAL_OF + quote
+const approvalId = (quote: string) => APPROVAL_OF + thingKey(quote)
 
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
 

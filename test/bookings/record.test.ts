@@ -240,11 +240,11 @@ describe('a cancellation', () => {
     const opened = await open()
     const { store, record, claim, lines } = opened
     await store.change(claim, { state: 'booked', instance: 'gateway-1', why: 'made', shipment: 'S-1' })
-    await record.canceledLater('acme', 'S-2')
+    await record.canceledLater('acme', ['S-2'], async () => true)
     expect(await opened.now()).toMatchObject({ state: 'booked' })
     opened.current.claimsOfShipment = down
-    await expect(record.canceled('acme', 'S-1')).rejects.toThrow('The disk is full.')
-    await record.canceledLater('acme', 'S-1')
+    await expect(record.canceled('acme', ['S-1'], async () => true)).rejects.toThrow('The disk is full.')
+    await record.canceledLater('acme', ['S-1'], async () => true)
     expect(lines).toMatchObject([
       {
         level: 'warn',
@@ -261,7 +261,7 @@ describe('a cancellation', () => {
   test('that is late passes over one that fails for another reason, and ends at a store that is down', async () => {
     const opened = await open({ claimsOfShipment: down })
     const { record, lines } = opened
-    for (const shipment of ['S-1', 'S-2', 'S-3']) await record.canceledLater('acme', shipment)
+    for (const shipment of ['S-1', 'S-2', 'S-3']) await record.canceledLater('acme', [shipment], async () => true)
     const asked: string[] = []
     opened.current.claimsOfShipment = async (_, shipment) => {
       asked.push(shipment)

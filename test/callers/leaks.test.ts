@@ -143,9 +143,6 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
     ADMIN_PORT: String(adminPort),
     UPSTREAM_TIMEOUT_MS: '2000',
     STORE_URL: 'sqlite:./data/store.db',
-    // Every quote and read is compared with native answers, too.
-    SHADOW_SHARE: '1',
-    SHADOW_PER_SECOND: '10000',
   }
   const gateway = await serve(place, env)
   const told: string[] = []

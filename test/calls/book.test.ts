@@ -117,18 +117,3 @@ describe('a quote that is approved meanwhile', () => {
     expect(ids(await book(plan, {}, caller(), SENDING, approving))).toBe('S')
   })
 })
-
-test('a native booking that shows the shipment of another one is not known', async () => {
-  const native = { path: '/', actions: new Set(['shipment.create']) }
-  const shown = replyOf({ TransportationBooked: 'Yes', ShipmentNumber: 'TL-1' })
-  const none = replyOf('', 404)
-  const other = replyOf({ ...SHIPMENT, id: 'other' })
-  const direct = openDirect(none, shown, replyOf(SHIPMENT), none, shown, other)
-  await direct.claim({ key: 'x', reference: 'x' }, 'booked', 'S')
-  await expect(booked(direct, { settings: { native } })).rejects.toMatchObject({
-    code: 'outcome-unknown',
-    cause: { code: 'reply-doubtful', message: expect.stringContaining('it shows the shipment of another booking') },
-  })
-  const fields = { ReferenceNumber: 'R2' }
-  expect(ids(await booked(direct, { settings: { native }, fields }))).toBe('other')
-})

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { answerOf, unchanged } from '../../src/calls/legacy-answer.ts'
-import { sendNatively } from '../../src/calls/native-reply.ts'
 import { compileAction } from '../../src/mapping/compile.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
 import { actionNamed, planOf, replyOf } from './requests.ts'
-import { SENDING, scriptedService } from './scripted-service.ts'
 
 const NO_TABLE = compileLookup()
 
@@ -15,18 +13,6 @@ describe('the answer of a call', () => {
     expect(answerOf(plan, reply)).toEqual({ status: 200, headers: {}, body: '{"Cost":"5.00","ShipmentNumber":"N"}' })
     const service = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { shipment_number: 'service' } })
     expect(answerOf(service, reply).body).toBe('{"Cost":"5.00","ShipmentNumber":"Q"}')
-  })
-
-  test('is the own one of the service for a native call', async () => {
-    const native = { path: '/', actions: new Set(['quote.get']) }
-    const plan = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { native } })
-    const { service } = scriptedService(replyOf({ Cost: '5', ShipmentNumber: 'Q', Note: 'x' }))
-    const reply = await sendNatively(plan, 'acme', SENDING, { service, numbered: async () => [] })
-    expect(answerOf(plan, reply).body).toBe('{"Cost":"5","ShipmentNumber":"N","Note":"x"}')
-    // A call that is not native has no use for it.
-    expect(() => answerOf(planOf('quote.get', {}), reply)).toThrow(
-      expect.objectContaining({ code: 'service-unreadable' }),
-    )
   })
 
   test('may have another message', () => {

@@ -7,12 +7,11 @@ import { catalog, planOf, requestOf, SETTINGS } from './requests.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const QUOTE = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
-const native = (path: string, ...actions: readonly string[]) => ({ native: { path, actions: new Set(actions) } })
 
 describe('a plan', () => {
   test('has the translated request, and the own number of the caller', () => {
     const plan = planOf('quote.get', { ...QUOTE, ShipmentNumber: 'N' }, { found: { own: 'OWN' } })
-    expect(plan).toMatchObject({ problems: [], own: 'N', isNative: false, body: { pickup: '10314' } })
+    expect(plan).toMatchObject({ problems: [], own: 'N', body: { pickup: '10314' } })
     expect(plan.toService).toEqual({ method: 'POST', path: '/v2/quote', namesAnId: false, body: plan.body })
     expect(planOf('quote.get', QUOTE, { found: { own: 'OWN' } }).own).toBe('OWN')
     // The number of a shipment is not what the caller sends.
@@ -37,28 +36,6 @@ describe('a plan', () => {
     expect(body(approved(false))).not.toHaveProperty('quote_id')
     const account = accountOf(planOf('shipment.create', sent, { found: approved(true) }))
     expect(account.fields.map(({ to }) => to)).toContain('quote_id')
-  })
-
-  test('is native where the operator wants it, unless its quote is approved', () => {
-    const isNative = (action: string, settings: object, found = {}) => planOf(action, {}, { settings, found }).isNative
-    expect(isNative('quote.get', native('/', 'quote.get'))).toBe(true)
-    expect(isNative('quote.get', native('/', 'shipment.create'))).toBe(false)
-    expect(isNative('shipment.create', native('/', 'shipment.create'))).toBe(true)
-    const approved = { approved: { id: 'Q', sendsQuoteId: true } }
-    expect(isNative('shipment.create', native('/', 'shipment.create'), approved)).toBe(false)
-    // At version-2 paths, the service reads no shipment in version 1.
-    expect(isNative('quote.get', native('/v2', 'quote.get'))).toBe(true)
-    expect(isNative('shipment.create', native('/v2', 'shipment.create'))).toBe(false)
-  })
-
-  test('that is native has the problems of reading alone, and no number of the caller', () => {
-    const sent = { ShipmentNumber: 'N', TempShipFromPostalCode: '10314' }
-    expect(planOf('quote.get', sent).problems).toMatchObject([{ field: 'TempShipToPostalCode', code: 'required' }])
-    const plan = planOf('quote.get', sent, { settings: native('/', 'quote.get') })
-    expect(plan.problems).toEqual([])
-    expect(plan.toService).toMatchObject({ isVersion1: true, body: { TempShipFromPostalCode: '10314' } })
-    expect(plan.toService.body).not.toHaveProperty('ShipmentNumber')
-    expect(planOf('quote.get', { CSR: '\0' }, { settings: native('/', 'quote.get') }).problems).toHaveLength(1)
   })
 })
 
@@ -136,13 +113,6 @@ describe('a dry run', () => {
     const read = explainPlan(planFromNames(requestOf('shipment.get', { id: ID }), SETTINGS), { service, address })
     expect(Object.keys(read.request)).toEqual(['method', 'url', 'headers'])
     expect(read.curl).not.toContain('--data-raw')
-  })
-
-  test('with problems is not ok, and of a native call shows its fields as they are', () => {
-    expect(explainPlan(planOf('quote.get', {}), { service, address })).toMatchObject({ ok: false })
-    const plan = planOf('quote.get', { ...QUOTE, Other: 'y' }, { settings: native('/', 'quote.get') })
-    const run = explainPlan(plan, { service, address })
-    expect(run).toMatchObject({ fields: [], unused: [], unknown: ['Other'], request: { body: QUOTE } })
   })
 
   test('of version 2 shows every leaf unchanged', () => {

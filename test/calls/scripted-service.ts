@@ -14,7 +14,7 @@ export function scriptedService(...replies: readonly (UpstreamReply | Error)[]) 
     return reply
   }
   return {
-    service: { send, noteAccepted: () => {}, outgoing: () => fail(), circuits: () => [] } satisfies Service,
+    service: { send, outgoing: () => fail(), circuits: () => [] } satisfies Service,
     /** The requests so far, one line each. */
     lines: () => asked.map(([{ method, path }]) => `${method} ${path}`),
     asked,

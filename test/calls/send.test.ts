@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createMerge } from '../../src/calls/merge.ts'
 import { createSendPlan } from '../../src/calls/send.ts'
-import { createStatusCache } from '../../src/calls/status-cache.ts'
 import { shipmentWithId } from '../../src/calls/verify.ts'
 import type { UpstreamReply } from '../../src/service/exchange.ts'
 import { planOf, replyOf } from './requests.ts'
@@ -9,19 +8,16 @@ import { freeLocks, SENDING, scriptedService } from './scripted-service.ts'
 
 const SHIPMENT = { id: 's', number: 'TL-1', status: 'new', pickup: { id: 'p' }, vehicles: [{ id: 'v', vin: 'VIN1' }] }
 const CANCELED = { ...SHIPMENT, status: 'canceled' }
-const MINUTE_MS = 60_000
 
 /** Sends plans to a service with these replies. */
 function opened(...replies: readonly (UpstreamReply | Error)[]) {
   const { service, asked, lines } = scriptedService(...replies)
   const { exclusive, keys, waits } = freeLocks()
   const inspected: (readonly [action: string, body: unknown])[] = []
-  const cache = createStatusCache(MINUTE_MS)
   const inspect = (action: string, body: unknown) => inspected.push([action, body])
   const merge = createMerge(service, exclusive)
   const send = createSendPlan({ service, merge, inspect })
-  const sendCached = createSendPlan({ service, merge, statusCache: cache, inspect })
-  return { send, sendCached, asked, lines, keys, waits, inspected, cache }
+  return { send, asked, lines, keys, waits, inspected }
 }
 
 const shipmentPlan = (action: string, sent: Readonly<Record<string, string>> = {}, found = {}) =>
@@ -69,42 +65,11 @@ describe('a call', () => {
 })
 
 describe('a read', () => {
-  const plan = shipmentPlan('shipment.get')
-
   test('is not sent again where the search has read the shipment', async () => {
     const found = { shipment: { id: 's', body: SHIPMENT } }
-    const { send, sendCached, inspected } = opened()
+    const { send, inspected } = opened()
     expect(await send(shipmentPlan('shipment.get', {}, found), 'acme', SENDING)).toBe(SHIPMENT)
-    expect(await sendCached(shipmentPlan('shipment.get', {}, found), 'acme', SENDING)).toBe(SHIPMENT)
-    expect(inspected).toHaveLength(2)
-  })
-
-  test('is answered from the cache while that is fresh', async () => {
-    const { sendCached, lines, inspected } = opened(replyOf(SHIPMENT), replyOf(SHIPMENT))
-    for (let i = 0; i < 3; i += 1) expect(await sendCached(plan, 'acme', SENDING)).toEqual(SHIPMENT)
-    expect(lines()).toEqual(['GET /v2/shipments/S'])
     expect(inspected).toHaveLength(1)
-  })
-
-  test('that fails is not kept', async () => {
-    const { sendCached, lines } = opened(
-      replyOf('', 500),
-      new Error('lost'),
-      replyOf({ ...SHIPMENT, id: 'x' }),
-      replyOf(SHIPMENT),
-    )
-    await expect(sendCached(plan, 'acme', SENDING)).rejects.toMatchObject({ code: 'service-failed' })
-    await expect(sendCached(plan, 'acme', SENDING)).rejects.toThrow('lost')
-    await expect(sendCached(plan, 'acme', SENDING)).rejects.toMatchObject({ code: 'reply-doubtful' })
-    expect(await sendCached(plan, 'acme', SENDING)).toEqual(SHIPMENT)
-    expect(lines()).toHaveLength(4)
-  })
-
-  test('is all that the cache answers', async () => {
-    const { sendCached, cache } = opened(replyOf(SHIPMENT), replyOf({ shipment_id: 'Q', price: 5 }))
-    await sendCached(plan, 'acme', SENDING)
-    expect(await sendCached(planOf('quote.get', {}), 'acme', SENDING)).toMatchObject({ price: 5 })
-    expect(cache.find('S', SENDING.account)).toEqual(SHIPMENT)
   })
 })
 

@@ -1,73 +1,46 @@
 import { describe, expect, test } from 'vitest'
-import { approvedBy, canceledBy, changedBy, mayBook } from '../../src/calls/version-2-call.ts'
+import { version2Call } from '../../src/calls/version-2-call.ts'
 
-describe('the shipment that a version-2 call cancels', () => {
+describe('a version-2 call, in every spelling that some service may take for it', () => {
   test.each([
-    ['DELETE', '/v2/shipments/a%2Db?why=late', 'a-b'],
-    ['DELETE', '/v2//shipment//a//', 'a'],
-    ['DELETE', '/v2/shipments/a/documents', undefined],
-    ['DELETE', '/v2/shipments', undefined],
-    ['DELETE', '/v2/quote/a', undefined],
-    ['DELETE', '/old/v2/shipments/a', undefined],
-    ['PUT', '/v2/shipments/a', undefined],
-  ])('%s %s: %s', (method, url, name) => {
-    expect(canceledBy(method, url)).toBe(name)
+    ['POST', '/v2/quote/a/approve'],
+    ['POST', '/v2/quote/a%2Db/approve?x=1', 'a-b'],
+    ['POST', '/v2/Quote/a/Approve'],
+    ['POST', '/V2//quotes//a//approve/'],
+    ['POST', '/v2/quote/a;v=1/approve;x=1'],
+    ['POST', '/v2/quote/a/%2561pprove'],
+    ['POST', '/v2/quote\\a\\approve '],
+  ])('%s %s approves', (method, url, id = 'a') => {
+    expect(version2Call(method, url)).toEqual({ verb: 'approve', id })
   })
-})
 
-describe('the shipment that a version-2 call may change', () => {
   test.each([
-    ['PUT', '/v2/shipments/a%2Db', 'a-b'],
-    ['PATCH', '/v2//shipment//a?notify=1', 'a'],
-    ['POST', '/v2/quote/a/approve', 'a'],
-    ['POST', '/v2//quote//a', 'a'],
-    ['DELETE', '/v2/shipments/a/documents/1', 'a'],
-    ['POST', '/v2/shipments', undefined],
-    ['PUT', '/v2/other/a', undefined],
-    ['PUT', '/old/shipments/a', undefined],
-    ['PUT', '/old/quote/a', undefined],
-    ['PUT', '/old/v2/shipments/a', undefined],
-    ['GET', '/v2/shipments/a', undefined],
-    ['HEAD', '/v2/shipments/a', undefined],
-    ['OPTIONS', '/v2/shipments/a', undefined],
-  ])('%s %s: %s', (method, url, name) => {
-    expect(changedBy(method, url)).toBe(name)
+    ['/v2/shipments/a%2Db?why=late', 'a-b', '/v2/shipments'],
+    ['/v2//shipment//A//', 'A', '/v2/shipment'],
+    ['/v2/Shipments/a', 'a', '/v2/shipments'],
+    ['/v2/shipments;v=1/a;x', 'a', '/v2/shipments'],
+  ])('DELETE %s cancels', (url, id, collection) => {
+    expect(version2Call('DELETE', url)).toEqual({ verb: 'cancel', id, collection })
   })
-})
 
-test.each([
-  ['POST', '/v2/quote/Q-1/approve', 'Q-1'],
-  ['POST', '/v2//quote/Q%2D1/%61pprove/?why=1', 'Q-1'],
-  ['GET', '/v2/quote/Q-1/approve', undefined],
-  ['POST', '/v2/quote/Q-1', undefined],
-  ['POST', '/v2/quote/Q-1/approve/all', undefined],
-  ['POST', '/v2/shipments/Q-1/approve', undefined],
-  ['POST', '/v1/quote/Q-1/approve', undefined],
-])('%s %s approves %s', (method, url, quote) => {
-  expect(approvedBy(method, url)).toBe(quote)
-})
+  test.each(['/v2/shipments', '/v2/Shipment/', '/v2//shipments;a?b'])('POST %s creates', (url) => {
+    expect(version2Call('POST', url)).toEqual({ verb: 'create' })
+  })
 
-describe('a version-2 call that may book', () => {
   test.each([
-    ['POST', '/v2/shipments', true],
-    ['POST', '/v2/shipment/?dry=1', true],
-    ['POST', '/v2//shipments', true],
-    ['POST', '/v2/%73hipments', true],
-    ['POST', '/v2/Shipments;v=1', true],
-    ['POST', '/v2/quote/q-1/approve', true],
-    ['POST', '/v2/quote/q-1/Approve/', true],
-    ['PUT', '/v2/shipments', false],
-    ['POST', '/v2/shipments/s-1', false],
-    ['POST', '/v2/shipments/s-1/documents', false],
-    ['POST', '/v2/shipments%2Fs-1', false],
-    ['POST', '/v2/quote', false],
-    ['POST', '/v2/quote/q-1', false],
-    ['POST', '/v2/quote/q-1/approve/again', false],
-    ['POST', '/v2/carriers/c-1/approve', false],
-    ['POST', '/v2/webhooks?next=/v2/shipments', false],
-    ['POST', '/v2/', false],
-    ['POST', '/v3/shipments', false],
-  ])('%s %s: %s', (method, url, expected) => {
-    expect(mayBook(method, url)).toBe(expected)
+    ['DELETE', '/v2/shipments/a/documents'],
+    ['DELETE', '/v2/shipments'],
+    ['DELETE', '/v2/quote/a'],
+    ['DELETE', '/old/v2/shipments/a'],
+    ['PUT', '/v2/shipments/a'],
+    ['GET', '/v2/shipments/a'],
+    ['POST', '/v2/shipments/a'],
+    ['POST', '/v2/quote'],
+    ['POST', '/v2/quote/a'],
+    ['POST', '/v2/quote/a/approve/b'],
+    ['PUT', '/v2/quote/a/approve'],
+    ['POST', '/v3/quote/a/approve'],
+  ])('%s %s is none of these', (method, url) => {
+    expect(version2Call(method, url)).toBeUndefined()
   })
 })

@@ -103,7 +103,7 @@ test('the check of a configuration prints what it did', async () => {
     WEBHOOK_SECRETS: 'hush',
     ADMIN_PORT: '1',
   }
-  const lines = ['check', 'check --json', 'check --drift', 'healthcheck']
+  const lines = ['check', 'check --json', 'healthcheck']
   const text = await transcript(place, lines, env)
   expect(text).not.toContain('hush')
   await expect(text).toMatchFileSnapshot('output/check.txt')

@@ -81,7 +81,7 @@ describe('completion', () => {
     expect(await offered(['transload', 'help', 'x'])).toEqual(['xref'])
     expect(await offered(['transload', 'bookings', 's'])).toEqual(['show', 'settle'])
     expect(await offered(['transload', 'bookings', 'settle', 'bk_0', '--n'])).toEqual(['--number', '--not-booked'])
-    expect(await offered(['transload', 'check', '--'])).toEqual(['--drift', '--json', '--help', '--version'])
+    expect(await offered(['transload', 'check', '--'])).toEqual(['--json', '--help', '--version'])
   })
 
   test('in zsh is that of bash', async () => {

@@ -68,7 +68,6 @@ const WRONG: Record<string, string> = {
   QUIET_DAYS: '12h',
   WEBHOOK_SECRET: 'too-short',
   SWEEP_INTERVAL: '999ms',
-  STATUS_CACHE: '30',
 }
 
 describe('errors', () => {
@@ -462,7 +461,7 @@ describe('the program', () => {
     [['serve', '--foo'], /^transload: unknown option --foo\n/],
     [['serve', '-p', '1'], /^transload: unknown option -p\n\nUsage: transload serve\n$/],
     [['serve', 'now'], /^transload: serve takes no arguments\n/],
-    [['check', '--strict'], /^transload: .*--strict.*\n\nUsage: transload check \[--drift\] \[--json\]\n$/],
+    [['check', '--strict'], /^transload: .*--strict.*\n\nUsage: transload check \[--json\]\n$/],
     [['check', 'tenants.json'], /^transload: check takes no arguments\n/],
     [['healthcheck', 'http://127.0.0.1'], /^transload: healthcheck takes no arguments\n/],
     [['demo', '--port=1'], /^transload: .*--port.*\n/],

@@ -62,8 +62,6 @@ describe('variables of different modes', () => {
 
 describe('several processes', () => {
   const store = 'STORE_URL=memory: works only with WORKERS=1, because workers do not share memory'
-  const workers = 'STATUS_CACHE works only with WORKERS=1, because workers do not share it'
-  const gateways = 'STATUS_CACHE works only with the embedded store, because gateways do not share it'
 
   test.each<[Readonly<Record<string, string>>, readonly string[]]>([
     [{ STORE_URL: 'memory:', WORKERS: '2' }, [store]],
@@ -72,12 +70,6 @@ describe('several processes', () => {
     [{ STORE_URL: 'memory:' }, []],
     [{ STORE_URL: 'sqlite:x?memory:', WORKERS: '2' }, []],
     [{ WORKERS: '2' }, []],
-    [{ STATUS_CACHE: '5s' }, []],
-    [{ STATUS_CACHE: '5s', WORKERS: '1' }, []],
-    [{ STATUS_CACHE: '5s', WORKERS: '2' }, [workers]],
-    [{ STATUS_CACHE: '5s', STORE_URL: ' postgres://x' }, [gateways]],
-    [{ STATUS_CACHE: '5s', STORE_URL: 'POSTGRESQL://x', WORKERS: '2' }, [workers, gateways]],
-    [{ STATUS_CACHE: '5s', STORE_URL: 'sqlite:/postgres:' }, []],
     [{ STORE_URL: 'postgres://x', WORKERS: '2' }, []],
   ])('%j', (variables, errors) => {
     expect(contradictions(variables, {})).toEqual(errors)
@@ -116,15 +108,6 @@ describe('values that contradict each other', () => {
     ],
     [{ QUOTE_MEMORY: DAY_MS }, []],
     [{ BOOKING_DAYS: 2 }, []],
-    [{ V2_NATIVE_PATH: '/', NATIVE_ACTIONS: ['shipment.get'] }, []],
-    [{ V2_NATIVE_PATH: '/v2', NATIVE_ACTIONS: ['quote.get'] }, []],
-    [{ V2_NATIVE_PATH: '/v2' }, []],
-    [
-      { V2_NATIVE_PATH: '/v2', NATIVE_ACTIONS: ['quote.get', 'shipment.get'] },
-      [
-        'NATIVE_ACTIONS has shipment.get, which needs the legacy paths: set V2_NATIVE_PATH to their prefix, because /v2 reads no shipment in version 1',
-      ],
-    ],
   ])('%j', (config, errors) => {
     expect(valid(config)).toEqual(errors)
   })

@@ -134,11 +134,6 @@ describe('modules of an operator', () => {
       ],
     ],
     [
-      'a constructor that was renamed',
-      { 'a.js': `export default ({ vocabulary: { say, has } }) => say('Message', [has('number', 'It is {number}.')])` },
-      ['/a.js:1:66: cannot be loaded: the constructor has is now ifPresent'],
-    ],
-    [
       'two modules for one action',
       { 'a.js': MORE_PATHS, 'b.js': MORE_PATHS },
       ['quote.get: two actions have this name'],

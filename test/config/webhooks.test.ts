@@ -27,7 +27,6 @@ test('secrets are lists, for a change-over', () => {
   expect(config.WEBHOOK_SECRET).toEqual([SECRET, `${SECRET}-2`])
   expect(config.WEBHOOK_SIGNING_SECRET).toEqual([Buffer.alloc(24, 1), Buffer.alloc(32, 2)])
   expect(readConfig(URL_ALONE)).toMatchObject({ SWEEP_INTERVAL: 600_000 })
-  expect(readConfig(URL_ALONE).STATUS_CACHE).toBeUndefined()
 })
 
 describe('a secret in a path is refused if', () => {
@@ -72,8 +71,6 @@ describe('variables that the mode does not use are errors:', () => {
     [{ WEBHOOK_SIGNING_SECRET: SIGNING }, /^WEBHOOK_SECRET is required because WEBHOOK_SIGNING_SECRET is set/],
     [{ WEBHOOK_CLIENT_ID: 'a' }, /^WEBHOOK_CLIENT_SECRET is required because WEBHOOK_CLIENT_ID is set/],
     [{ WEBHOOK_CLIENT_SECRET: 'b' }, /^WEBHOOK_CLIENT_ID is required because WEBHOOK_CLIENT_SECRET is set/],
-    [{ STATUS_CACHE: '30s', WORKERS: '2' }, /^STATUS_CACHE works only with WORKERS=1/],
-    [{ STATUS_CACHE: '30s', STORE_URL: 'postgres://h/d' }, /^STATUS_CACHE works only with the embedded store/],
   ])('%j', (env, words) => {
     expect(errorsIn(env)).toEqual([expect.stringMatching(words)])
   })
@@ -82,8 +79,6 @@ describe('variables that the mode does not use are errors:', () => {
     { ...FIXED, WEBHOOK_SECRET: SECRET, WEBHOOK_SIGNING_SECRET: SIGNING },
     { ...EVENT_CLIENT, WEBHOOK_SECRET: SECRET },
     { ...EVENT_CLIENT },
-    { STATUS_CACHE: '30s' },
-    { STATUS_CACHE: '0s' },
   ])('%j is none', (env) => {
     expect(errorsIn(env)).toEqual([])
   })

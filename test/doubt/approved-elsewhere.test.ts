@@ -36,7 +36,7 @@ async function make(sandbox: Sandbox, more: object = {}): Promise<string> {
 
 /** Opens a gateway whose service has answered the approval of a quote by naming another shipment. */
 async function approvedElsewhere(reply: (id: string) => object = (id) => ({ id, status: 'new' }), more: object = {}) {
-  const gateway = await startGateway({ sandbox: { approvalBooks: false }, env: { STATUS_CACHE: '1m' } })
+  const gateway = await startGateway({ sandbox: { approvalBooks: false } })
   await post(gateway, '/getShippingQuote.php', quoteExample)
   const id = await make(gateway.sandbox, more)
   gateway.sandbox.fail({ kind: 'body', body: JSON.stringify(reply(id)), on: { path: '/v2/quote/*' } })

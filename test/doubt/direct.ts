@@ -113,8 +113,6 @@ export function openDirect(
     bookings,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     now: store.now,
-    statusCache: undefined,
-    noteShadowed: undefined,
   }
   const socket = new Socket()
 

@@ -96,10 +96,19 @@ test('a second SIGTERM ends it at once', async () => {
   expect(await lost).toBeInstanceOf(Error)
 })
 
-test('a call that outlives SHUTDOWN_GRACE_MS is cut off', async () => {
+test.each([
+  ['a quote', quote],
+  ['a read', (gateway: { url: string }) => get(gateway, '/getShipment.php?id=1', { authorization: AUTHORIZATION })],
+  [
+    'a call under /v2/',
+    (gateway: { url: string }) => get(gateway, '/v2/shipments/1', { authorization: AUTHORIZATION }),
+  ],
+])('%s that outlives SHUTDOWN_GRACE_MS is cut off, and does not keep the gateway alive', async (_what, call) => {
   const service = await openHoldingService()
-  const gateway = await serve(service.url, { SHUTDOWN_GRACE_MS: '200', UPSTREAM_TIMEOUT_MS: '2000' })
-  const lost = quote(gateway).catch((error: unknown) => error)
+  const own = { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET }
+  // The service would answer in an hour.
+  const gateway = await serve(service.url, { ...own, SHUTDOWN_GRACE_MS: '200', UPSTREAM_TIMEOUT_MS: '3600000' })
+  const lost = call(gateway).catch((error: unknown) => error)
   await service.arrived(1)
   gateway.signal('SIGTERM')
   expect(await lost).toBeInstanceOf(Error)

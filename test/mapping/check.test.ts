@@ -397,28 +397,6 @@ describe('the outline of a module that no compiler has seen', () => {
       'rate.get: request[0].fallbacks[0]: must be quoteFact(…) or setting(…)',
     ],
     ['with a key that means nothing', { requests: [] }, 'rate.get: requests is not a key'],
-    ['with a key that was renamed', { finds: { kind: 'quote', by: ['Number'] } }, 'rate.get: finds is now target'],
-    [
-      'with a nested key that was renamed',
-      { service: { ...valid.service, once: true } },
-      'rate.get: service: once is now notIdempotent',
-    ],
-    [
-      'with an option that was renamed',
-      // Plain JavaScript: no compiler has refused the option.
-      { request: [move('A', 'a', text, { otherwise: [] } as object)] },
-      'rate.get: request[0]: otherwise is now fallbacks',
-    ],
-    [
-      'with a row whose kind was renamed',
-      { reply: [{ kind: 'say', v1: 'Message', sentences: [] }] },
-      'rate.get: reply[0].kind: say is now message',
-    ],
-    [
-      'with a key of a codec that was renamed',
-      { request: [move('A', 'a', { ...text, passesOn: false } as typeof text)] },
-      'rate.get: request[0].codec.passesOn: passesOn is now passThroughUnknown',
-    ],
     [
       'with a codec of no known class',
       { request: [move('A', 'a', { ...text, keeps: { class: 'most' } } as unknown as typeof text)] },

@@ -147,7 +147,6 @@ describe('a part of another shape is a mistake, with its place', () => {
     ['request.0.codec.remark', 'x', FUNCTION],
     ['request.0.codec.passThroughUnknown', 'x', FLAG],
     ['request.0.codec.keeps.class', 'x', KEEPS],
-    ['request.0.codec.passesOn', true, 'passesOn is now passThroughUnknown'],
     ['request.1.codec.keeps.form', '', 'must not be empty'],
     ['request.1.codec.keeps.sense', 'x', FUNCTION],
     ['request.1.fallbacks.0', 'b', 'must be quoteFact(…) or setting(…)'],

@@ -33,7 +33,7 @@ test('every metric has the name, the help, the type and the labels that it had',
   const folder = newFolder('metrics')
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const gateway = await startGateway({
-    env: { ...OWN, V2_TOKEN: 'oauth2', BROWNOUTS: '2091-01-12T15:00Z/1h', SHADOW_SHARE: '1' },
+    env: { ...OWN, V2_TOKEN: 'oauth2', BROWNOUTS: '2091-01-12T15:00Z/1h' },
     store: await openStore(join(folder, 'test.db')),
   })
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1' })

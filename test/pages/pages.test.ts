@@ -7,7 +7,6 @@ import { fillCounts, HOSTILE } from './sample-counts.ts'
 
 const NOW = Date.UTC(2031, 2, 4, 5, 6, 7)
 const TODAY = Math.floor(NOW / DAY_MS)
-const HOUR_MS = 3_600_000
 const HTML = { accept: 'text/html' }
 
 /** Makes a booking with an outcome, or without one; each is a minute older than the one before. */
@@ -40,27 +39,6 @@ async function filledStore(): Promise<Store> {
   const states: readonly ClaimState[] = ['unknown', 'booked', 'refused', 'freed', 'unknown']
   for (const [i, state] of states.entries()) await addBooking(store, i + 1, state)
   await addBooking(store, 6, 'unknown', HOSTILE)
-  const times = { firstAt: NOW - 5 * DAY_MS, lastAt: NOW - HOUR_MS }
-  await store.addDrift({
-    instance: 'i-1',
-    seen: [
-      { kind: 'new-field', path: 'shipment.color', count: 3, ...times },
-      { kind: 'other-type', path: `shipment.${HOSTILE}`, count: 1, ...times },
-    ],
-    keptSince: 0,
-  })
-  await store.addComparisons({
-    instance: 'i-1',
-    no: 1,
-    fields: [
-      { day: TODAY, action: 'quote.get', field: 'Cost', equal: 8, differs: 1, noise: 2 },
-      { day: TODAY - 1, action: 'shipment.get', field: 'Status', equal: 3, differs: 4, noise: 0 },
-    ],
-    differences: [
-      { action: 'quote.get', field: 'Cost', native: '99.99', translated: '', requestId: 'r-1', at: NOW - 1 },
-      { action: 'shipment.get', field: 'Status', native: '', translated: 'aaa', requestId: 'r-2', at: NOW - 2 },
-    ],
-  })
   return store
 }
 

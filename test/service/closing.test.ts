@@ -108,3 +108,28 @@ test('each booking has a connection of its own, which ends with it', async () =>
     expect(sockets.slice(0, -1).every(({ destroyed }) => destroyed)).toBe(true)
   }
 })
+
+test('a service that resets kept connections before the next request fails no call under /v2/', async () => {
+  const kept: Socket[] = []
+  const server = createServer((incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(replyTo(incoming)))
+    kept.push(incoming.socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  // A server that listens on a port has an address with a port.
+  const { port } = server.address() as AddressInfo
+  const gateway = await startGateway({ serviceUrl: `http://127.0.0.1:${port}` })
+  const statuses = new Set<number>()
+  for (let i = 0; i < CALLS; i += 1) {
+    const [socket] = kept.splice(0)
+    const call = get(gateway, `/v2/shipments/${ID}`)
+    const reset = (turns: number) => void (turns > 0 ? setImmediate(reset, turns - 1) : socket?.resetAndDestroy())
+    reset(i % 12)
+    statuses.add((await call).status)
+  }
+  expect([...statuses]).toEqual([200])
+})

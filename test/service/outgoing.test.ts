@@ -32,18 +32,6 @@ describe('a request of a declaration', () => {
     const { headers } = plain({ method: 'PUT', path: '/v2/shipments/s-1', namesAnId, body: {}, ifMatch: '"7"' })
     expect(headers).toEqual({ ...BASE, ...JSON_TYPE, 'if-match': '"7"' })
   })
-
-  test.each([
-    ['GET', undefined, true],
-    ['GET', false, true],
-    ['POST', undefined, false],
-    ['POST', false, false],
-    ['POST', true, true],
-  ] as const)('of version 1 by %s, idempotent: %s, may be repeated: %s', (method, isIdempotent, repeatable) => {
-    const request = { method, path: '/v2/a.php', namesAnId, ...(isIdempotent !== undefined && { isIdempotent }) }
-    expect(plain({ ...request, isVersion1: true })).toMatchObject({ isIdempotent: repeatable })
-    expect(plain(request)).not.toHaveProperty('isIdempotent')
-  })
 })
 
 describe('a request for a quote', () => {

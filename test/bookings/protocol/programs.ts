@@ -81,7 +81,7 @@ export function programOf(job: Job): Program {
         await heartbeatOf(job.instance, ports)()
       }
     case 'canceled':
-      return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, job.shipment)
+      return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, [job.shipment], async () => true)
     case 'event':
       // The queue of events logs a failure, and tries again.
       return (ports) =>

@@ -2,10 +2,10 @@ import { findTarget } from '../calls/find.ts'
 import { NOTHING_FOUND } from '../calls/look-up.ts'
 import { type Plan, planCall } from '../calls/plan.ts'
 import type { Version1 } from '../calls/read-request.ts'
-import { type Comparison, confirmed, hasDifference } from '../compare/answers.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { Sending, Service } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
+import { type Comparison, confirmed, hasDifference } from './answers.ts'
 import { type AskDeps, askNatively, askTranslated, compareOutcomes, failedOutcome } from './ask.ts'
 
 /** The dependencies of a comparison. */

@@ -1,19 +1,21 @@
 import { answerOf } from '../calls/legacy-answer.ts'
-import { canBeNative, nativeRequest } from '../calls/native-request.ts'
 import type { Plan } from '../calls/plan.ts'
 import type { SendPlan } from '../calls/send.ts'
-import { answered, type Comparison, compareAnswers, type Outcome } from '../compare/answers.ts'
-import { type Comparisons, comparisonsOf } from '../compare/same.ts'
 import type { ErrorCode } from '../errors.ts'
 import { toGatewayError } from '../http/gateway-error.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { replyText } from '../service/error-message.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
-import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { plain } from '../service/outgoing.ts'
+import { isSuccess, type Sending, type ServiceRequest } from '../service/service.ts'
+import type { Upstream } from '../service/upstream.ts'
+import { answered, type Comparison, compareAnswers, type Outcome } from './answers.ts'
+import { canBeNative, nativeRequest } from './native-request.ts'
+import { type Comparisons, comparisonsOf } from './same.ts'
 
 /** The ways to ask the service for one call. */
 export interface AskDeps {
-  readonly service: Pick<Service, 'send'>
+  readonly upstream: Pick<Upstream, 'call'>
   readonly send: SendPlan
   readonly nativePath: string
 }
@@ -30,10 +32,29 @@ export async function askNatively(plan: Plan, sending: Sending, deps: AskDeps): 
   }
   const toService = nativeRequest(request, found, deps)
   try {
-    return nativeOutcome(await deps.service.send(toService, sending), toService.namesAnId, request.compiled)
+    return nativeOutcome(await sendNatively(toService, sending, deps.upstream), toService.namesAnId, request.compiled)
   } catch (error) {
     return { kind: 'none', why: reasonOf(error) }
   }
+}
+
+/** Sends a version-1 request as it is: it has one spelling, and proves nothing about version 2. */
+async function sendNatively(
+  request: ServiceRequest,
+  { account, deadline, requestId }: Sending,
+  upstream: Pick<Upstream, 'call'>,
+): Promise<UpstreamReply> {
+  const { method, path, headers, body } = plain(request)
+  const authorization = await account.authorization(deadline)
+  return upstream.call({
+    method,
+    origin: account.origin,
+    path: account.prefix + path,
+    headers: { ...headers, authorization, 'x-request-id': requestId },
+    body,
+    pool: account.pool(),
+    deadline,
+  })
 }
 
 /** Returns the outcome that a native reply shows. */

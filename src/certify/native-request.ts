@@ -1,11 +1,11 @@
+import type { Found } from '../calls/look-up.ts'
+import type { Version1 } from '../calls/read-request.ts'
+import { serviceRequest } from '../calls/service-request.ts'
 import type { Action } from '../mapping/action.ts'
 import { actionKey } from '../mapping/catalog.ts'
 import type { ServiceRequest } from '../service/service.ts'
-import type { Found } from './look-up.ts'
-import type { Version1 } from './read-request.ts'
-import { serviceRequest } from './service-request.ts'
 
-/** The value of `V2_NATIVE_PATH` for a service that reads version-1 bodies at its version-2 paths only. */
+/** The native path of a service that reads version-1 bodies at its version-2 paths only. */
 export const AT_VERSION_2_PATHS = '/v2'
 
 /** Tells if the service can be asked natively: without a body, its version-2 paths cannot tell the versions apart. */
@@ -42,15 +42,14 @@ export function nativeRequest(
   }
   if (id !== undefined) body[NUMBER] = id
   const namesAnId = id !== undefined
-  const isIdempotent = isNewQuote(action)
   if (nativePath === AT_VERSION_2_PATHS) {
     const { method, path } = serviceRequest(action, {}, id)
-    return { method, path, namesAnId, body, isVersion1: true, isIdempotent }
+    return { method, path, namesAnId, body }
   }
   const path = `${nativePath === '/' ? '' : nativePath}${action.legacy.paths[0] ?? ''}`
   return action.legacy.method === 'GET'
-    ? { method: 'GET', path: `${path}?${new URLSearchParams(body)}`, namesAnId, isVersion1: true }
-    : { method: 'POST', path, namesAnId, body, isVersion1: true, isIdempotent }
+    ? { method: 'GET', path: `${path}?${new URLSearchParams(body)}`, namesAnId }
+    : { method: 'POST', path, namesAnId, body }
 }
 
 /** Tells if a call only asks: a read, or a request for a new quote. */

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import { answered, compareAnswers, confirmed, type Outcome } from '../../src/compare/answers.ts'
-import { masked } from '../../src/compare/mask.ts'
-import { comparisonsOf } from '../../src/compare/same.ts'
-import { createTally } from '../../src/compare/tally.ts'
+import { answered, compareAnswers, confirmed, type Outcome } from '../../src/certify/answers.ts'
+import { masked } from '../../src/certify/mask.ts'
+import { comparisonsOf } from '../../src/certify/same.ts'
+import { createTally } from '../../src/certify/tally.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)
