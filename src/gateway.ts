@@ -153,7 +153,13 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan({ service, merge, inspect: drift.inspect }),
+    send: createSendPlan({
+      service,
+      merge,
+      inspect: drift.inspect,
+      onNotServed: ({ method, path }, status) =>
+        log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
+    }),
     receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,

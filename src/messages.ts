@@ -74,6 +74,8 @@ export const messages = {
   'login-failed/unreachable': 'The service cannot be reached for a token; nothing was sent. Try again later.',
   'login-failed/silent': 'The service gave no token in time; nothing was sent. Try again later.',
   'service-refused': 'The service refused the call.{serviceSays}',
+  'service-refused/not-served':
+    'The service does not serve this call; nothing was done. Tell the people who run this address.',
   'service-refused/401':
     'The service does not accept the credential. Check the Client ID and the Client Secret.{serviceSays}',
   'service-refused/403': 'The service does not permit this call with the credential that was sent.{serviceSays}',

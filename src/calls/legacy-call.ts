@@ -19,6 +19,7 @@ import { brownoutError } from './brownout.ts'
 import { freeCanceled, isShownAsGone } from './canceled.ts'
 import { findTarget } from './find.ts'
 import { answerOf, unchanged } from './legacy-answer.ts'
+import { namesIn } from './names.ts'
 import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
@@ -120,6 +121,11 @@ async function answerVersion1(
   const reply = await deps.send(plan, tenant, sending)
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
+  const { xrefRecord, target } = action
+  if (!record && xrefRecord && !target && namesIn(request, xrefRecord.names).length === 0) {
+    // Nothing could ever name this quote.
+    throw gatewayError('service-unreadable/places', { places: xrefRecord.id })
+  }
   // A number in the answer must resolve as soon as the caller has it.
   if (record) await deps.xref.write(tenant, record)
   if (doneWhenStatus) {

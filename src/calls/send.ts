@@ -1,7 +1,9 @@
+import { gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
-import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { isSuccess, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
+import { numberUnknown } from './find.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
 import type { Plan } from './plan.ts'
@@ -28,10 +30,17 @@ export interface SendPlanDeps {
   readonly service: Pick<Service, 'send'>
   readonly merge: Merge
   readonly inspect?: InspectReply
+  /** Called where the service answers 404 or 405 to a request that names no id, in every spelling. */
+  readonly onNotServed?: (request: ServiceRequest, status: number) => void
 }
 
 /** Makes the function through which all planned calls reach the service. */
-export function createSendPlan({ service, merge, inspect = () => undefined }: SendPlanDeps): SendPlan {
+export function createSendPlan({
+  service,
+  merge,
+  inspect = () => undefined,
+  onNotServed = () => undefined,
+}: SendPlanDeps): SendPlan {
   /** Looks at the shape of a reply, and returns it. */
   function inspected<Body>(plan: Plan, body: Body): Body {
     inspect(plan.request.compiled.action.name, body)
@@ -53,6 +62,10 @@ export function createSendPlan({ service, merge, inspect = () => undefined }: Se
     if (found.shipment && toService.method === 'GET') return inspected(plan, found.shipment.body)
     const isChange = action.target !== undefined && toService.method !== 'GET'
     const reply = await (isChange ? replyToChange(service.send(toService, sending)) : service.send(toService, sending))
+    if (!toService.namesAnId && NOT_SERVED.has(reply.status)) {
+      onNotServed(toService, reply.status)
+      throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
+    }
     return inspected(plan, verified(action, succeeded(plan, reply), id))
   }
 
@@ -70,9 +83,10 @@ export function createSendPlan({ service, merge, inspect = () => undefined }: Se
     const read = service.send(readOf(toService), sending)
     const now = await (isDone ? replyToChange(read) : read)
     if (NOT_FOUND.has(now.status)) {
-      // The cross-reference proves that it existed, so not found means canceled.
-      if (isDone || (found.isShipment && NOT_FOUND.has(reply.status))) return said
-      throw refusalOf(plan, reply)
+      // What is not found now was canceled only if it existed: the store or the service has shown it.
+      const isShown = found.isShipment || (said !== undefined && hasStatus(said, canceled))
+      if (isShown && (isDone || NOT_FOUND.has(reply.status))) return said
+      throw isDone ? numberUnknown(plan.request) : refusalOf(plan, reply)
     }
     if (isDone) {
       const { body } = shipmentWithId(succeeded(plan, now), id)
@@ -101,5 +115,8 @@ function verified({ target, service }: Action, reply: UpstreamReply, id: string)
 }
 
 const NOT_FOUND = new Set([404, 410])
+/** To a request that names no id, in every spelling: there is no such endpoint at `V2_BASE_URL`. */
+const NOT_SERVED = new Set([404, 405])
+const BAD_GATEWAY = 502
 /** Statuses that may mean that the request is done already. */
 const DONE_PERHAPS = new Set([400, 404, 409, 410, 422])

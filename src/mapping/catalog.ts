@@ -124,6 +124,9 @@ function endpointOf(
     const action = actions.find((candidate) => candidate.action.name === target)
     if (action) accept(synonym, action)
   }
+  // Callers repeat the path's own name, such as ConfirmBooking.
+  const ownKey = actionKey(path.slice(path.lastIndexOf('/') + 1).replace(/\.php$/i, ''))
+  if (actions.length === 1 && !byKey.has(ownKey)) byKey.set(ownKey, first)
   const any = actions.find(({ action }) => action.legacy.actionNames === 'any')
   const absent = any ?? actions.find(({ action }) => action.legacy.byDefault)
   return {
