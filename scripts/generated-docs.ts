@@ -4,12 +4,13 @@ import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
+import { errorTable } from '../src/errors.ts'
 import { assumptionsPage } from './assumptions-page.ts'
 import { configurationTables } from './configuration-page.ts'
-import { errorTable } from './error-table.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePage } from './message-table.ts'
+import { code, table } from './table.ts'
 
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
@@ -21,7 +22,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
-    ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errorTable())],
+    ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errors())],
   ])
 }
 
@@ -34,3 +35,9 @@ function withPart(root: string, path: string, name: string, part: string): strin
   if (from === -1 || to < from) throw new Error(`${path} has no place for ${name}: ${begin} … ${end}`)
   return `${text.slice(0, from + begin.length)}\n\n${part}\n${text.slice(to)}`
 }
+
+const errors = () =>
+  table(
+    ['Code', 'Status', 'Title'],
+    Object.entries(errorTable).map(([name, { status, title }]) => [code(name), String(status), title]),
+  )
