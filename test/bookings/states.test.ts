@@ -255,7 +255,7 @@ describe('a refused key', () => {
   test('is claimed again after a 404 under either spelling of the path', async () => {
     const gateway = await startGateway()
     gateway.sandbox.fail({ kind: 'status', status: 404, times: 2, on: ON_CREATION })
-    expect((await book(gateway)).status).toBe(404)
+    expect((await book(gateway)).status).toBe(502)
     expect((await claimOf(gateway)).state).toBe('refused')
     expectBooked(await book(gateway))
   })
