@@ -30,8 +30,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   check: {
-    about:
-      'Checks the configuration and the mappings without starting, and prints what is in effect: check [--drift] [--json]',
+    about: 'Checks the configuration and the mappings without starting, and prints what is in effect: check [--json]',
     takesArguments: true,
     load: async () => (await import('./commands/check.ts')).check,
   },

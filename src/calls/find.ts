@@ -1,4 +1,4 @@
-import { type GatewayError, gatewayError } from '../errors.ts'
+import { gatewayError } from '../errors.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { isPlainId } from '../text/service-text.ts'
@@ -103,14 +103,9 @@ async function askForNamed(
       return { ...(await foundId(id, field, tenant, xref)), isNamedByService: true, isShipment: true, shipment }
     }
   }
-  throw numberUnknown(request)
-}
-
-/** The error of a call whose names mean nothing. */
-export function numberUnknown(request: Version1): GatewayError {
-  return gatewayError('number-unknown', {
-    kind: request.compiled.action.target?.kind ?? 'shipment',
-    names: (namingOf(request)?.names ?? []).map(([field, value]) => `${field} ${value}`).join(' or '),
+  throw gatewayError('number-unknown', {
+    kind: kind ?? 'shipment',
+    names: names.map(([field, value]) => `${field} ${value}`).join(' or '),
   })
 }
 

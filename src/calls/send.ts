@@ -3,7 +3,6 @@ import type { Action } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
-import { numberUnknown } from './find.ts'
 import type { Merge } from './merge.ts'
 import { vinOf } from './names.ts'
 import type { Plan } from './plan.ts'
@@ -83,10 +82,9 @@ export function createSendPlan({
     const read = service.send(readOf(toService), sending)
     const now = await (isDone ? replyToChange(read) : read)
     if (NOT_FOUND.has(now.status)) {
-      // What is not found now was canceled only if it existed: the store or the service has shown it.
-      const isShown = found.isShipment || (said !== undefined && hasStatus(said, canceled))
-      if (isShown && (isDone || NOT_FOUND.has(reply.status))) return said
-      throw isDone ? numberUnknown(plan.request) : refusalOf(plan, reply)
+      // The cross-reference proves that it existed, so not found means canceled.
+      if (isDone || (found.isShipment && NOT_FOUND.has(reply.status))) return said
+      throw refusalOf(plan, reply)
     }
     if (isDone) {
       const { body } = shipmentWithId(succeeded(plan, now), id)

@@ -75,7 +75,7 @@ export function startPruning({ store, keepMs, log, lookEveryMs = LOOK_EVERY_MS }
       const rounds = await pruneRound(store, {
         olderThanMs: keepMs,
         pause: unhurried,
-        mayGoOn: () => !closing && isHeld(),
+        mayGoOn: () => !closing && isHeld() && isSteady(),
         onStep: ({ table, pruned }) => {
           counter.count({ table }, pruned - (counted.get(table) ?? 0))
           counted.set(table, pruned)

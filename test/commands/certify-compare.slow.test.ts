@@ -5,7 +5,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { transload } from '../callers/commands.ts'
-import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { newFolder } from '../command.ts'
 import { CLIENT, OWN } from '../gateway.ts'
 
 interface Place {
@@ -49,7 +49,7 @@ test('a folder of bodies and a recording are read; a difference is shown masked 
   const bodies = await place.compare('--bodies', 'bodies', '--json', '--min-equal', '0.5')
   expect(bodies).toMatchObject({ code: 0, err: '' })
   const report = JSON.parse(bodies.out)
-  expect(report).toMatchObject({ minEqual: 0.5, skipped: { 'shipment.create': 1 }, notCompared: [], leftOver: [] })
+  expect(report).toMatchObject({ minEqual: 0.5, skipped: { 'shipment.create': 1 }, notCompared: [] })
   expect(report.fields).toContainEqual({
     action: 'quote.get',
     field: 'ShipmentNumber',
@@ -72,52 +72,6 @@ test('a folder of bodies and a recording are read; a difference is shown masked 
     expect(told).not.toMatch(/KANARI|Xaviera|5559988|demo-secret/)
   }
   expect(created(place)).toBe(0)
-})
-
-test('bookings need the stage environment that the operator names', async () => {
-  const place = await startPlace()
-  for (const words of [
-    ['--bookings'],
-    ['--stage', place.sandbox.url],
-    ['--bookings', '--stage', 'https://stage.example.com'],
-    ['--bookings', '--stage', 'nonsense'],
-  ]) {
-    const { code, out, err } = await place.compare(...words)
-    expect({ words, code, out }).toEqual({ words, code: 64, out: '' })
-    expect(err).toMatch(/--stage/)
-  }
-  expect(place.sandbox.requests).toEqual([])
-
-  const { code, out, err } = await place.compare('--bookings', '--stage', `${place.sandbox.url}/v2`)
-  expect({ code, err }).toMatchObject({ code: 0, err: expect.not.stringContaining('left over') })
-  expect(out).toMatch(/^shipment\.create +TransportationBooked +1 +0 +0$/m)
-  const made = [...place.sandbox.shipments.values()]
-  expect(made.map(({ status }) => status)).toEqual(['canceled', 'canceled', 'canceled'])
-  for (const { external_id } of made) expect(external_id).toMatch(/^TL-CERT-[0-9a-f]{8}-[123]$/)
-})
-
-test('a booking that cannot be canceled is named, and the exit code is 1', async () => {
-  const place = await startPlace()
-  place.sandbox.fail({ kind: 'status', status: 500, on: { path: '/deleteShipment.php' }, times: 'always' })
-  const { code, err } = await place.compare('--bookings', '--stage', place.sandbox.url)
-  expect(code).toBe(1)
-  expect(err.match(/left over, cancel it by hand: TL-CERT-[0-9a-f]{8}-[13]$/gm)).toHaveLength(2)
-})
-
-test('a command that is stopped cancels what it has made', async () => {
-  const { sandbox, folder } = await startPlace()
-  // The first booking is made, and its answer takes its time.
-  sandbox.fail({ kind: 'delay', ms: 1_000, on: { path: '/createShipment.php' } })
-  const made = sandbox.next(({ path }) => path === '/createShipment.php')
-  const env = cleanEnv({ ...OWN, V2_BASE_URL: sandbox.url })
-  const words = ['certify', 'compare', '--bookings', '--stage', sandbox.url]
-  const running = start(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { cwd: folder, env })
-  await made
-  running.signal('SIGINT')
-  const { code, err } = await running.ended
-  expect(code).toBe(1)
-  expect(err).toContain('stopped before all calls were compared')
-  expect([...sandbox.shipments.values()].map(({ status }) => status)).toEqual(['canceled'])
 })
 
 test('mistakes of the command line and of the input end in one line', async () => {

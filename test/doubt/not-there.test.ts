@@ -7,7 +7,6 @@ import { OWN, post, startGateway } from '../gateway.ts'
 /* Answers of a service that is not there, or that shows nothing: nothing is claimed that it has not shown (contract, sections 3, 4, 9). */
 
 const QUOTE = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
-const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
 /** Opens a service that answers with a status, and with a body where there is one. */
 async function openAnswering(answer: (method: string) => readonly [status: number, body?: object]): Promise<string> {
@@ -47,20 +46,6 @@ test('a quote that nobody could ever name is 502', async () => {
   expect((await post(gateway, '/getShippingQuote.php', QUOTE)).status).toBe(502)
   const named = await post(gateway, '/getShippingQuote.php', { ...QUOTE, ShipmentNumber: 'Q-1' })
   expect([named.status, named.json.Cost]).toEqual([200, '100.00'])
-})
-
-test.each([[204], [200, { message: 'OK' }]] as const)(
-  'the cancellation of a shipment that was never shown is 404, although the service answers %i',
-  async (...said) => {
-    const gateway = await open((method) => (method === 'DELETE' ? said : [404, {}]))
-    const { status, json } = await post(gateway, '/deleteShipment.php', { id: ID })
-    expect([status, json.Message]).toEqual([404, expect.stringContaining(ID)])
-  },
-)
-
-test('one that the reply shows as canceled is canceled', async () => {
-  const gateway = await open((method) => (method === 'DELETE' ? [200, { id: ID, status: 'canceled' }] : [404, {}]))
-  expect((await post(gateway, '/deleteShipment.php', { id: ID })).status).toBe(200)
 })
 
 test('the name of a path is understood as its ActionName', async () => {

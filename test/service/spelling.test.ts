@@ -52,7 +52,7 @@ describe('V2_QUOTE_METHOD', () => {
     ['GET', 'POST'],
   ] as const)('%s stays what it is where the service speaks %s alone', async (V2_QUOTE_METHOD, quoteMethod) => {
     const gateway = await startGateway({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
-    expect((await quote(gateway)).status).toBe(405)
+    expect((await quote(gateway)).status).toBe(502)
     expect(sent(gateway)).toHaveLength(1)
   })
 
@@ -79,7 +79,7 @@ describe('V2_QUOTE_METHOD', () => {
   test('auto stays where it was when the service knows neither', async () => {
     const gateway = await startGateway()
     gateway.sandbox.fail({ kind: 'status', status: 404, times: 2 })
-    expect((await quote(gateway)).status).toBe(404)
+    expect((await quote(gateway)).status).toBe(502)
     expect(sent(gateway)).toEqual(['POST /v2/quote', `GET ${QUERY}`])
     await quote(gateway)
     expect(sent(gateway)).toEqual(['POST /v2/quote'])
@@ -129,7 +129,7 @@ describe('V2_SHIPMENT_PATH', () => {
     ['/v2/shipment', 'plural'],
   ] as const)('%s stays what it is where the service speaks %s alone', async (V2_SHIPMENT_PATH, shipmentPath) => {
     const gateway = await startGateway({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
-    expect((await book(gateway)).status).toBe(404)
+    expect((await book(gateway)).status).toBe(502)
     expect(sent(gateway)).toEqual([`POST ${V2_SHIPMENT_PATH}`])
   })
 })
