@@ -1,6 +1,5 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Origin } from '../../src/store/doubt.ts'
 import { backupStore } from '../../src/store/sqlite/backup.ts'
@@ -59,15 +58,6 @@ test('a new store is stamped, and told from no copy at later starts, after a cra
   cpSync(join(folder, 'data'), moved, { recursive: true })
   rmSync(join(folder, 'data'), { recursive: true })
   expect(await origin(join(moved, 'store.db'))).toEqual({ kind: 'own' })
-})
-
-test('a store of an earlier version is stamped without a word', async () => {
-  const db = new DatabaseSync(join(folder, 'old.db'))
-  db.exec(readFileSync(join(import.meta.dirname, 'version-1/sqlite.sql'), 'utf8'))
-  db.close()
-  path = join(folder, 'old.db')
-  expect(await origin()).toEqual({ kind: 'own' })
-  expect(existsSync(stampPath(path))).toBe(true)
 })
 
 test('a backup that was put in place by hand is told, with its time', async () => {

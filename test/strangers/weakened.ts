@@ -31,7 +31,10 @@ const WITHOUT = {
       export const createFairQueue = () => ({ enter: () => turn })`,
   },
   /** Any path that begins with /v2/ is passed through. */
-  paths: { file: '/src/http/version-2-path.ts', source: 'export const isBelowVersion2 = () => true' },
+  paths: {
+    file: '/src/http/version-2-path.ts',
+    source: 'export const isBelowVersion2 = () => true\nexport const fullyDecoded = (path) => path',
+  },
 } as const
 
 /** A defense that can be removed. */
