@@ -56,7 +56,7 @@ const standIn: readonly StandIn[] = [
   ['answers 400', answered(400), refused(400)],
   ['answers 401', answered(401), refused(401)],
   ['answers 402 with nothing', answered(402, { body: '' }), refused(402)],
-  ['answers 404 under both spellings', answered(404, { times: 2 }), refused(404)],
+  ['answers 404 under both spellings', answered(404, { times: 2 }), refused(502)],
   ['answers 409', answered(409), refused(409)],
   ['answers 422 with a page', answered(422, { body: PAGE }), refused(422)],
   ['answers 302', answered(302, { headers: { location: '/v2/quote' } }), unknown(0)],
