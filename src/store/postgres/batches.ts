@@ -37,7 +37,7 @@ export function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>):
     async run(items) {
       const query = { text, values: [...valuesOf(items)] }
       const { rows } = await pool.query<DatabaseRow>(name ? { name, ...query } : query).catch((error: unknown) => {
-        if (name === undefined || !isNotPrepared(error)) throw error
+        if (!isNotPrepared(error)) throw error
         name = undefined
         return pool.query<DatabaseRow>(query)
       })
