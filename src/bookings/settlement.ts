@@ -61,12 +61,6 @@ export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
 /** Tells if an operator took back the last settlement; then only an operator settles the booking again. */
 export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
-/** An id or a number of the service that may stand in a path and in a header. */
-const PLAIN = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
-
-/** Tells whether a text looks like an id or a number of the service: letters, digits, `.`, `_` and `-`. */
-export const isPlainId = (text: string): boolean => PLAIN.test(text)
-
 /** Settles an unknown booking: the caller's next retry is answered from the settlement. */
 export function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
   const { store, instance, healedBy: how } = deps

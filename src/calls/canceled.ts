@@ -1,17 +1,16 @@
 import type { Bookings } from '../bookings/bookings.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/service.ts'
-import { isUuid } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
-import { isGone, saidOfCancellation, shipmentNamed } from './verify.ts'
+import { isCanceled, isGone, saidOfCancellation, shipmentNamed } from './verify.ts'
 
 /** Reads a shipment by its id or number. */
 export type ReadShipment = (name: string) => Promise<UpstreamReply>
 
 /**
  * Frees the keys of the bookings of a shipment that a version-2 call has canceled, by its id or by the service's number. Nothing
- * is freed if the reply denies it; and the reply frees the booking only that has the very id that it shows as canceled. For any
- * other spelling the service is asked. Never rejects, because the cancellation itself succeeded.
+ * is freed if the reply denies it. The reply, or a read by that name, proves it for the booking with the very id that it shows; for
+ * any other spelling the service is asked. Never rejects, because the cancellation itself succeeded.
  */
 export async function freeCanceled(
   name: string,
@@ -22,11 +21,12 @@ export async function freeCanceled(
 ): Promise<void> {
   const said = reply && saidOfCancellation(reply, name)
   if (said === false) return
-  const shown = said ?? (isUuid(name) ? undefined : await idOf(name, read))
+  // Asked now: while the store fails, the keys are freed later than the call may still ask.
+  const shown = said === undefined ? await goneBy(name, read) : said
   // If the store fails, the id of a number stays unknown.
   const numbered = await xref.numbered(tenant, name).catch(() => [])
   const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
-  await bookings.freeLater(tenant, ids, async (id) => id === said || isShownAsGone(id, read))
+  await bookings.freeLater(tenant, ids, async (id) => id === shown || isShownAsGone(id, read))
 }
 
 /** Tells if a read shows that a shipment is canceled, or finds nothing. Without an answer, it may live. */
@@ -38,10 +38,13 @@ export async function isShownAsGone(id: string, read: ReadShipment): Promise<boo
   }
 }
 
-async function idOf(name: string, read: ReadShipment): Promise<string | undefined> {
+/** Returns the id of a shipment that a read by its id or number shows as canceled, or the name if nothing is found by it. */
+async function goneBy(name: string, read: ReadShipment): Promise<string | undefined> {
   try {
     const reply = await read(name)
-    return isSuccess(reply.status) ? shipmentNamed(reply, name).id : undefined
+    if (!isSuccess(reply.status)) return isGone(reply, name) ? name : undefined
+    const { id, body } = shipmentNamed(reply, name)
+    return isCanceled(body) ? id : undefined
   } catch {
     return undefined
   }

@@ -3,7 +3,6 @@ import { publicView } from '../bookings/bookings.ts'
 import {
   type HealedBy,
   healedBy,
-  isPlainId,
   reopen,
   type Settlement,
   type SettlementResult,
@@ -14,6 +13,7 @@ import { loadMappings } from '../config/mappings.ts'
 import { translationSettings } from '../config/translation-settings.ts'
 import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Store } from '../store/store.ts'
+import { isPlainId } from '../text/service-text.ts'
 import { readArguments } from './arguments.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { suggestion } from './nearest.ts'

@@ -62,6 +62,10 @@ function ignoreContinue(socket: Socket): void {
     for (;;) {
       const chunk: Buffer | null = read(size)
       if (chunk === null || !isBeforeReply) return chunk
+      if (held === '' && !CONTINUE.startsWith(chunk.toString('latin1', 0, CONTINUE.length))) {
+        isBeforeReply = false
+        return chunk
+      }
       held += chunk.toString('latin1')
       while (held.startsWith(CONTINUE) && held.includes(END_OF_HEAD)) {
         held = held.slice(held.indexOf(END_OF_HEAD) + END_OF_HEAD.length)

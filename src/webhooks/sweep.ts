@@ -1,8 +1,8 @@
-import { isPlainId } from '../bookings/settlement.ts'
 import type { Credentials } from '../callers/caller.ts'
 import { endOfTurn } from '../http/end-of-turn.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Claim, LockTimeout, type Store, StoreDown } from '../store/store.ts'
+import { isPlainId } from '../text/service-text.ts'
 import type { Healing } from './healing.ts'
 import { ALL } from './unknown-bookings.ts'
 
