@@ -12,8 +12,9 @@ import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 const QUOTE = '/getShippingQuote.php'
 const MAY_BE_MADE = /The change may have been made or not/
 
-const open = async () => {
-  const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '500' } })
+/** Opens a gateway with a booking; only a fault that is a time-out is waited for. */
+const open = async ({ kind = '' }: { readonly kind?: string } = {}) => {
+  const gateway = await startGateway(kind.startsWith('timeout') ? { env: { UPSTREAM_TIMEOUT_MS: '500' } } : {})
   await post(gateway, QUOTE, quoteExample)
   await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'REF-1' })
   return gateway
@@ -52,13 +53,13 @@ const cases = Object.entries(CHANGES).flatMap(([change, [on, send]]) =>
 )
 
 test.each(cases)('$change with $loss may have been made', async ({ on, send, fault, status }) => {
-  const gateway = await open()
+  const gateway = await open(fault)
   gateway.sandbox.fail({ ...fault, on, times: 'always' })
   expect(await send(gateway)).toMatchObject({ status, json: { Message: expect.stringMatching(MAY_BE_MADE) } })
 })
 
 test.each(Object.values(LOSSES))('a read and a new quote with %j were only asked for', async (fault, status) => {
-  const gateway = await open()
+  const gateway = await open(fault)
   gateway.sandbox.fail({ ...fault, times: 'always' })
   for (const answer of [
     await get(gateway, '/getShipment.php?ReferenceNumber=REF-1'),
@@ -88,7 +89,7 @@ test.each(['an update of a quote', 'an approval', 'an update of a shipment'] as 
 
 test('a booking with any of them is unknown', async () => {
   for (const fault of [...Object.values(LOSSES).map(([fault]) => fault), { kind: 'not-json' } as const]) {
-    const gateway = await open()
+    const gateway = await open(fault)
     gateway.sandbox.fail({ ...fault, on: { method: 'POST', path: '/v2/shipments' } })
     const { status, json } = await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'REF-2' })
     expect({ status, json }).toEqual({
