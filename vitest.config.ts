@@ -1,22 +1,19 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { restOfTests } from './test/rest.ts'
 
 /** Many tests wait more than they compute, so a small machine has time for several files. */
 const LEAST_AT_ONCE = 4
 
 /**
- * The tests that `npm test` leaves to `npm run test:all`: tests with programs from Debian, those that stop and crash servers
+ * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that stop and crash servers
  * of PostgreSQL, and those that take long because they start dozens of processes, kill or stop them, let leases lapse or
  * fill pipes.
  */
-const ONLY_WHOLE = ['test/debian/**', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
+const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
+const EVERY = ['test/**/*.test.ts']
 
-/** Generates code, which a strict Node refuses: `.ci/run` leaves it out of `npm test`. */
-const NOT_STRICT = 'test/pages/open-api.test.ts'
-
-/** Undefined for `npm test`; see `test/size.ts`. */
+/** The tests of `npm test`, if it is not set. `whole` runs the harnesses at their full size; see `test/size.ts`. */
 const CHOICE = process.env['TRANSLOAD_TESTS']
 
 /**
@@ -30,8 +27,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', 
 
 export default defineConfig({
   test: {
-    include: CHOICE === 'rest' ? [...restOfTests([...ONLY_WHOLE, NOT_STRICT])] : ['test/**/*.test.ts'],
-    exclude: CHOICE === undefined ? ONLY_WHOLE : [],
+    include: CHOICE === 'rest' ? REST : EVERY,
+    exclude: CHOICE === undefined ? REST : [],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
     // Files share processes, and thereby what they import.
     isolate: false,

@@ -1,18 +1,9 @@
 /*
- * Harnesses that take long run a sample in `npm test`, and whole in `npm run test:all` and `.ci/run`.
+ * Harnesses that take long run a sample in `npm test`, `npm run test:rest` and `.ci/run`, and whole in `npm run test:whole`.
  */
 
-/** True where harnesses run whole: in all tests, and in what `npm test` leaves of them. */
-export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'all' || process.env['TRANSLOAD_TESTS'] === 'rest'
-
-/** True where the harness of pauses runs whole, and nothing else: `npm run test:pauses`. */
-export const PAUSES_ALONE = process.env['TRANSLOAD_TESTS'] === 'pauses'
-
-/** True where the kills of deliveries run whole, and nothing else: `npm run test:deliveries` takes more than six minutes. */
-export const DELIVERIES_ALONE = process.env['TRANSLOAD_TESTS'] === 'deliveries'
-
-/** True where the fail-overs of PostgreSQL run whole, and nothing else: `npm run test:failover`. */
-export const FAILOVERS_ALONE = process.env['TRANSLOAD_TESTS'] === 'failovers'
+/** True where harnesses run whole. */
+export const WHOLE = process.env['TRANSLOAD_TESTS'] === 'whole'
 
 /** Returns the size of a harness: its rounds, its rows, its callers. */
 export const size = (sample: number, whole: number): number => (WHOLE ? whole : sample)

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PAUSES_ALONE } from '../size.ts'
+import { size, WHOLE } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { pauseUnderLoad } from './pause-harness.ts'
 
 const LONG_MS = 900_000
 /** Of each gateway; a sample takes half a minute. */
-const PAUSES = PAUSES_ALONE ? 20 : 2
+const PAUSES = size(2, 20)
 /** The first mostly will do. */
 const CONTROL_PAUSES = 12
 const SECOND_MS = 1_000
@@ -29,7 +29,7 @@ test('gateways that are paused under load book nothing twice, lose nothing and o
 })
 
 // It takes minutes; `paused.slow.test.ts` has a control of its own.
-if (PAUSES_ALONE) {
+if (WHOLE) {
   test('the same harness finds the duplicates of a gateway that does not look at its claims again', {
     timeout: LONG_MS,
   }, async () => {

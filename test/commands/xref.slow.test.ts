@@ -384,7 +384,9 @@ describe('export', () => {
     .map((parts) => parts.join('').replaceAll('\0', '').trim())
     .filter((text) => text !== '')
   /** As nasty as an id can be that a call can reach. */
-  const nastyId = nasty.map((text) => text.replace(/\p{Cc}/gu, '')).filter((text) => serviceId(text) !== undefined)
+  const nastyId = nasty
+    .map((text) => text.replace(/\p{Cc}/gu, '').trim())
+    .filter((text) => serviceId(text) !== undefined)
   const nastyLinks = fc.uniqueArray(
     fc.record({
       tenant: nasty,

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { FAILOVERS_ALONE } from '../size.ts'
+import { size } from '../size.ts'
 import { type FailoverReport, failOverUnderLoad } from './failover-harness.ts'
 
-/* A primary is killed under load and its standby promoted. `npm run test:failover` does it twenty times. */
+/* A primary is killed under load and its standby promoted. `npm run test:whole` does it twenty times. */
 
 const LONG_MS = 900_000
-const FAILOVERS = FAILOVERS_ALONE ? 20 : 2
+const FAILOVERS = size(2, 20)
 /** From the promotion, or from the kill if the standby was promoted in less. */
 const READY_WITHIN_SECONDS = 10
 

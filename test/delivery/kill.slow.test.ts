@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { DELIVERIES_ALONE, size } from '../size.ts'
+import { size } from '../size.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { type KillReport, killGateways } from './kill-harness.ts'
 
-const EVENTS = DELIVERIES_ALONE ? 10_000 : size(300, 2_000)
-const KILLS = DELIVERIES_ALONE ? 100 : size(4, 20)
+const EVENTS = size(300, 10_000)
+const KILLS = size(4, 100)
 const LONG_MS = 900_000
 
 function check(engine: string, report: KillReport): void {

@@ -19,10 +19,8 @@ import { type GatewayProcess, type Measured, startGatewayProcess } from './gatew
 const ATTACKERS = join(import.meta.dirname, 'attackers.ts')
 /** As busy as the attackers, without an attack. */
 const BUSY = join(import.meta.dirname, 'busy.ts')
-/** `npm run test:all` attacks for a minute; `.ci/run` has less time, and a machine of unknown speed. */
-const IS_FULL = process.env['TRANSLOAD_TESTS'] === 'all'
-const ATTACK_SECONDS = IS_FULL ? 60 : size(3, 20)
-const QUIET_SECONDS = size(1, 10)
+const ATTACK_SECONDS = size(12, 60)
+const QUIET_SECONDS = size(6, 10)
 const HONEST = 10
 /** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
 const NEW = 5
@@ -32,7 +30,7 @@ const MOST_MEGABYTES = 256
  * The most that the attack may add to the 99th percentile of honest calls, beside a program that is as busy as the attackers.
  * It grows where other programs keep the gateway from running, by as much as that makes all that it does slower.
  */
-const MOST_ADDED_MS = IS_FULL ? 100 : 300
+const MOST_ADDED_MS = WHOLE ? 100 : 300
 const FEW_DESCRIPTORS = 40
 /**
  * About 6 ms. With hashes of 80 ms and more, a busy machine may not give each of 50 sources a turn in the ten seconds that

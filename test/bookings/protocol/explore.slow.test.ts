@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
+import { WHOLE } from '../../size.ts'
 import { createExplorations, NAMES } from './explorations.ts'
 
-/* As explore.test.ts, and deeper; `npm run test:protocol` goes deepest, and takes minutes and gigabytes. */
+/* As explore.test.ts, and deeper; `npm run test:whole` goes deepest, and takes minutes and gigabytes. */
 
 const HOUR_MS = 3_600_000
 
-const explorations = createExplorations(process.env['TRANSLOAD_TESTS'] === 'protocol' ? 'deepest' : 'slow')
+const explorations = createExplorations(WHOLE ? 'deepest' : 'slow')
 
 test.each(NAMES)('%s', { timeout: HOUR_MS }, async (name) => {
   const line = await explorations.check(name)
