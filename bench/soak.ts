@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { startSandbox } from '../test/stand-in/stand-in.ts'
 import { shippedCommand, shippedEnv } from './compare/contenders.ts'
 
 /*

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { startSandbox } from '../test/stand-in/stand-in.ts'
 import { median, table, whole } from './compare/figures.ts'
 
 /*

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { book, countUp, inWords } from '../test/bookings/kill-harness.ts'
+import { startSandbox } from '../test/stand-in/stand-in.ts'
 import { startPostgres } from '../test/store/postgres-server.ts'
 
 /*

@@ -7,9 +7,9 @@ import { type Gateway, openGateway } from '../src/gateway.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/http/timeouts.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
 import { createLog } from '../src/observe/log.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../src/store/memory.ts'
 import type { Store } from '../src/store/store.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from './stand-in/stand-in.ts'
 
 /** The credential that the stand-in of the service accepts. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const

@@ -12,10 +12,10 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from './command.ts'
 import { basic, CLIENT } from './gateway.ts'
 import { pack } from './pack.ts'
+import { startSandbox } from './stand-in/stand-in.ts'
 
 /*
  * Packs a copy of the sources, installs the package into another project, and runs it there.

@@ -1,137 +1,157 @@
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Fault, faultQueue } from './faults.ts'
-import { listener } from './listener.ts'
-import { advanceShipment, type Step } from './progress.ts'
-import { touchShipment } from './shipments.ts'
-import { emptyOut, emptyState, type Quote, type SandboxSettings, type Shipment } from './state.ts'
-import { type RecordedRequest, traffic } from './traffic.ts'
-import { type WebhookDelivery, webhooks } from './webhooks.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent } from 'undici'
+import * as z from 'zod'
+import { check, Refusal, readJson, serviceDate } from './bodies.ts'
+import { EVENT_RETRY, sendEvent } from './events.ts'
+import { answer, type Call, openService, type Reply } from './service.ts'
 
-export { type DeviationName, deviationNames } from './deviations.ts'
-export type { Fault } from './faults.ts'
-export { NATIVE_ERROR_NAMES, type NativeError } from './native-errors.ts'
-export type { Step } from './progress.ts'
-export type { Quote, SandboxSettings, ServiceEvent, Shipment, Vehicle } from './state.ts'
-export type { RecordedRequest } from './traffic.ts'
-export type { WebhookDelivery } from './webhooks.ts'
-
-/** The options of a start. */
-export interface SandboxOptions extends Partial<SandboxSettings> {
-  /** @default 0, any free one */
-  port?: number
-  /** @default '127.0.0.1' */
-  host?: string
-}
-
-/** A running stand-in of the service, with its data and controls. */
+/** A running stand-in of the service. */
 export interface Sandbox {
   /** Its address, without a closing slash. */
-  url: string
-  /** Every received request, answered or not. */
-  requests: RecordedRequest[]
-  /** By id. A test may change a shipment; `touch` then makes a new version of it. */
-  shipments: Map<string, Shipment>
-  /** By id. */
-  quotes: Map<string, Quote>
-  /** Every attempt at a webhook so far. */
-  webhookDeliveries: WebhookDelivery[]
-  /** Changes settings at run time. */
-  set(settings: Partial<SandboxSettings>): void
-  /** Queues faults; each request takes the first one that matches it. */
-  fail(...faults: readonly Fault[]): void
-  /** Removes the faults that have not happened yet. */
-  clearFaults(): void
-  /** Moves a shipment to its next step, with its event. */
-  advance(id: string, step: Step): Shipment
-  /** Makes a new version of a shipment, with another ETag. */
-  touch(id: string): void
-  /** Revokes every access token. */
-  revokeTokens(): void
-  /** Resolves at the next request that matches, after it has been carried out, if it is at all. */
-  next(matches?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Resolves after the next attempt at a webhook that matches. */
-  nextDelivery(matches?: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery>
-  /** Resolves when no answer and no webhook is under way; requests that are never answered do not count. */
-  idle(): Promise<void>
-  /** Deletes all data, requests, deliveries and faults; the settings stay. */
-  clear(): void
-  /** Closes the listener and every connection. */
+  readonly url: string
+  /** Every request that it received, but for those to its own endpoints. */
+  readonly requests: { method: string; path: string; headers: IncomingHttpHeaders; body: string }[]
   close(): Promise<void>
 }
 
-// Longer than any client keeps an idle connection: the stand-in must not close one under a request.
-const KEEP_ALIVE_MS = 120_000
+const common = {
+  /** The requests that fail; all by default. A path that ends in `*` is a prefix. */
+  on: z.strictObject({ method: z.string().optional(), path: z.string().optional() }).default({}),
+  /** How many of them. */
+  times: z.union([z.int().positive(), z.literal('always').transform(() => Number.POSITIVE_INFINITY)]).default(1),
+}
 
-/** Starts a stand-in of the version-2 service on a real port, in memory, for demonstrations and tests. */
-export async function startSandbox({ port = 0, host = '127.0.0.1', ...given }: SandboxOptions = {}): Promise<Sandbox> {
+/** The failures that a person can ask for, each with what becomes of the request. */
+const fault = z.discriminatedUnion('kind', [
+  /** Not carried out, answered with this status. */
+  z.strictObject({
+    kind: z.literal('status'),
+    ...common,
+    status: z.int().min(200).max(999),
+    body: z.record(z.string(), z.unknown()).optional(),
+  }),
+  /** Not carried out, the connection is reset. */
+  z.strictObject({ kind: z.literal('reset-before'), ...common }),
+  /** Carried out, then the connection is reset. */
+  z.strictObject({ kind: z.literal('reset-after'), ...common }),
+  /** Carried out, never answered. */
+  z.strictObject({ kind: z.literal('timeout'), ...common }),
+  /** Carried out, answered later. */
+  z.strictObject({ kind: z.literal('delay'), ...common, ms: z.int().nonnegative() }),
+])
+
+/** The settings that can change while it runs. */
+const changeable = z
+  .strictObject({
+    approvalBooks: z.boolean(),
+    tokenExpiresIn: z.number().nullable(),
+    /** Where events go, such as the gateway's `/webhooks/<secret>`; null sends none. */
+    webhookUrl: z.url().nullable(),
+  })
+  .partial()
+
+/** Starts a stand-in of the service on a free port, in memory, to try the gateway with. */
+export async function startSandbox({
+  credentials,
+}: {
+  credentials: Readonly<Record<string, string>>
+}): Promise<Sandbox> {
   if (process.env['NODE_ENV'] === 'production') throw new Error('The sandbox does not run in production')
-  const settings = { ...DEFAULTS, ...given }
+  const settings = {
+    credentials,
+    tokenExpiresIn: 3600,
+    approvalBooks: true,
+    clock: () => new Date(),
+    webhookUrl: null as string | null,
+  }
+  const requests: Sandbox['requests'] = []
+  let faults: z.infer<typeof fault>[] = []
   const closing = new AbortController()
-  const log = traffic()
-  const faults = faultQueue()
-  const hooks = webhooks(settings, log.begin, closing.signal)
-  const state = emptyState(settings, hooks.announce)
+  const dispatcher = new Agent()
+  const service = openService(settings, (event, shipment_id, data) => {
+    const payload = { shipment_id, event, event_date: serviceDate(settings.clock()), ...(data && { data }) }
+    if (settings.webhookUrl !== null)
+      void sendEvent(settings.webhookUrl, payload, EVENT_RETRY, { dispatcher, closing: closing.signal })
+  })
 
-  const server = createServer(
-    { keepAliveTimeout: KEEP_ALIVE_MS },
-    listener({ state, faults, log, closing: closing.signal }),
-  )
-  server.on('connection', (socket) => {
-    if (faults.takeForConnection()) socket.destroy()
+  const server = createServer(async (request, response) => {
+    const { method = 'GET', url: target = '/', headers } = request
+    const body = Buffer.concat(await request.toArray().catch(() => [])).toString()
+    response.setHeader('sandbox', 'true')
+    const call = { method, target, headers, body }
+    if (target.startsWith('/__sandbox/')) return send(response, control(call))
+    requests.push({ method, path: target, headers, body })
+    const fault = takeFault(method, target.split('?', 1)[0] ?? '')
+    if (fault?.kind === 'reset-before') return void response.socket?.resetAndDestroy()
+    if (fault?.kind === 'status') {
+      const { status, body = { error: { code: 'fault', message: `A fault of status ${status}` } } } = fault
+      return send(response, { status, body })
+    }
+    const reply = answer(service, call)
+    if (fault?.kind === 'reset-after') return void response.socket?.resetAndDestroy()
+    if (fault?.kind === 'timeout') return
+    if (fault?.kind === 'delay') await pause(fault.ms, undefined, { signal: closing.signal }).catch(() => undefined)
+    send(response, reply)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve)
-  })
+
+  function takeFault(method: string, path: string) {
+    const found = faults.find(({ on }) => {
+      const isPath = on.path?.endsWith('*') ? path.startsWith(on.path.slice(0, -1)) : path === (on.path ?? path)
+      return isPath && method === (on.method?.toUpperCase() ?? method)
+    })
+    if (found) found.times -= 1
+    faults = faults.filter(({ times }) => times > 0)
+    return found
+  }
+
+  /** Answers the stand-in's own endpoints, with which a person makes failures and looks at what was sent. */
+  function control({ method, target, body }: Call): Reply {
+    try {
+      switch (`${method} ${target}`) {
+        case 'GET /__sandbox/requests':
+          return { status: 200, body: { requests } }
+        case 'POST /__sandbox/faults':
+          faults.push(check(fault, readJson(body)))
+          return { status: 200, body: { faults: faults.length } }
+        case 'DELETE /__sandbox/faults':
+          faults = []
+          return { status: 200, body: { faults: 0 } }
+        case 'POST /__sandbox/settings': {
+          const changed = check(changeable, readJson(body))
+          Object.assign(settings, changed)
+          return { status: 200, body: { changed: Object.keys(changed) } }
+        }
+        default:
+          throw new Refusal(
+            'not_found',
+            'Use GET /__sandbox/requests, POST or DELETE /__sandbox/faults, or POST /__sandbox/settings',
+          )
+      }
+    } catch (error) {
+      if (error instanceof Refusal) return error
+      throw error
+    }
+  }
+
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
   // A TCP listener's address is never a path or null.
-  const address = server.address() as AddressInfo
-  const authority = address.family === 'IPv6' ? `[${address.address}]` : address.address
-
+  const { port } = server.address() as AddressInfo
   return {
-    url: `http://${authority}:${address.port}`,
-    requests: log.requests,
-    shipments: state.shipments,
-    quotes: state.quotes,
-    webhookDeliveries: hooks.deliveries,
-    set: (changed) => void Object.assign(settings, changed),
-    fail: faults.add,
-    clearFaults: faults.clear,
-    advance: (id, step) => advanceShipment(state, id, step),
-    touch: (id) => touchShipment(state, id),
-    revokeTokens: () => state.tokens.clear(),
-    next: log.next,
-    nextDelivery: hooks.next,
-    idle: log.idle,
-    clear() {
-      emptyOut(state)
-      faults.clear()
-      log.requests.length = 0
-      hooks.deliveries.length = 0
-    },
+    url: `http://127.0.0.1:${port}`,
+    requests,
     async close() {
       closing.abort()
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
-      await Promise.all([closed, hooks.close()])
+      server.close()
+      await Promise.all([once(server, 'close'), dispatcher.destroy()])
     },
   }
 }
 
-const DEFAULTS: SandboxSettings = {
-  credentials: { demo: 'demo-secret' },
-  auth: 'both',
-  tokenExpiresIn: 3600,
-  shipmentPath: 'both',
-  quoteMethod: 'both',
-  etag: false,
-  repeatedCancel: 409,
-  approvalBooks: true,
-  findsByReference: false,
-  nativeError: undefined,
-  nativeNoise: false,
-  movingPrices: 0,
-  deviations: [],
-  webhookUrl: undefined,
-  webhookRetry: { attempts: 6, delayMs: 60_000 },
-  clock: () => new Date(),
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }

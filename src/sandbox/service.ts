@@ -1,134 +1,110 @@
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { authenticate, grantToken } from './auth.ts'
-import { approveQuote, createQuote, updateQuote } from './quotes.ts'
-import { Refusal } from './refusal.ts'
-import { cancelShipment, createShipment, etagOf, findShipment, updateShipment } from './shipments.ts'
-import type { SandboxState, Shipment } from './state.ts'
-import { answerBodyVersion1, answerLegacyPath, isVersion1, legacyName } from './version-1.ts'
+import type * as z from 'zod'
+import { change, check, creation, invalid, Refusal, readJson, type Shipment, trip, type Vehicle } from './bodies.ts'
+import type { Announce, Changed } from './events.ts'
+import { estimate } from './pricing.ts'
 
 /** A whole request. */
-export interface SandboxRequest {
-  method: string
+export interface Call {
+  readonly method: string
   /** The raw target, with the query. */
-  target: string
-  headers: IncomingHttpHeaders
-  body: string
+  readonly target: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
 }
 
-/** An answer before a fault changes it. */
 export interface Reply {
-  status: number
-  headers?: Readonly<Record<string, string>>
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Written as JSON. */
-  body: object
+  readonly body: object
+}
+
+/** A stored quote. */
+export interface Quote extends z.infer<typeof trip> {
+  shipment_id: string
+  price: number
+  client: string
+  approved: boolean
+}
+
+/** The settings of the service; they can change while it runs. */
+export interface ServiceSettings {
+  /** Client id to secret, or `any` for every id with every secret. */
+  credentials: Readonly<Record<string, string>> | 'any'
+  /** Seconds in `expires_in`; null leaves it out, and tokens do not expire. */
+  tokenExpiresIn: number | null
+  /** An approval makes the quote a shipment of the same id; else the quote is approved and nothing is booked. */
+  approvalBooks: boolean
+  clock: () => Date
+}
+
+/** The data of the service. */
+export interface Service {
+  readonly settings: ServiceSettings
+  /** By id. */
+  readonly shipments: Map<string, Shipment>
+  /** The client of each shipment. */
+  readonly owners: Map<string, string>
+  /** By id. */
+  readonly quotes: Map<string, Quote>
+  /** Valid access tokens, with their client and when they expire (milliseconds). */
+  readonly tokens: Map<string, { client: string; until: number }>
+  readonly announce: Announce
+}
+
+/** Opens a service without data. */
+export function openService(settings: ServiceSettings, announce: Announce): Service {
+  return { settings, shipments: new Map(), owners: new Map(), quotes: new Map(), tokens: new Map(), announce }
 }
 
 /** Answers a request as the service does. */
-export function answer(state: SandboxState, call: SandboxRequest): Reply {
+export function answer(service: Service, call: Call): Reply {
   try {
-    return route(state, call)
+    return route(service, call)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    const { code, message, fields, status, headers } = error
-    return { status, headers, body: { error: { code, message, ...(fields && { fields }) } } }
+    if (error instanceof Refusal) return error
+    throw error
   }
 }
 
-function route(state: SandboxState, call: SandboxRequest): Reply {
+function route(service: Service, call: Call): Reply {
+  const { method, headers, body } = call
   const [path = '', query = ''] = call.target.split('?', 2)
-  const legacy = legacyName(path)
-  const [, version, kind = '', id, verb, ...rest] = path.split('/')
-  if (path === '/oauth2/token' && state.settings.auth !== 'basic') {
-    if (call.method !== 'POST') throw notAllowed('POST')
-    return grantToken(state, call.headers.authorization, new URLSearchParams(call.body))
+  if (path === '/oauth2/token') {
+    if (method !== 'POST') throw notAllowed('POST')
+    return grantToken(service, headers.authorization, new URLSearchParams(body))
   }
-  if (legacy) {
-    const client = authenticate(state, call.headers.authorization)
-    return answerLegacyPath(state, client, legacy, call.method, query, call.body)
-  }
+  const [, version, kind, name, verb, ...rest] = path.split('/')
   if (version !== 'v2' || rest.length > 0) throw noSuchPath(path)
-  const client = authenticate(state, call.headers.authorization)
-  if (kind === 'quote') return routeQuote(state, client, call, query, id, verb)
-  if (isShipmentPath(state, kind) && verb === undefined) return routeShipment(state, client, call, id)
-  throw noSuchPath(path)
-}
-
-function routeQuote(
-  state: SandboxState,
-  client: string,
-  call: SandboxRequest,
-  query: string,
-  id?: string,
-  verb?: string,
-): Reply {
-  const { quoteMethod } = state.settings
-  if (id === undefined) {
-    if (quoteMethod !== 'both' && quoteMethod !== call.method) throw notAllowed(quoteMethod)
-    if (call.method === 'GET') return ok(createQuote(state, client, Object.fromEntries(new URLSearchParams(query))))
-    if (call.method !== 'POST') throw notAllowed('GET, POST')
-    const body = readJson(call.body)
-    if (isVersion1(body)) return answerBodyVersion1(state, client, 'quote', body)
-    return ok(createQuote(state, client, body))
-  }
-  if (verb === 'approve') {
-    if (call.method !== 'POST') throw notAllowed('POST')
-    return ok(approveQuote(state, client, decode(id)))
-  }
-  if (verb !== undefined) throw noSuchPath(call.target)
-  if (call.method !== 'PUT') throw notAllowed('PUT')
-  const body = readJson(call.body)
-  if (isVersion1(body)) return answerBodyVersion1(state, client, 'quote update', body, decode(id))
-  return ok(updateQuote(state, client, decode(id), body))
-}
-
-function routeShipment(state: SandboxState, client: string, call: SandboxRequest, id?: string): Reply {
-  if (id === undefined) {
-    if (call.method !== 'POST') throw notAllowed('POST')
-    const body = readJson(call.body)
-    if (isVersion1(body)) return answerBodyVersion1(state, client, 'booking', body)
-    return { status: 201, body: createShipment(state, client, body) }
-  }
-  const name = decode(id)
-  switch (call.method) {
-    case 'GET':
-      return tagged(state, findShipment(state, client, name, 'id or number'))
-    case 'PUT': {
-      const body = readJson(call.body)
-      if (isVersion1(body)) return answerBodyVersion1(state, client, 'update', body, name)
-      return tagged(state, updateShipment(state, client, name, body, call.headers['if-match']))
+  const client = authenticate(service, headers.authorization)
+  const id = name === undefined ? undefined : decode(name)
+  if (kind === 'quote') {
+    if (id === undefined) {
+      if (method !== 'GET' && method !== 'POST') throw notAllowed('GET, POST')
+      const asked = method === 'GET' ? Object.fromEntries(new URLSearchParams(query)) : readJson(body)
+      return ok(makeQuote(service, client, asked))
     }
-    case 'DELETE':
-      return ok(cancelShipment(state, client, name))
-    default:
-      throw notAllowed('GET, PUT, DELETE')
+    if (verb !== undefined && verb !== 'approve') throw noSuchPath(path)
+    const allowed = verb === undefined ? 'PUT' : 'POST'
+    if (method !== allowed) throw notAllowed(allowed)
+    return ok(verb ? approveQuote(service, client, id) : updateQuote(service, client, id, readJson(body)))
   }
-}
-
-function isShipmentPath(state: SandboxState, kind: string): boolean {
-  const { shipmentPath } = state.settings
-  return (kind === 'shipments' && shipmentPath !== 'singular') || (kind === 'shipment' && shipmentPath !== 'plural')
-}
-
-function ok(body: object): Reply {
-  return { status: 200, body }
-}
-
-function tagged(state: SandboxState, shipment: Shipment): Reply {
-  return state.settings.etag ? { ...ok(shipment), headers: { etag: etagOf(state, shipment.id) } } : ok(shipment)
-}
-
-function readJson(text: string): object {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    throw new Refusal('bad_json', 'The body is not JSON')
+  if ((kind !== 'shipments' && kind !== 'shipment') || verb !== undefined) throw noSuchPath(path)
+  if (id === undefined) {
+    if (method !== 'POST') throw notAllowed('POST')
+    return { status: 201, body: book(service, client, readJson(body)) }
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new Refusal('bad_json', 'The body must be a JSON object')
-  }
-  return body
+  if (method === 'GET') return ok(findShipment(service, client, id, idOfNumber(service, id)))
+  if (method === 'PUT') return ok(updateShipment(service, client, id, readJson(body)))
+  if (method === 'DELETE') return ok(cancelShipment(service, client, id))
+  throw notAllowed('GET, PUT, DELETE')
 }
+
+const ok = (body: object): Reply => ({ status: 200, body })
+const noSuchPath = (path: string) => new Refusal('not_found', `There is no ${path}`)
+const notAllowed = (allow: string) => new Refusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
 
 function decode(part: string): string {
   try {
@@ -138,10 +114,240 @@ function decode(part: string): string {
   }
 }
 
-function noSuchPath(path: string): Refusal {
-  return new Refusal('not_found', `There is no ${path}`)
+const REALM = 'realm="sandbox"'
+const unauthorized = (message: string, challenge: string) =>
+  new Refusal('unauthorized', message, { headers: { 'www-authenticate': challenge } })
+
+/** Returns the client of a request. */
+export function authenticate(service: Service, authorization = ''): string {
+  const token = /^bearer (.*)/i.exec(authorization)?.[1]
+  if (token === undefined) return clientOfBasic(service, authorization)
+  const known = service.tokens.get(token)
+  if (known && known.until > service.settings.clock().getTime()) return known.client
+  throw unauthorized('The token is not good', `Bearer ${REALM}, error="invalid_token"`)
 }
 
-function notAllowed(allow: string): Refusal {
-  return new Refusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
+function clientOfBasic({ settings: { credentials } }: Service, authorization: string): string {
+  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1]
+  if (!encoded) throw unauthorized('Credentials are needed', `Basic ${REALM}`)
+  const [, id, secret] = /^([^:]+):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  const isKnown =
+    id !== undefined && (credentials === 'any' || (Object.hasOwn(credentials, id) && credentials[id] === secret))
+  if (isKnown) return id
+  throw unauthorized('The credentials are not known', `Basic ${REALM}`)
 }
+
+/** Answers the token endpoint of RFC 6749, section 4.4; errors have the shape of section 5.2. */
+function grantToken(service: Service, authorization: string | undefined, form: URLSearchParams): Reply {
+  const grant = form.get('grant_type')
+  if (grant === null) return { status: 400, body: { error: 'invalid_request' } }
+  if (grant !== 'client_credentials') return { status: 400, body: { error: 'unsupported_grant_type' } }
+  let client: string
+  try {
+    client = clientOfBasic(service, authorization ?? '')
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { status: 401, headers: error.headers, body: { error: 'invalid_client' } }
+  }
+  const access_token = randomBytes(24).toString('base64url')
+  const { tokenExpiresIn: expires_in, clock } = service.settings
+  const until = expires_in === null ? Number.POSITIVE_INFINITY : clock().getTime() + expires_in * 1000
+  service.tokens.set(access_token, { client, until })
+  const body = { access_token, token_type: 'Bearer', ...(expires_in !== null && { expires_in }) }
+  return { status: 200, headers: { 'cache-control': 'no-store' }, body }
+}
+
+export function makeQuote(service: Service, client: string, body: object) {
+  const asked = check(trip, body)
+  return keep(service, { ...asked, shipment_id: randomUUID(), price: priceOf(asked), client, approved: false })
+}
+
+function updateQuote(service: Service, client: string, id: string, body: object) {
+  const quote = findQuote(service, client, id)
+  if (quote.approved) throw new Refusal('conflict', 'The quote is already approved')
+  const asked = check(trip, { ...quote, ...body })
+  return keep(service, { ...quote, ...asked, price: priceOf(asked) })
+}
+
+/** Approves a quote; approving it again changes nothing. The reply speaks of a shipment only if there is one. */
+function approveQuote(service: Service, client: string, id: string) {
+  const quote = findQuote(service, client, id)
+  const isNew = !quote.approved
+  keep(service, { ...quote, approved: true })
+  const { price, vehicle_type: type, transport_type } = quote
+  let shipment = service.shipments.get(id)
+  if (!shipment && !service.settings.approvalBooks) return { quote_id: id, price, status: 'approved' }
+  if (!shipment) {
+    const [pickup, delivery] = [placeOf(quote.pickup), placeOf(quote.delivery)]
+    shipment = enter(service, client, { pickup, delivery, vehicles: [{ type }], transport_type }, { id, price })
+  }
+  if (isNew)
+    service.announce('shipment.rate_approved', id, { price: { old_value: null, new_value: price, difference: price } })
+  return { shipment_id: id, price, number: shipment.number, status: shipment.status }
+}
+
+function findQuote({ quotes }: Service, client: string, id: string): Quote {
+  const quote = quotes.get(id)
+  if (quote?.client !== client) throw new Refusal('not_found', `There is no quote ${id}`)
+  return quote
+}
+
+function keep({ quotes }: Service, quote: Quote) {
+  quotes.set(quote.shipment_id, quote)
+  return { shipment_id: quote.shipment_id, price: quote.price }
+}
+
+const priceOf = ({ pickup, delivery, vehicle_type, transport_type }: z.infer<typeof trip>) =>
+  estimate({ from: pickup, to: delivery, vehicleTypes: [vehicle_type], transportType: transport_type }).price
+
+// A shipment's ZIP code is a number; a Canadian code does not fit.
+const placeOf = (postalCode: string) => (/^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {})
+
+function book(service: Service, client: string, body: object): Shipment {
+  const { quote_id, ...input } = check(creation, body)
+  const quote = quote_id === undefined ? undefined : service.quotes.get(quote_id)
+  if (quote_id !== undefined && quote?.client !== client)
+    throw invalid([{ field: 'quote_id', message: 'names no quote' }])
+  const shipment = enter(service, client, input, { id: randomUUID(), price: quote?.price })
+  service.announce('shipment.created', shipment.id)
+  return shipment
+}
+
+type ShipmentInput = Omit<z.infer<typeof creation>, 'quote_id' | 'customer'> & Pick<Shipment, 'customer'>
+type VehicleInput = ShipmentInput['vehicles'][number]
+
+const FIRST_NUMBER = 100001
+
+/** Enters a shipment; a quote may have fixed its price. */
+function enter(
+  service: Service,
+  client: string,
+  { customer, pickup, delivery, instructions, external_id, transport_type = 'open', ...input }: ShipmentInput,
+  { id, price }: { id: string; price: number | undefined },
+): Shipment {
+  const vehicles = input.vehicles.map(newVehicle)
+  const estimated = estimateOf({ pickup, delivery, vehicles, transport_type })
+  const shipment: Shipment = {
+    id,
+    number: `TL-${FIRST_NUMBER + service.owners.size}`,
+    status: 'new',
+    price: price ?? estimated.price,
+    ...(customer && { customer }),
+    pickup,
+    ...(delivery && { delivery }),
+    vehicles,
+    distance: estimated.distance,
+    distance_meters: estimated.distance_meters,
+    transport_type,
+    ...(instructions !== undefined && { instructions }),
+    documents: [],
+    ...(external_id !== undefined && { external_id }),
+  }
+  service.shipments.set(id, shipment)
+  service.owners.set(id, client)
+  return shipment
+}
+
+/** Returns the client's shipment with this id. */
+function findShipment({ shipments, owners }: Service, client: string, name: string, id = name): Shipment {
+  const shipment = shipments.get(id)
+  if (shipment && (owners.get(id) ?? client) === client) return shipment
+  throw new Refusal('not_found', `There is no shipment ${name}`)
+}
+
+const idOfNumber = ({ shipments }: Service, name: string): string | undefined =>
+  name.startsWith('TL-') ? shipments.values().find(({ number }) => number === name)?.id : name
+
+/** Sent members replace the old ones, absent ones stay; so do vehicles that are not sent. */
+function updateShipment(service: Service, client: string, id: string, body: object): Shipment {
+  const old = findShipment(service, client, id)
+  const { vehicles = [], ...given } = check(change, body)
+  if (old.status === 'canceled') throw new Refusal('conflict', 'The shipment is canceled')
+  // An absent member is undefined for the compiler, and missing in fact.
+  const next: Shipment = { ...old, ...(given as object), vehicles: merged(old.vehicles, vehicles) }
+  const estimated = estimateOf(next)
+  // A price that a quote fixed is valid until the trip changes.
+  if (estimated.price !== estimateOf(old).price) Object.assign(next, estimated)
+  service.shipments.set(id, next)
+  const data = changes(old, next)
+  if (Object.keys(data).length > 0) service.announce('shipment.modified', id, data)
+  return next
+}
+
+function cancelShipment(service: Service, client: string, id: string): Shipment {
+  const old = findShipment(service, client, id)
+  if (old.status === 'canceled') throw new Refusal('conflict', 'The shipment is already canceled')
+  const canceled: Shipment = { ...old, status: 'canceled' }
+  service.shipments.set(id, canceled)
+  service.announce('shipment.canceled', id)
+  return canceled
+}
+
+const CAR = { weight: 3300, height: 57, width: 72, length: 190 }
+// Pounds, then inches.
+const SIZES: ReadonlyMap<string | undefined, typeof CAR> = new Map([
+  [undefined, CAR],
+  ['car', CAR],
+  ['suv', { weight: 4400, height: 69, width: 77, length: 195 }],
+  ['van', { weight: 4700, height: 78, width: 79, length: 215 }],
+  ['truck', { weight: 5100, height: 76, width: 80, length: 232 }],
+])
+const OTHER_SIZE = { weight: 8200, height: 98, width: 84, length: 264 }
+
+function newVehicle(vehicle: Omit<VehicleInput, 'id'>): Vehicle {
+  return { id: randomUUID(), ...vehicle, ...(SIZES.get(vehicle.type) ?? OTHER_SIZE), photos: [] }
+}
+
+/** Lays vehicles over those of a shipment, by their ids; one without an id is new. */
+function merged(
+  old: readonly Vehicle[],
+  given: readonly (Omit<VehicleInput, 'id'> & { id?: string | undefined })[],
+): Vehicle[] {
+  const vehicles = [...old]
+  given.forEach(({ id, ...vehicle }, index) => {
+    const place = vehicles.findIndex((known) => known.id === id)
+    const known = vehicles[place]
+    if (known) vehicles[place] = { ...newVehicle(vehicle), id: known.id, photos: known.photos }
+    else if (id === undefined) vehicles.push(newVehicle(vehicle))
+    else throw invalid([{ field: `vehicles[${index}].id`, message: 'names no vehicle of this shipment' }])
+  })
+  return vehicles
+}
+
+function estimateOf(
+  shipment: Pick<Shipment, 'pickup' | 'vehicles' | 'transport_type'> & { delivery?: Shipment['delivery'] | undefined },
+) {
+  const { pickup, delivery, vehicles, transport_type: transportType } = shipment
+  return estimate({
+    from: pickup.zipcode?.toString().padStart(5, '0'),
+    to: delivery?.zipcode?.toString().padStart(5, '0'),
+    vehicleTypes: vehicles.map(({ type = 'car' }) => type),
+    transportType,
+  })
+}
+
+/** Returns the changed fields of two versions by dotted path; a list counts as one field. */
+function changes(old: object, next: object, path = ''): Record<string, Changed> {
+  const [before, after] = [
+    new Map<string, unknown>(Object.entries(old)),
+    new Map<string, unknown>(Object.entries(next)),
+  ]
+  const data: Record<string, Changed> = {}
+  for (const name of new Set([...before.keys(), ...after.keys()])) {
+    const [old_value = null, new_value = null] = [before.get(name), after.get(name)]
+    if (JSON.stringify(old_value) === JSON.stringify(new_value)) continue
+    if (isRecord(old_value) && isRecord(new_value))
+      Object.assign(data, changes(old_value, new_value, `${path}${name}.`))
+    else
+      data[path + name] = {
+        old_value,
+        new_value,
+        ...(name === 'price' && { difference: cents(Number(new_value) - Number(old_value)) }),
+      }
+  }
+  return data
+}
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const cents = (dollars: number) => Math.round(dollars * 100) / 100

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import type { RecordedRequest, Sandbox, Shipment } from '../../src/sandbox/sandbox.ts'
 import type { Claim, ClaimState, Store } from '../../src/store/store.ts'
 import { type Answered, post } from '../gateway.ts'
+import type { RecordedRequest, Sandbox, Shipment } from '../stand-in/stand-in.ts'
 
 /** The reference of the example. */
 export const REFERENCE = bookingExample.ReferenceNumber

@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { get } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { book, creations, expectBooked } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState } from '../../src/store/store.ts'
+import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 
 /** The options of the kills, and the number of callers. */
 export interface KillOptions {

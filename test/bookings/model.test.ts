@@ -8,12 +8,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { type Answered, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 import {
   book,
   creations,

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { type Fault, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { basic, CLIENT, get, OWN, post, startGateway } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
+import { type Fault, startSandbox } from '../stand-in/stand-in.ts'
 import { freePort } from '../store/postgres-server.ts'
 import {
   book,

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { type Answered, basic, post, startGateway, type TestGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { runs, size } from '../size.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { book, quote, read } from './edge.ts'
 
 /*

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 import { atOnce, book, booking, clocks, counted, exchanges, quote, read } from './edge.ts'
 
 const OWNER = { authorization: basic() }

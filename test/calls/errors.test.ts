@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 
 const QUOTE = '/getShippingQuote.php'
 const NUMBER = quoteExample.ShipmentNumber

@@ -600,8 +600,8 @@ describe('an update', () => {
       .next(({ method }) => method === 'GET')
       .then(() => {
         const shipment = gateway.sandbox.shipments.get(id)
-        if (shipment?.delivery) shipment.delivery = { ...shipment.delivery, contact_name: 'Their change' }
-        gateway.sandbox.touch(id)
+        const delivery = { ...shipment?.delivery, contact_name: 'Their change' }
+        if (shipment) gateway.sandbox.shipments.set(id, { ...shipment, delivery })
       })
     const updated = await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Our change' })
     await overtaken

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/certify/assumption.ts'
 import { assumptions } from '../../src/certify/assumptions.ts'
 import { REFERENCE_PREFIX } from '../../src/certify/samples.ts'
-import { deviationNames, type Fault, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { deviationNames, type Fault, type Sandbox } from '../stand-in/stand-in.ts'
 import { CONFIRMING, contradicting, tried } from './trial.ts'
 
 /** The deviations of a service that keep a booking from being canceled. */

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run, start } from '../command.ts'
 import { CLIENT } from '../gateway.ts'
+import type { Sandbox } from '../stand-in/stand-in.ts'
 
 const MAIN = join(ROOT, 'src/main.ts')
 

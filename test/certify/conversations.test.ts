@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { assumptions } from '../../src/certify/assumptions.ts'
 import type { Result } from '../../src/certify/run.ts'
-import type { RecordedRequest, Sandbox } from '../../src/sandbox/sandbox.ts'
 import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
 import { basic, CLIENT } from '../gateway.ts'
+import type { RecordedRequest, Sandbox } from '../stand-in/stand-in.ts'
 import { CONFIRMING, contradicting, tried } from './trial.ts'
 
 const line = ({ id, verdict, seen }: Result) => `${id}: ${verdict}: ${seen}`

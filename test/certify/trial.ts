@@ -7,10 +7,10 @@ import { openJournal } from '../../src/certify/journal.ts'
 import { type Allowed, type Result, tryAll } from '../../src/certify/run.ts'
 import { openTrial, shape } from '../../src/certify/trial.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { deviationNames, type Fault, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openAccount } from '../../src/service/account.ts'
 import { openUpstream } from '../../src/service/open.ts'
 import { basic, CLIENT } from '../gateway.ts'
+import { deviationNames, type Fault, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 import { folder } from './certify.ts'
 
 /** A stand-in of the service that certification asks. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { known, tenant, writeTenants } from '../callers/edge.ts'
 import { CLIENT, OWN } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { transcript, transcriptFolder } from './transcript.ts'
 
 test('the rehearsal tells for every tenant what the service accepts', async () => {

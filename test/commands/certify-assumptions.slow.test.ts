@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { assumptions } from '../../src/certify/assumptions.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { certify, envOf, folder, startCertify } from '../certify/certify.ts'
 import { cleanEnv, ROOT, run } from '../command.ts'
 import { CLIENT } from '../gateway.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
 /** A whole run takes seconds, and much longer on a busy machine. */
 vi.setConfig({ testTimeout: 120_000 })

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { CLIENT, OWN } from '../gateway.ts'
+import { type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 import { transcript, transcriptFolder } from './transcript.ts'
 
 async function startStage(options: SandboxOptions = {}) {

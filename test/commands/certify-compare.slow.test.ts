@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { transload } from '../callers/commands.ts'
 import { newFolder } from '../command.ts'
 import { CLIENT, OWN } from '../gateway.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
 interface Place {
   readonly sandbox: Sandbox
@@ -36,7 +36,9 @@ test('the examples are equal, and nothing is created', async () => {
 })
 
 test('a folder of bodies and a recording are read; a difference is shown masked and decides the exit code', async () => {
-  const place = await startPlace({ nativeError: 'other-number' })
+  const place = await startPlace({
+    native: (answer) => ({ ...answer, ShipmentNumber: `${answer['ShipmentNumber']}-1` }),
+  })
   const { folder } = place
   const canary = { ShipmentNumber: 'KANARI77', BillToContact: 'Xaviera Quux~2145559988~~~xaviera@example.com' }
   mkdirSync(join(folder, 'bodies', 'shipment.create'), { recursive: true })

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { Refusal } from '../../src/sandbox/bodies.ts'
 import { CLIENT, OWN } from '../gateway.ts'
+import { type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 import { transcript, transcriptFolder } from './transcript.ts'
 
 async function startStage(options: SandboxOptions = {}) {
@@ -37,6 +39,19 @@ function fillFolder(folder: string): void {
   mkdirSync(join(folder, 'empty'))
 }
 
+/** Answers with another number, and with an id and a time that differ each time. */
+const noisy = (answer: Readonly<Record<string, string>>) => ({
+  ...answer,
+  ...('Status' in answer ? {} : { ShipmentNumber: `${answer['ShipmentNumber']}-1` }),
+  RequestId: randomUUID(),
+  AnsweredAt: String(process.hrtime.bigint()),
+})
+
+function refusing(answer: Readonly<Record<string, string>>) {
+  if ('Status' in answer) return answer
+  throw new Refusal('validation_failed', 'This trip cannot be priced')
+}
+
 const LINES = [
   'certify compare',
   'certify compare --json --min-equal 1',
@@ -47,8 +62,8 @@ const LINES = [
 
 test.each([
   ['right', {}],
-  ['wrong', { nativeError: 'other-number', nativeNoise: true }],
-  ['refusing', { nativeError: 'refuses-quotes' }],
+  ['wrong', { native: noisy }],
+  ['refusing', { native: refusing }],
 ] as const)('the comparison with a service that is %s is told as it was', async (name, options) => {
   const { env } = await startStage(options)
   const folder = transcriptFolder()

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, CLIENT, get, post } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 /*

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { CLIENT, OWN } from '../gateway.ts'
 import { booking, call } from '../sandbox/client.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
 
 const UNKNOWN = '6f1c1f5e-0000-4000-8000-000000000001'

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { book, countUp, type KillReport } from '../bookings/kill-harness.ts'
 import { newFolder } from '../command.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { addressOf, startServer, startStandby } from './postgres-servers.ts'
 
 /** The options of the fail-overs. */

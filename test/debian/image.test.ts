@@ -16,9 +16,9 @@ import { createServer } from 'node:http'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from '../command.ts'
 import { basic, CLIENT } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 /*
  * The container image without containers: every instruction of the Dockerfile is replayed in a folder, which stands for

@@ -1,11 +1,11 @@
 import { chownSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT } from '../command.ts'
 import { CLIENT, startGateway, type TestGateway } from '../gateway.ts'
+import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import { freePort } from '../store/postgres-server.ts'
 
 const VERSIONS = '/usr/lib/postgresql'

@@ -4,9 +4,9 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { book, countUp, type KillReport } from '../bookings/kill-harness.ts'
 import { COMPILED_ONCE, newFolder, output, ROOT } from '../command.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 const CALLERS = 12
 const SERVICE_TAKES_MS = 20

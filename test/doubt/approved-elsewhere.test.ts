@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { IDS_IN_APPROVAL_OF } from '../../src/store/kept-things.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { claimOf, creations, shipments } from '../bookings/desk.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import type { Sandbox } from '../stand-in/stand-in.ts'
 
 /*
  * The reply to an approval names another id than the quote's. If that is the id of the shipment that the approval made, a later

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { claimOf, creations, isCreation } from '../bookings/desk.ts'
 import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 
 /*
  * A quote that is approved and then booked is one shipment, whether the service makes a shipment of it on approval or not.

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 
 /*
  * A version-1 change whose reply does not arrive, or cannot be read, may have been made. The answer says so; a read, or a new quote,

@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { SandboxSettings, SandboxState, Shipment } from '../../src/sandbox/state.ts'
+import type { Service } from '../../src/sandbox/service.ts'
 import { runs } from '../size.ts'
+import type { SandboxSettings, Shipment } from '../stand-in/stand-in.ts'
 import { type DirectCall, openDirect } from './direct.ts'
 import { catalog, openStandIn } from './stand-in.ts'
 
@@ -67,7 +68,7 @@ interface Thing {
 /** The callers' view of one run, kept beside the service's own state. */
 interface Run {
   readonly call: DirectCall
-  readonly state: SandboxState
+  readonly state: Service
   things: readonly Thing[]
 }
 

@@ -1,42 +1,25 @@
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { answer } from '../../src/sandbox/service.ts'
-import { emptyState, type SandboxSettings, type SandboxState } from '../../src/sandbox/state.ts'
+import { openService, type Service } from '../../src/sandbox/service.ts'
 import type { UpstreamReply, UpstreamRequest } from '../../src/service/exchange.ts'
 import { CLIENT } from '../gateway.ts'
-
-const SETTINGS: SandboxSettings = {
-  credentials: { [CLIENT.id]: CLIENT.secret },
-  auth: 'both',
-  tokenExpiresIn: null,
-  shipmentPath: 'both',
-  quoteMethod: 'both',
-  etag: false,
-  repeatedCancel: 409,
-  approvalBooks: true,
-  findsByReference: false,
-  nativeError: undefined,
-  nativeNoise: false,
-  movingPrices: 0,
-  deviations: [],
-  webhookUrl: undefined,
-  webhookRetry: { attempts: 1, delayMs: 1 },
-  clock: () => new Date(),
-}
+import { answerAs } from '../stand-in/answer.ts'
+import { PLAIN, type SandboxSettings } from '../stand-in/stand-in.ts'
 
 /** The stand-in of the service as a function. */
 export interface StandIn {
-  readonly state: SandboxState
+  readonly state: Service
   readonly serve: (request: UpstreamRequest) => UpstreamReply
 }
 
 /** Opens a stand-in without a listener. */
 export function openStandIn(settings: Partial<SandboxSettings> = {}): StandIn {
-  const state = emptyState({ ...SETTINGS, ...settings }, () => {})
+  const all = { ...PLAIN, credentials: { [CLIENT.id]: CLIENT.secret }, tokenExpiresIn: null, ...settings }
+  const state = openService(all, () => {})
   return {
     state,
     serve: ({ method, path, headers, body }) => {
-      const reply = answer(state, { method, target: path, headers, body: body ?? '' })
+      const reply = answerAs(state, all, { method, target: path, headers, body: body ?? '' })
       return { status: reply.status, headers: { ...reply.headers }, body: Buffer.from(JSON.stringify(reply.body)) }
     },
   }

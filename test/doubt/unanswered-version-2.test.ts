@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { freePort } from '../free-port.ts'
 import { basic, startGateway, type TestGateway } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 
 /*
  * A version-2 call of the caller's own is not claimed: nothing keeps a second one away. So the answer must not ask for one where

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openStore } from '../../src/store/open.ts'
 import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { basic } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const LONG_MS = 300_000

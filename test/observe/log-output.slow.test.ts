@@ -6,9 +6,9 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { COMPILED_ONCE, newFolder, ROOT } from '../command.ts'
 import { wholeReplies } from '../http/line.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 /* A gateway whose standard output is a pipe that its reader does not read. */
 

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../callers/commands.ts'
 import { newFolder, ROOT } from '../command.ts'
 import { OWN, post } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 const SDK = pathToFileURL(join(ROOT, 'test/observe/sdk.ts')).href
 

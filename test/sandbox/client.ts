@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import type { Sandbox, SandboxOptions } from '../stand-in/stand-in.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 /** An answer, read whole. */
 export interface Answer {

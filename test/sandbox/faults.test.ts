@@ -1,7 +1,7 @@
 import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Fault, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { type Fault, type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import { booking, call, DEMO, raw } from './client.ts'
 
 let sandbox: Sandbox
@@ -315,57 +315,5 @@ describe('answers with something wrong in them', () => {
     sandbox.fail({ kind: 'continue-twice' })
     const { text } = await raw(sandbox, rawBooking(expectation), (text) => text.endsWith('}'))
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 100', 'HTTP/1.1 201'])
-  })
-})
-
-describe('over HTTP', () => {
-  const control = (method: string, path: string, body?: unknown) =>
-    call(sandbox, method, `/__sandbox/${path}`, body, { authorization: '' })
-
-  test('faults are queued, one or many, and dropped', async () => {
-    expect((await control('POST', 'faults', { kind: 'status', status: 418 })).json).toEqual({ faults: 1 })
-    const more = [{ kind: 'status', status: 500, times: 'always', on: { path: '/v2/shipments' } }]
-    expect((await control('POST', 'faults', more)).json).toEqual({ faults: 2 })
-    expect([(await book()).status, (await book()).status, (await book()).status]).toEqual([418, 500, 500])
-    expect((await control('DELETE', 'faults')).json).toEqual({ faults: 0 })
-    expect((await book()).status).toBe(201)
-  })
-
-  test('a fault does not meet the control endpoint itself, nor is its use logged', async () => {
-    sandbox.fail({ kind: 'status', status: 500 })
-    expect((await control('GET', 'requests')).json).toEqual({ requests: [] })
-    await book()
-    const { json } = await control('GET', 'requests')
-    expect(json).toMatchObject({
-      requests: [{ method: 'POST', path: '/v2/shipments', body: JSON.stringify(booking()) }],
-    })
-  })
-
-  test('settings change over HTTP, and only those that exist', async () => {
-    expect(await control('POST', 'settings', { approvalBooks: false, etag: true })).toMatchObject({
-      status: 200,
-      json: { changed: ['etag', 'approvalBooks'] },
-    })
-    expect((await book()).status).toBe(201)
-    const [id] = sandbox.shipments.keys()
-    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag')).toBe('"1"')
-    for (const wrong of [{ etag: 'yes' }, { clock: 0 }, { approvalBook: false }, []]) {
-      expect((await control('POST', 'settings', wrong)).status).toBe(422)
-    }
-    expect((await control('POST', 'settings', { approvalBooks: true, etag: false })).status).toBe(200)
-  })
-
-  test('errors are reported', async () => {
-    expect((await control('POST', 'faults', '{')).status).toBe(400)
-    expect((await control('POST', 'settings', '{')).status).toBe(400)
-    for (const wrong of [
-      { kind: 'none' },
-      { kind: 'delay' },
-      { kind: 'status', status: 200, times: 0 },
-      { kind: 'empty', tmies: 2 },
-    ]) {
-      expect((await control('POST', 'faults', wrong)).status).toBe(422)
-    }
-    expect((await control('GET', 'elsewhere')).status).toBe(404)
   })
 })

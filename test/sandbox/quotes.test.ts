@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { estimate } from '../../src/sandbox/pricing.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
-import { milesBetween, UNKNOWN_MILES } from '../../src/sandbox/zip-distance.ts'
+import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import { booking, call, refusedFields, sandboxFor, TRIP } from './client.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -119,11 +118,12 @@ describe('the price', () => {
   })
 
   test('distances are about right', () => {
-    expect(milesBetween('10314', '33166')).toBeGreaterThan(1000)
-    expect(milesBetween('10314', '33166')).toBeLessThan(1500)
-    expect(milesBetween('10314', '90001')).toBeGreaterThan(2500)
-    expect(milesBetween('75234', '75234')).toBe(5)
-    expect(milesBetween('75234', undefined)).toBe(UNKNOWN_MILES)
-    expect(milesBetween('00001', '75234')).toBe(UNKNOWN_MILES)
+    const miles = (from: string, to: string | undefined) =>
+      estimate({ from, to, vehicleTypes: [], transportType: 'open' }).distance
+    expect(miles('10314', '33166')).toBeGreaterThan(1000)
+    expect(miles('10314', '33166')).toBeLessThan(1500)
+    expect(miles('10314', '90001')).toBeGreaterThan(2500)
+    expect(miles('75234', '75234')).toBe(5)
+    expect([miles('75234', undefined), miles('00001', '75234'), miles('K1A 0B1', '75234')]).toEqual([500, 500, 500])
   })
 })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../stand-in/stand-in.ts'
 import { booking, call, TRIP } from './client.ts'
 
 // The receiver's answers to the next deliveries; then 204. 'never' leaves the sender waiting.

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Claim, Link } from '../../src/store/store.ts'
 import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import type { Defense } from './weakened.ts'
 
 /** A gateway in a separate process, in front of the stand-in of the service. */

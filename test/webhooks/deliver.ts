@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { type Answered, OWN, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import type { Sandbox } from '../stand-in/stand-in.ts'
 
 /** The secret in the path of deliveries. */
 export const SECRET = 'hook-3f0c2a9e-of-the-tests'

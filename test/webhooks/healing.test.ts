@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import {
   book,
@@ -14,6 +13,7 @@ import {
   statesOf,
 } from '../bookings/desk.ts'
 import { basic, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 import { deliver, deliverTo, EVENT, metric, SECRET, SHORT_TIMEOUT, startReceiver, untilState } from './deliver.ts'
 
 const CREATION = { method: 'POST', path: /^\/v2\/shipments?$/ }

@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../callers/commands.ts'
 import { newFolder } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { OWN, post } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 test('the metrics are those of all workers: what they count adds up, what they all see does not', async () => {
   const folder = newFolder('metrics')

@@ -6,13 +6,13 @@ import { Client } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { isCreation } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { size, WHOLE } from '../size.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 interface Line {
   readonly msg: string

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { get, post } from '../gateway.ts'
 import { size } from '../size.ts'
+import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import { approve, type GatewayProcess, quote, serve, testFolder } from './program.ts'
 
 const ROUNDS = size(4, 50)

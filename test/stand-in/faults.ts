@@ -3,8 +3,118 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGzip, deflateRawSync, gzipSync } from 'node:zlib'
-import type { RequestFault } from './faults.ts'
-import type { Reply } from './service.ts'
+import type { Reply } from '../../src/sandbox/service.ts'
+
+/** The faults that the stand-in can make. */
+type Kinds =
+  /** Any answer. The request is carried out only with `process`. */
+  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: string | object; process?: boolean }
+  /** The connection is reset when the request's headers have arrived; nothing is carried out. */
+  | { kind: 'reset-before' }
+  /** Carried out; then the connection is reset without an answer. */
+  | { kind: 'reset-after' }
+  /** Carried out; half of the answer is sent, then the connection is closed. */
+  | { kind: 'reset-mid-body' }
+  /** Carried out and never answered. */
+  | { kind: 'timeout' }
+  /** Neither carried out nor answered. */
+  | { kind: 'timeout-unprocessed' }
+  /** Carried out at once, answered later. */
+  | { kind: 'delay'; ms: number }
+  /** The body is sent one byte every `ms`. */
+  | { kind: 'drip'; ms: number }
+  /** Half of the body is sent, without a length, then the connection closes in order. */
+  | { kind: 'half-json' }
+  /** `Content-Length` is off by so many bytes. @default 10 too many */
+  | { kind: 'wrong-length'; by?: number }
+  /** Carried out; the answer has no id. */
+  | { kind: 'no-id' }
+  /** Carried out; the answer's body is empty. */
+  | { kind: 'empty' }
+  /** Carried out; the answer is a page instead of JSON. */
+  | { kind: 'not-json' }
+  /** Carried out; the answer's body is this text, of any form. */
+  | { kind: 'body'; body: string }
+  /** Carried out; every text of the answer, except ids, statuses and types, ends in control characters and half a character. */
+  | { kind: 'strange-strings' }
+  /** Carried out; the answer has one more member, nested so many levels deep. */
+  | { kind: 'deep'; levels: number }
+  /** The answer is compressed, asked for or not, and grows by so many megabytes when inflated. @default 0 */
+  | { kind: 'gzip'; megabytes?: number }
+  /** The answer is compressed as `deflate`, without the zlib wrapper that RFC 9110 asks for. */
+  | { kind: 'raw-deflate' }
+  /** Two `100 Continue` come before the answer. */
+  | { kind: 'continue-twice' }
+  /** The answer is in Latin-1, and one member needs it. */
+  | { kind: 'latin1' }
+  /** The answer is larger by so many megabytes. */
+  | { kind: 'huge'; megabytes: number }
+  /** A new connection is closed before a request is read; `on` cannot apply. */
+  | { kind: 'close-on-accept' }
+
+/** A fault, the requests that it applies to, and how often. */
+export type Fault = Kinds & {
+  /** All requests by default. A path is exact, or a prefix if it ends in `*`; the query is ignored. */
+  on?: { method?: string; path?: string | RegExp }
+  /** The number of these requests. @default 1 */
+  times?: number | 'always'
+}
+/** The faults of requests, without those of connections. */
+export type RequestFault = Exclude<Fault, { kind: 'close-on-accept' }>
+
+/** The faults that are still to happen, in the order they were given. */
+export interface FaultQueue {
+  add(...faults: readonly Fault[]): void
+  clear(): void
+  /** Takes the first fault that applies to this request. */
+  takeForRequest(method: string, path: string): RequestFault | undefined
+  /** Takes a fault that applies to a new connection. */
+  takeForConnection(): boolean
+}
+
+/** Makes an empty queue. */
+export function faultQueue(): FaultQueue {
+  let queue: { fault: Fault; left: number }[] = []
+
+  function take(entry: { fault: Fault; left: number }) {
+    entry.left -= 1
+    if (entry.left <= 0) queue = queue.filter((other) => other !== entry)
+  }
+
+  return {
+    add(...faults) {
+      for (const fault of faults) {
+        const left = fault.times === 'always' ? Number.POSITIVE_INFINITY : (fault.times ?? 1)
+        queue.push({ fault, left })
+      }
+    },
+    clear() {
+      queue = []
+    },
+    takeForRequest(method, path) {
+      for (const entry of queue) {
+        const { fault } = entry
+        if (fault.kind === 'close-on-accept' || !meets(fault, method, path)) continue
+        take(entry)
+        return fault
+      }
+      return undefined
+    },
+    takeForConnection() {
+      const entry = queue.find(({ fault }) => fault.kind === 'close-on-accept')
+      if (entry) take(entry)
+      return entry !== undefined
+    },
+  }
+}
+
+function meets({ on }: Fault, method: string, path: string): boolean {
+  if (on?.method !== undefined && on.method.toUpperCase() !== method) return false
+  if (on?.path === undefined) return true
+  // search() begins at the start even with a sticky or global expression.
+  if (on.path instanceof RegExp) return path.search(on.path) >= 0
+  return on.path.endsWith('*') ? path.startsWith(on.path.slice(0, -1)) : path === on.path
+}
 
 const MEGABYTE = 1024 * 1024
 const DEFAULT_WRONG_BY_BYTES = 10

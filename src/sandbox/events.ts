@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Dispatcher, request } from 'undici'
+
+/** The nine kinds of webhook. */
+export type EventName =
+  | 'shipment.created'
+  | 'shipment.modified'
+  | 'shipment.assigned'
+  | 'shipment.picked_up'
+  | 'shipment.delivered'
+  | 'shipment.canceled_by_carrier'
+  | 'shipment.canceled'
+  | 'shipment.rate_approved'
+  | 'shipment.bol_available'
+
+/** The change of one field. */
+export interface Changed {
+  old_value: unknown
+  new_value: unknown
+  difference?: number
+}
+
+/** The payload of a webhook. */
+export interface ServiceEvent {
+  shipment_id: string
+  event: EventName
+  event_date: string
+  data?: Record<string, Changed>
+}
+
+/** Sends an event about a shipment. */
+export type Announce = (event: EventName, shipmentId: string, data?: Record<string, Changed>) => void
+
+/** The attempts for each event, the delay between them, and the time-out of each. */
+export interface EventRetry {
+  attempts: number
+  delayMs: number
+  timeoutMs?: number
+}
+
+export const EVENT_RETRY: EventRetry = { attempts: 6, delayMs: 60_000, timeoutMs: 30_000 }
+
+interface SendingEvents {
+  readonly dispatcher: Dispatcher
+  readonly closing: AbortSignal
+  /** Called after each attempt; without a status, there was no answer in time. */
+  readonly attempted?: (attempt: number, status: number | undefined) => void
+}
+
+/** Delivers an event, again and again until it is accepted. */
+export async function sendEvent(
+  url: string,
+  event: ServiceEvent,
+  { attempts, delayMs, timeoutMs = 30_000 }: EventRetry,
+  { dispatcher, closing, attempted }: SendingEvents,
+): Promise<void> {
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    if (attempt > 1) await pause(delayMs, undefined, { signal: closing, ref: false }).catch(() => undefined)
+    if (closing.aborted) return
+    const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), closing])
+    const headers = { 'content-type': 'application/json' }
+    const status = await request(url, { method: 'POST', headers, body: JSON.stringify(event), dispatcher, signal })
+      .then(({ statusCode, body }) => body.dump().then(() => statusCode))
+      .catch(() => undefined)
+    if (closing.aborted) return
+    attempted?.(attempt, status)
+    if (status !== undefined && status >= 200 && status < 300) return
+  }
+}

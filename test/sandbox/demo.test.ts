@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { at, booking, call, TRIP } from './client.ts'
+
+/** Starts the service that the demo runs. */
+async function startDemo(): Promise<Sandbox> {
+  const sandbox = await startSandbox({ credentials: { demo: 'demo-secret' } })
+  onTestFinished(() => sandbox.close())
+  return sandbox
+}
+
+const book = (sandbox: Sandbox) => call(sandbox, 'POST', '/v2/shipments', booking())
+const control = (sandbox: Sandbox, method: string, path: string, body?: unknown) =>
+  call(sandbox, method, `/__sandbox/${path}`, body, { authorization: '' })
+
+test('every reply says that it is of a sandbox, which does not start in production', async () => {
+  const sandbox = await startDemo()
+  for (const path of ['/v2/quote', '/nowhere', '/__sandbox/requests']) {
+    expect((await call(sandbox, 'GET', path)).headers.get('sandbox')).toBe('true')
+  }
+  vi.stubEnv('NODE_ENV', 'production')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  await expect(startSandbox({ credentials: {} })).rejects.toThrow('production')
+})
+
+test('the requests of the service are listed, those to its own endpoints are not', async () => {
+  const sandbox = await startDemo()
+  await book(sandbox)
+  const { json } = await control(sandbox, 'GET', 'requests')
+  expect(json).toMatchObject({
+    requests: [{ method: 'POST', path: '/v2/shipments', body: JSON.stringify(booking()) }],
+  })
+})
+
+test('failures are queued over HTTP for the requests that they name, and removed', async () => {
+  const sandbox = await startDemo()
+  const fail = (body: object) => control(sandbox, 'POST', 'faults', body)
+  expect((await fail({ kind: 'status', status: 418 })).json).toEqual({ faults: 1 })
+  expect((await fail({ kind: 'delay', ms: 1, on: { method: 'get', path: '/v2/shipments/*' } })).json).toEqual({
+    faults: 2,
+  })
+  await fail({ kind: 'status', status: 503, times: 'always', body: { message: 'later' }, on: { path: '/v2/quote' } })
+  const answers = [await book(sandbox), await book(sandbox)].map(({ status }) => status)
+  expect(answers).toEqual([418, 201])
+  for (let count = 0; count < 3; count += 1) {
+    expect(await call(sandbox, 'POST', '/v2/quote', TRIP)).toMatchObject({ status: 503, json: { message: 'later' } })
+  }
+  expect((await call(sandbox, 'GET', '/v2/shipments/TL-100001')).status).toBe(200)
+  expect((await control(sandbox, 'DELETE', 'faults')).json).toEqual({ faults: 0 })
+  expect((await call(sandbox, 'POST', '/v2/quote', TRIP)).status).toBe(200)
+})
+
+test.each([
+  ['reset-before', 'TL-100001'],
+  ['reset-after', 'TL-100002'],
+  ['timeout', 'TL-100002'],
+])('after the failure %s, the next shipment is %s', async (kind, next) => {
+  const sandbox = await startDemo()
+  await control(sandbox, 'POST', 'faults', { kind })
+  const signal = AbortSignal.timeout(200)
+  const headers = { authorization: `Basic ${btoa('demo:demo-secret')}` }
+  const sent = { method: 'POST', headers, body: JSON.stringify(booking()), signal }
+  await expect(fetch(`${sandbox.url}/v2/shipments`, sent)).rejects.toThrow()
+  expect((await book(sandbox)).json['number']).toBe(next)
+})
+
+test('settings change over HTTP: an approval books or not, and events go to an address', async () => {
+  const sandbox = await startDemo()
+  const events: string[] = []
+  const receiver = createServer(async (request, response) => {
+    events.push(JSON.parse((await request.toArray()).join('')).event)
+    response.writeHead(204).end()
+    receiver.emit('event')
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const approve = async () => {
+    const { json } = await call(sandbox, 'POST', '/v2/quote', TRIP)
+    return (await call(sandbox, 'POST', `/v2/quote/${json['shipment_id']}/approve`, {})).json
+  }
+  const webhookUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks/secret`
+  const told = once(receiver, 'event')
+  expect((await control(sandbox, 'POST', 'settings', { webhookUrl })).json).toEqual({ changed: ['webhookUrl'] })
+  expect(await approve()).toMatchObject({ number: 'TL-100001', status: 'new' })
+  await told
+  expect(events).toEqual(['shipment.rate_approved'])
+  await control(sandbox, 'POST', 'settings', { approvalBooks: false })
+  expect(Object.keys(await approve())).toEqual(['quote_id', 'price', 'status'])
+})
+
+test('what does not exist is refused, and by its name', async () => {
+  const sandbox = await startDemo()
+  const refused = async (path: string, body: unknown) => {
+    const { status, json } = await control(sandbox, 'POST', path, body)
+    return [status, at(json, 'error.message')]
+  }
+  expect(await refused('faults', '{')).toEqual([400, 'The body is not JSON'])
+  expect(await refused('faults', { kind: 'none' })).toEqual([422, expect.stringContaining('kind')])
+  expect(await refused('faults', { kind: 'delay' })).toEqual([422, expect.stringContaining('ms')])
+  expect(await refused('settings', { approvalBook: false })).toEqual([422, expect.stringContaining('approvalBook')])
+  expect(await refused('elsewhere', {})).toEqual([404, expect.stringContaining('POST /__sandbox/settings')])
+})
