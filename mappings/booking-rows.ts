@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { codec } from '../src/mapping/codec.ts'
-import { move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
+import { choose, move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
 import { lossy } from '../src/mapping/keeps.ts'
 import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { phone, state, text, vin, year, zipcode } from './codecs.ts'
@@ -72,6 +72,9 @@ export const bookingRows: readonly Row[] = [
 export const bookedRows: readonly Row[] = bookingRows.map((row) =>
   row.kind === 'move' ? { ...row, fallbacks: [] } : row,
 )
+
+/** Tells if a shipment is booked, by its status. */
+export const bookedByStatus: Row = choose('TransportationBooked', 'status', { canceled: 'No', cancelled: 'No' }, 'Yes')
 
 /** A booking as legacy callers send it. */
 export const bookingExample = {

@@ -1,5 +1,5 @@
-import { action, callerNumber, choose, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
-import { bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
+import { bookedByStatus, bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows } from './shipment-rows.ts'
 
@@ -17,7 +17,7 @@ export const shipmentGet = action({
     ...bookedRows,
     move('Cost', 'price', money),
     move('Status', 'status', text),
-    choose('TransportationBooked', 'status', { canceled: 'No', cancelled: 'No' }, 'Yes'),
+    bookedByStatus,
     message('Message', [
       ifPresent('status', 'Shipment {number|id} is {status}.'),
       ifAbsent('status', 'Shipment {number|id} was found.'),

@@ -1,5 +1,5 @@
-import { action, fixed, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
-import { bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { action, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
+import { bookedByStatus, bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import {
   partIdRows,
   quoteOnlyPlaces,
@@ -28,6 +28,7 @@ export const shipmentUpdate = action({
     ...bookedRows,
     ...nameRows,
     ...v1Only(['ActionName'], 'the path decides the action'),
+    ...v1Only(['Cost', 'Status', 'TransportationBooked', 'Message'], 'a read shows it, and only the service sets it'),
     ...quoteOnlyPlaces,
     ...shipmentOnlyRows,
     ...partIdRows,
@@ -39,7 +40,7 @@ export const shipmentUpdate = action({
       ifPresent('number', 'Shipment {number} was updated.'),
       ifAbsent('number', 'The shipment was updated.'),
     ]),
-    fixed('TransportationBooked', 'Yes'),
+    bookedByStatus,
     ...wholeShipmentRows('version 1 answers an update with a message only'),
   ],
   example: {

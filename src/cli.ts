@@ -1,9 +1,9 @@
 import { readOperands } from './commands/arguments.ts'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
 import { type Help, HelpAsked, helpOf } from './commands/help.ts'
-import { suggestion } from './commands/nearest.ts'
 import { endWhenOutputCloses, print } from './commands/output.ts'
 import { programVersion } from './config/version.ts'
+import { suggestion } from './text/nearest.ts'
 
 /** Runs a command with the arguments after its name; returns the exit code. */
 type Command = (args: readonly string[]) => Promise<number>

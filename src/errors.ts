@@ -116,8 +116,12 @@ export function oneLine(text: string): string {
   return `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).toWellFormed()}…`
 }
 
+/** The error of a call with fields that cannot be translated. */
+export const untranslatable = (problems: readonly Problem[]): GatewayError =>
+  gatewayError('untranslatable', { problems: problemsInOneLine(problems) }, { problems })
+
 /** Returns all problems in one line: as sentences where they fit, else each field with its code. */
-export function problemsInOneLine(problems: readonly Problem[]): string {
+function problemsInOneLine(problems: readonly Problem[]): string {
   const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)
   const names = problems.map((problem) => `${problem.field} (${problem.code})`)

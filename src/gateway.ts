@@ -107,10 +107,10 @@ export async function openGateway(
     actions: new Set(catalog.actions.keys()),
     onTenants: deliveries.setTenants,
   })
-  const merge = createMerge(service, store.exclusive)
+  const drift = observeDrift(catalog, log)
+  const merge = createMerge(service, store.exclusive, drift.inspect)
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
   const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
-  const drift = observeDrift(catalog, log)
   const shares = openShares(config)
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },

@@ -158,7 +158,7 @@ function bookedAlready(plan: Plan, { id, body }: Shipment): Answer {
   return answerOf(
     plan,
     { ...body, shipment_id: id },
-    `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
+    () => `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
   )
 }
 

@@ -163,7 +163,7 @@ function namesOf(request: Plan['request'], own: string | undefined): readonly st
  * a booking that a second attempt would make again.
  */
 async function mergeIntoApproved(
-  { request, body: { quote_id: _, ...sent }, own }: Plan,
+  { request, body: { quote_id: _, ...sent }, own, settings }: Plan,
   id: string,
   { id: quote }: ApprovedQuote,
   tenant: string,
@@ -176,8 +176,11 @@ async function mergeIntoApproved(
     id,
     sent,
     vin: vinOf(request),
-    overlay: update.overlay,
-    nameFields: update.nameFields,
+    asks: true,
+    textOf: request.sent,
+    problems: [],
+    compiled: update,
+    settings,
     verify: async (reply: Parameters<typeof isGone>[0]) => {
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)

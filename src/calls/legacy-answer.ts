@@ -12,15 +12,21 @@ export interface TextAnswer extends Answer {
   readonly body: string
 }
 
-/** Translates the service's reply into the version-1 answer of a call; a message takes the place of the translated one. */
-export function answerOf(plan: Plan, body: unknown, message?: string): TextAnswer {
+/** Translates the service's reply into the version-1 answer of a call; `say` may change its message. */
+export function answerOf(plan: Plan, body: unknown, say = (message: string) => message): TextAnswer {
   const { settings, own } = plan
   const { compiled } = plan.request
   const { reply, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
   const headers =
     compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS
-  return { status: 200, headers, body: JSON.stringify(message === undefined ? reply : { ...reply, Message: message }) }
+  const { Message } = reply
+  const message = say(Message ?? '')
+  return {
+    status: 200,
+    headers,
+    body: JSON.stringify(message === (Message ?? '') ? reply : { ...reply, Message: message }),
+  }
 }
 
 const NO_HEADERS = {}

@@ -5,9 +5,10 @@ import { isReplay } from '../bookings/answers.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
-import { GatewayError, gatewayError, problemsInOneLine } from '../errors.ts'
+import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
 import { requireMethod } from '../http/methods.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
+import type { Problem } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
@@ -25,6 +26,7 @@ import { classify, readRequest, type Version1 } from './read-request.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
+import { update } from './update.ts'
 import { idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
@@ -111,15 +113,17 @@ async function answerVersion1(
   const found = await findTarget(request, tenant, sending, deps)
   const plan = planCall(request, found, profile.settings)
   call.notes = plan.notes
-  if (plan.problems.length > 0) {
-    throw gatewayError('untranslatable', { problems: problemsInOneLine(plan.problems) }, { problems: plan.problems })
-  }
-  const { notIdempotent, doneWhenStatus } = action.service
+  const { notIdempotent, doneWhenStatus, mergeInto } = action.service
+  // What cannot be translated may be what a read of the shipment shows.
+  const mayStand = mergeInto && found.id !== undefined
+  const isFinal = ({ field }: Problem) => !mayStand || request.textOf(field) === undefined
+  if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
   if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
   if (isApproval(action)) return approve(plan, tenant, sending, deps)
 
-  const reply = await deps.send(plan, tenant, sending)
-  const answer = answerOf(plan, reply)
+  const updated = mergeInto && (await update(plan, tenant, sending, deps.merge))
+  const reply = updated ? updated.body : await deps.send(plan, tenant, sending)
+  const answer = answerOf(plan, reply, updated?.say)
   const record = recordOf(plan, reply)
   const { xrefRecord, target } = action
   if (!record && xrefRecord && !target && namesIn(request, xrefRecord.names).length === 0) {

@@ -4,6 +4,9 @@ import type { Version1 } from './read-request.ts'
 /** A field that names something, and its value. */
 export type Name = readonly [field: string, value: string]
 
+/** A name of the caller's that a message may repeat. */
+export const PLAIN_NAME = /^[\w .-]{1,64}$/
+
 /** The names by which a call refers to a quote or a shipment. */
 export interface Naming {
   /** In order of preference; never empty. */

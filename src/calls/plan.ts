@@ -2,16 +2,17 @@ import { gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
-import type { Problem } from '../mapping/fields.ts'
+import { meantField, type Problem } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request-run.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { ServiceRequest } from '../service/service.ts'
 import type { Found } from './look-up.ts'
-import { missingName } from './names.ts'
+import { missingName, PLAIN_NAME } from './names.ts'
 import type { Version1, Version2 } from './read-request.ts'
 import { serviceRequest } from './service-request.ts'
+import { emptyUpdate } from './update.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {
@@ -54,10 +55,22 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
     settings,
     body,
     toService: serviceRequest(compiled.action, body, found.id),
-    problems: unnamed ? [unnamed, ...problems] : problems,
+    problems: [...(unnamed ? [unnamed] : []), ...problems, ...emptyUpdate(request, found.namedBy)].map((problem) =>
+      withSentName(problem, request),
+    ),
     notes,
     own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
   }
+}
+
+/** Names the unknown field that the caller sent for a required one. */
+function withSentName(problem: Problem, { compiled, fields }: Version1): Problem {
+  if (problem.code !== 'required') return problem
+  const meant = (name: string) => meantField(name, compiled.fields.names)
+  const sent = fields.unknown.find(
+    (name) => PLAIN_NAME.test(name) && problem.message.split(/[\s,]+/).includes(meant(name) ?? ''),
+  )
+  return sent === undefined ? problem : { ...problem, message: `${problem.message}; you sent ${sent}` }
 }
 
 /** Explains a plan, field by field, by the rows that made it. */

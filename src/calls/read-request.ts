@@ -9,6 +9,7 @@ import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
+import { PLAIN_NAME } from './names.ts'
 
 /** A version-1 request, classified. */
 export interface Version1 {
@@ -17,6 +18,8 @@ export interface Version1 {
   readonly fields: Fields
   /** Returns the value of a documented field; undefined if it was not sent or is unusable. */
   readonly sent: (field: string) => string | undefined
+  /** Returns the text of a documented field, even if it is unusable. */
+  readonly textOf: (field: string) => string | undefined
 }
 
 /** A version-2 body on a legacy path. */
@@ -89,9 +92,6 @@ function queryWithoutBody(incoming: IncomingMessage): string {
   return queryOf(incoming.url ?? '')
 }
 
-/** An `ActionName` that an error may repeat. */
-const PLAIN_NAME = /^[\w .-]{1,64}$/
-
 function actionUnknown(
   actionName: string,
   { path, actions, accepted }: Endpoint,
@@ -118,7 +118,15 @@ export function version1(compiled: CompiledAction, { entries }: FlatBody): Versi
     const value = fields.values[compiled.fields.slotOf(field) ?? -1]
     return typeof value === 'string' ? value : undefined
   }
-  return { generation: 1, compiled, fields, sent }
+  const textOf = (field: string) => {
+    const slot = compiled.fields.slotOf(field)
+    if (slot === undefined) return undefined
+    const values = entries.flatMap(([name, value]) =>
+      value !== null && compiled.fields.slotOf(name) === slot ? [value] : [],
+    )
+    return values.every((value) => value === values[0]) && typeof values[0] === 'string' ? values[0] : undefined
+  }
+  return { generation: 1, compiled, fields, sent, textOf }
 }
 
 function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
@@ -133,7 +141,7 @@ function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
 }
 
 /** Names that both versions use. */
-const COMMON_KEYS = new Set(['id', 'number', 'shipment_id', 'quote_id'])
+const COMMON_KEYS = new Set(['id', 'number', 'shipment_id', 'quote_id', 'status'])
 
 /** Returns the text of a field in any spelling, before the action is known. */
 function textOf({ entries }: FlatBody, field: string): string | undefined {

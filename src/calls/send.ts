@@ -3,10 +3,10 @@ import type { Action } from '../mapping/action.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
-import type { Merge } from './merge.ts'
-import { vinOf } from './names.ts'
+import type { InspectReply, Merge } from './merge.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
+import { update } from './update.ts'
 import {
   bookedShipment,
   cancellationOf,
@@ -20,9 +20,6 @@ import {
 
 /** Sends a planned call as its action declares, and returns the verified body of the service's reply. */
 export type SendPlan = (plan: Plan, tenant: string, sending: Sending) => Promise<unknown>
-
-/** Is shown the verified body of every reply, with the name of its action. */
-export type InspectReply = (action: string, body: unknown) => void
 
 /** The dependencies of planned calls. */
 export interface SendPlanDeps {
@@ -47,15 +44,11 @@ export function createSendPlan({
   }
 
   return async (plan, tenant, sending) => {
-    const { request, found, toService, body } = plan
-    const { action, overlay, nameFields } = request.compiled
+    const { request, found, toService } = plan
+    const { action } = request.compiled
     const { mergeInto, doneWhenStatus } = action.service
     const id = found.id ?? ''
-    if (mergeInto) {
-      const verify = (reply: UpstreamReply) => shipmentWithId(succeeded(plan, reply), id)
-      const merged = await merge({ id, sent: body, vin: vinOf(request), overlay, nameFields, verify }, tenant, sending)
-      return inspected(plan, merged?.after ?? merged?.before.body)
-    }
+    if (mergeInto) return (await update(plan, tenant, sending, merge)).body
     if (doneWhenStatus) return inspected(plan, await cancel(plan, id, doneWhenStatus, sending))
     // The search has read the shipment already.
     if (found.shipment && toService.method === 'GET') return inspected(plan, found.shipment.body)

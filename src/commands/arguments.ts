@@ -1,7 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { suggestion } from '../text/nearest.ts'
 import { UsageError } from './failures.ts'
 import { type Help, HelpAsked } from './help.ts'
-import { suggestion } from './nearest.ts'
 
 /** The arguments that a command accepts. */
 export interface Grammar<Options extends ParseArgsOptionsConfig, Verb extends string> extends Help {

@@ -8,6 +8,7 @@ import { openTrial, type Trial } from '../certify/trial.ts'
 import { readConfig } from '../config/config.ts'
 import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
 import { openUpstream } from '../service/open.ts'
+import { suggestion } from '../text/nearest.ts'
 import { type Asked, allowedBy, certifiedAccount, wrongCredentialOf } from './certify-assumptions-account.ts'
 import {
   changeLines,
@@ -19,7 +20,6 @@ import {
   summaryLine,
 } from './certify-assumptions-output.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { suggestion } from './nearest.ts'
 import { print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './stop-signal.ts'
 

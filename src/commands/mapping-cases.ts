@@ -14,8 +14,8 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import { explainReplyTranslation } from '../mapping/explain.ts'
 import { createService } from '../service/service.ts'
 import { createUpstream } from '../service/upstream.ts'
+import { suggestion } from '../text/nearest.ts'
 import { CommandFailed, isSystemError, systemReason } from './failures.ts'
-import { suggestion } from './nearest.ts'
 import { withoutService } from './store.ts'
 
 const fields = z.record(z.string(), z.unknown())

@@ -1,5 +1,5 @@
 import { configNames } from '../config/config.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../text/nearest.ts'
 
 /** Variables with these beginnings are hardly meant for another program. */
 const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i

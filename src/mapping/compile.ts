@@ -2,7 +2,7 @@ import type { Action } from './action.ts'
 import { compileFieldNames, type NameFields } from './field-names.ts'
 import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
 import type { Note } from './notes.ts'
-import { compileOverlay, type Overlay } from './overlay.ts'
+import { type Compare, compileCompare, compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { blankReply, compileReply } from './reply.ts'
 import { compileRequest } from './request.ts'
@@ -62,6 +62,8 @@ export interface CompiledAction {
   readonly nameFields: NameFields
   /** Merges the sent fields into the service's current state. */
   readonly overlay: Overlay
+  /** Finds what the sent fields change of it. */
+  readonly compare: Compare
 }
 
 /** Compiles a checked declaration. */
@@ -122,6 +124,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
         row.kind === 'v2Only' && row.setByService ? [row.v2] : [],
       ),
     ),
+    compare: compileCompare(action.request),
   }
 }
 

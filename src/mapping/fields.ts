@@ -1,3 +1,5 @@
+import { nearest } from '../text/nearest.ts'
+
 /** A version-1 field that cannot be translated, with the reason. */
 export interface Problem {
   /** The field's documented name. */
@@ -45,6 +47,22 @@ const SURELY_SHORT_CHARACTERS = VALUE_LIMIT_BYTES / 3
 /** Returns one key for all spellings of a field: PHP turns the closing period into `_`, others drop it. */
 export function looseName(name: string): string {
   return name.toLowerCase().replace(/[._]$/, '')
+}
+
+/** Shorter names begin too many others. */
+const SHORTEST_BEGINNING = 4
+
+/** Returns the documented field that an unknown name may mean: one with a few other letters, or with more or fewer at its end. */
+export function meantField(name: string, fields: readonly string[]): string | undefined {
+  const typed = looseName(name)
+  const near = nearest(typed, fields.map(looseName))
+  const known = near === undefined ? undefined : fields.find((field) => looseName(field) === near)
+  if (known !== undefined || typed.length < SHORTEST_BEGINNING) return known
+  const longer = fields.filter((field) => looseName(field).startsWith(typed))
+  const [shorter] = fields
+    .filter((field) => field.length >= SHORTEST_BEGINNING && typed.startsWith(looseName(field)))
+    .sort((one, other) => other.length - one.length)
+  return shorter ?? (longer.length === 1 ? longer[0] : undefined)
 }
 
 /** The problems of a field before any rule reads it, by code; `docs/messages.md` shows them. */

@@ -1,5 +1,11 @@
 import { isStructure, scalarText, setMember } from '../text/json.ts'
-import { type Draft, dropAt, placeOf } from './paths.ts'
+import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
+import { type Draft, dropAt, leaves, placeOf, putAt, valueAt } from './paths.ts'
+import { compileReply, encoded } from './reply.ts'
+import { decode } from './request-run.ts'
+import type { Row } from './row.ts'
+import { fieldsOf, placesOf } from './row-parts.ts'
+import type { Settings } from './settings.ts'
 
 /** Merges the sent fields into the service's current body, in this entry of its lists; returns a new body. */
 export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
@@ -35,6 +41,99 @@ function copyOf(value: unknown): unknown {
   const copy = {}
   for (const [name, member] of Object.entries(value)) setMember(copy, name, copyOf(member))
   return copy
+}
+
+/** The fields of an update, against those that a read of the shipment shows. */
+export interface Changes {
+  /** The sent places, without those that stand there already. */
+  readonly places: Draft
+  /** The fields that differ. */
+  readonly fields: readonly string[]
+  /** The fields that were sent as a read shows them, even if they cannot be translated. */
+  readonly standing: ReadonlySet<string>
+  /** Every field as a read shows it. */
+  readonly shown: Readonly<Record<string, string>>
+}
+
+/** Compares what was sent with the entry of the service's current body; `textOf` returns a field as it was sent. */
+export type Compare = (
+  current: unknown,
+  sent: Draft,
+  entry: number,
+  textOf: (field: string) => string | undefined,
+  settings: Settings,
+) => Changes
+
+/**
+ * Compiles the comparison: a field that means what a read shows leaves the service's value as it is, because version 1 may show
+ * less than the service has.
+ */
+export function compileCompare(rows: readonly Row[]): Compare {
+  const shownRows = rows.filter((row) => row.kind === 'move' || row.kind === 'split')
+  const show = compileReply(shownRows)
+  const fieldsAt = new Map(rows.flatMap((row) => placesOf(row).map((place) => [place, fieldsOf(row)] as const)))
+  return (current, sent, entry, textOf, settings) => {
+    const now = entryOf(current, entry)
+    const shown: Record<string, string> = {}
+    const run = {
+      body: now,
+      own: undefined,
+      settings,
+      reply: shown,
+      missing: [],
+      unreadable: [],
+      explanations: undefined,
+    }
+    for (const step of show) step(run)
+    const standing = new Set<string>()
+    const kept = new Set<string>()
+    for (const row of shownRows) {
+      const text = textOf(row.v1)
+      if (text === undefined) continue
+      const before = (shown[row.v1] ?? '').trim()
+      if (text === before) standing.add(row.v1)
+      for (const place of text === before ? placesOf(row) : keptPlaces(row, text, before, now, sent)) kept.add(place)
+    }
+    const places: Draft = {}
+    const fields = new Set<string>()
+    for (const [path, value] of leaves(sent)) {
+      const place = placeOf(path)
+      if (kept.has(path) || scalarText(valueAt(now, place)) === scalarText(value)) continue
+      putAt(places, place, value)
+      for (const field of fieldsAt.get(path) ?? []) if (textOf(field) !== undefined) fields.add(field)
+    }
+    return { places, fields: [...fields], standing, shown }
+  }
+}
+
+/** Returns the places of a row that keep their value although the field is another text than a read shows. */
+function keptPlaces(
+  row: Extract<Row, { kind: 'move' | 'split' }>,
+  text: string,
+  before: string,
+  body: unknown,
+  sent: Draft,
+): readonly string[] {
+  const meant = before === '' ? undefined : decode({ notes: [], problems: [] }, row.v1, row.codec, before)
+  if (row.kind === 'move') {
+    const isSame = scalarText(meant) !== undefined && scalarText(meant) === scalarText(valueAt(sent, placeOf(row.v2)))
+    return isSame ? [row.v2] : []
+  }
+  const parts = Object.entries(row.v2).map(([part, place]) => {
+    const now = shownText(scalarText(valueAt(body, placeOf(place))) ?? '', FIELD_LIMIT).trim()
+    return { part, place, now, after: scalarText(valueAt(sent, placeOf(place))) }
+  })
+  // The parts that are absent take the new text if a read then shows it; else those that the old text stood for, too.
+  const filled = parts.flatMap(({ part, now, after }) => (now || after ? [[part, now || after]] : []))
+  const isEnough = encoded(row.codec, Object.fromEntries(filled)) === text
+  const stoodFor = (part: string) => (isStructure(meant) ? valueAt(meant, [part]) : undefined)
+  return parts.filter(({ part, now }) => now && (isEnough || now !== stoodFor(part))).map(({ place }) => place)
+}
+
+/** Returns a body in which this entry of each list is the first. */
+function entryOf(current: unknown, entry: number): unknown {
+  const members = Object.entries(asDraft(current))
+  return Object.fromEntries(members.map(([name, value]) => [name, Array.isArray(value) ? value.slice(entry) : value]))
 }
 
 function bare(text: string): string {

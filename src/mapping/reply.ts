@@ -171,7 +171,7 @@ function encode(codec: Codec, value: unknown, strictly: boolean): string | undef
 }
 
 /** Returns undefined for a value that is not of the codec. */
-function encoded(codec: Codec, value: unknown): string | undefined {
+export function encoded(codec: Codec, value: unknown): string | undefined {
   if (!codec.encode) return z.safeEncode(codec.schema, value).data
   const text = codec.encode(value)
   return text instanceof Failed ? undefined : text

@@ -57,7 +57,7 @@ export const ABSENT = Symbol('absent')
 
 /** Decodes the value of a field, and records the problems of a value that cannot be used. */
 export function decode<T>(
-  run: RequestRun,
+  run: Pick<RequestRun, 'notes' | 'problems'>,
   field: string,
   codec: Codec<T>,
   before: Exclude<Value, undefined>,

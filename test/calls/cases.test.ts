@@ -31,38 +31,51 @@ describe('translated by the catalog alone', () => {
   })
 })
 
-describe('played over HTTP', () => {
-  test.each(files.map(({ name, action, text }) => [name, action, text] as const))('%s', async (_name, action, text) => {
-    const one = readCase(text)
-    const gateway = await startGateway({ env: { ...one.settings } })
-    if (one.request === undefined) return checkReplyOverHttp(gateway, one, action)
-    for (const { action: name, request, service } of one.earlier ?? []) {
-      gateway.sandbox.fail({ kind: 'status', status: 200, body: service })
-      expect((await call(gateway, name, request)).status).toBe(200)
-    }
-    const before = gateway.sandbox.requests.length
-    if (one.current) gateway.sandbox.fail({ kind: 'status', status: 200, body: one.current })
-    if (one.service === null) gateway.sandbox.fail({ kind: 'status', status: 204 })
-    else if (one.sends) gateway.sandbox.fail({ kind: 'status', status: 200, body: bodyToAnswer(one, action) })
-    const answer = await call(gateway, action, one.request, one.path)
-    const received = gateway.sandbox.requests.slice(before)
+/** Cases of the translation alone: with the shipment at hand, an update writes less. */
+const WRITES_LESS = new Set([
+  // Blank fields alone are refused: nothing was asked for.
+  'shipment.update/blank-fields-change-nothing',
+  // The name of a place that is not that of the person stays.
+  'shipment.update/every-documented-field',
+])
 
-    expect(answer.status).toBe(one.status ?? (one.problems ? 422 : one.missing ? 502 : 200))
-    for (const words of [...(one.says ?? []), ...(one.missing ?? [])]) expect(answer.json.Message).toContain(words)
-    if (one.problems) {
-      for (const { field } of one.problems) expect(answer.json.Message).toContain(field)
-      expect(received).toEqual([])
-    }
-    if (one.sends) {
-      // A cancellation is confirmed by a read.
-      const last = received.findLast((request) => request.method === one.sends?.method)
-      const { method, path, body } = translate(one, actionOf(action), one.request).outgoing
-      expect({ method: last?.method, path: last?.path, body: last?.body }).toEqual({ method, path, body: body ?? '' })
-      expect({ method, path, ...bodyOf(last?.body || undefined) }).toStrictEqual(one.sends)
-      expect(received).toHaveLength(one.current || last?.method === 'DELETE' ? 2 : 1)
-    }
-    if (one.replies) expect(answer.json).toStrictEqual(one.replies)
-  })
+describe('played over HTTP', () => {
+  const played = files.filter(({ name }) => !WRITES_LESS.has(name))
+  test.each(played.map(({ name, action, text }) => [name, action, text] as const))(
+    '%s',
+    async (_name, action, text) => {
+      const one = readCase(text)
+      const gateway = await startGateway({ env: { ...one.settings } })
+      if (one.request === undefined) return checkReplyOverHttp(gateway, one, action)
+      for (const { action: name, request, service } of one.earlier ?? []) {
+        gateway.sandbox.fail({ kind: 'status', status: 200, body: service })
+        expect((await call(gateway, name, request)).status).toBe(200)
+      }
+      const before = gateway.sandbox.requests.length
+      if (one.current) gateway.sandbox.fail({ kind: 'status', status: 200, body: one.current })
+      if (one.service === null) gateway.sandbox.fail({ kind: 'status', status: 204 })
+      else if (one.sends) gateway.sandbox.fail({ kind: 'status', status: 200, body: bodyToAnswer(one, action) })
+      const answer = await call(gateway, action, one.request, one.path)
+      const received = gateway.sandbox.requests.slice(before)
+
+      expect(answer.status).toBe(one.status ?? (one.problems ? 422 : one.missing ? 502 : 200))
+      for (const words of [...(one.says ?? []), ...(one.missing ?? [])]) expect(answer.json.Message).toContain(words)
+      if (one.problems) {
+        for (const { field } of one.problems) expect(answer.json.Message).toContain(field)
+        // The shipment of an update may show such a value: it is read.
+        expect(received.filter(({ method }) => method !== 'GET')).toEqual([])
+      }
+      if (one.sends) {
+        // A cancellation is confirmed by a read.
+        const last = received.findLast((request) => request.method === one.sends?.method)
+        const { method, path, body } = translate(one, actionOf(action), one.request).outgoing
+        expect({ method: last?.method, path: last?.path, body: last?.body }).toEqual({ method, path, body: body ?? '' })
+        expect({ method, path, ...bodyOf(last?.body || undefined) }).toStrictEqual(one.sends)
+        expect(received).toHaveLength(one.current || last?.method === 'DELETE' ? 2 : 1)
+      }
+      if (one.replies) expect(answer.json).toStrictEqual(one.replies)
+    },
+  )
 })
 
 function call(

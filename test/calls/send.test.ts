@@ -15,7 +15,7 @@ function opened(...replies: readonly (UpstreamReply | Error)[]) {
   const { exclusive, keys, waits } = freeLocks()
   const inspected: (readonly [action: string, body: unknown])[] = []
   const inspect = (action: string, body: unknown) => inspected.push([action, body])
-  const merge = createMerge(service, exclusive)
+  const merge = createMerge(service, exclusive, inspect)
   const send = createSendPlan({ service, merge, inspect })
   return { send, asked, lines, keys, waits, inspected }
 }
@@ -134,7 +134,7 @@ describe('an update', () => {
       replyOf({ ...SHIPMENT, vehicles }, 200, { etag: '"1"' }),
       replyOf({ id: 's', changed: true }),
     )
-    expect(await send(update, 'acme', SENDING)).toEqual({ id: 's', changed: true })
+    expect(await send(update, 'acme', SENDING)).toMatchObject({ id: 's', number: 'TL-1', changed: true })
     expect(lines()).toEqual(['GET /v2/shipments/S', 'PUT /v2/shipments/S'])
     expect(keys).toEqual(['update acme\nS'])
     expect(waits).toEqual([expect.closeTo(SENDING.deadline - performance.now(), -5)])
@@ -190,8 +190,11 @@ describe('an update', () => {
       id: 'S',
       sent: {},
       vin: undefined,
-      overlay: update.request.compiled.overlay,
-      nameFields: String,
+      asks: false,
+      textOf: () => undefined,
+      problems: [],
+      compiled: update.request.compiled,
+      settings: update.settings,
       verify: (reply: UpstreamReply) => shipmentWithId(reply, 'S'),
     }
     await createMerge(service, exclusive)(merging, 'acme', {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listenFailure } from '../../src/commands/listen-failure.ts'
-import { nearest } from '../../src/commands/nearest.ts'
+import { nearest } from '../../src/text/nearest.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run, start } from '../command.ts'
 import { sample } from '../size.ts'
 

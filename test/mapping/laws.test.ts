@@ -536,8 +536,9 @@ describe('the service gets the request that a dry run shows', () => {
   /** A dry run reads nothing, so an update shows only the fields that it would merge. */
   async function agreesLaidOver(gateway: TestGateway, sent: Sent): Promise<void> {
     const { dry, received } = await told(gateway, sent)
-    if (!dry.ok) return expect(received).toEqual([])
     const [read, last] = [received[0], received.at(-1)]
+    // Nothing is written that cannot be translated, or that stands there already.
+    if (!dry.ok || last === read) return expect(received.map(({ method }) => method)).not.toContain('PUT')
     expect(`${read?.method} ${gateway.sandbox.url}${read?.path}`).toBe(dry.request.over)
     expect(`${last?.method} ${gateway.sandbox.url}${last?.path}`).toBe(`PUT ${dry.request.url}`)
     const put = new Map(leaves(JSON.parse(last?.body ?? '{}')))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { nearest, suggestion } from '../../src/commands/nearest.ts'
 import { slipsIn } from '../../src/commands/slips.ts'
+import { nearest, suggestion } from '../../src/text/nearest.ts'
 
 const COMMANDS = ['serve', 'check', 'bookings', 'xref', 'store']
 

@@ -1,0 +1,147 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { readBody } from '../../src/body/read.ts'
+import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { createMerge } from '../../src/calls/merge.ts'
+import { planCall } from '../../src/calls/plan.ts'
+import { version1 } from '../../src/calls/read-request.ts'
+import { update } from '../../src/calls/update.ts'
+import { leaves } from '../../src/mapping/paths.ts'
+import { actionNamed, replyOf, SETTINGS } from './requests.ts'
+import { freeLocks, SENDING, scriptedService } from './scripted-service.ts'
+
+/*
+ * The law of an update: what a read showed and is sent back unchanged changes nothing, and one changed field changes only what it
+ * stands for. Shipments have values of every kind, also such as no version-1 caller could have sent.
+ */
+
+export const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+
+const digits = (shape: RegExp) => fc.stringMatching(shape)
+
+/** Values that a service may have at any place of a shipment. */
+const value: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 6, arbitrary: fc.string({ unit: 'grapheme', maxLength: 20 }) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }) },
+  { weight: 4, arbitrary: fc.constantFrom('Lot', 'Pam', ' Lot ', 'Lot\tPam', 'TBD', 'N/A', '-', '', ' ', '0', '…') },
+  { weight: 2, arbitrary: fc.constantFrom('TX', 'tx', 'Texas', 'new york', 'ON', 'Ontario') },
+  { weight: 3, arbitrary: digits(/^(\+1 ?)?\(?\d{3}\)?[ .-]?\d{3}[ .-]?\d{4}( ?(x|ext\.?) ?\d{1,4})?$/) },
+  { weight: 3, arbitrary: digits(/^\d{5}(-\d{4})?$|^\d{3,4}$/) },
+  { weight: 2, arbitrary: digits(/^(19|20)\d\d(\.0)?$/) },
+  { weight: 2, arbitrary: digits(/^[A-HJ-NPR-Za-hj-npr-z0-9 ]{11,18}$/) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 99_999 }) },
+  { weight: 1, arbitrary: fc.constantFrom(2023, 1800, 3000, 2134, 10314.5, true, false, null) },
+  { weight: 1, arbitrary: fc.constantFrom('x'.repeat(4097), 'ä'.repeat(4000), '字'.repeat(1500), '🚚'.repeat(3000)) },
+  { weight: 1, arbitrary: fc.constantFrom([], {}, { a: 1 }) },
+)
+
+const some = (names: readonly string[]) =>
+  fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] })
+
+const place = [
+  'location_name',
+  'contact_name',
+  'address',
+  'city',
+  'state',
+  'zipcode',
+  'contact_phone',
+  'contact_email',
+  'notes',
+]
+const vehicle = some(['vin', 'year', 'make', 'model', 'trim', 'notes', 'is_inoperable'])
+
+/** Shipments that the service may show. */
+export const shipments = fc.record({
+  id: fc.constant(ID),
+  number: fc.constantFrom('TL-1', 'number one', '77'),
+  status: fc.constantFrom('new', 'delivered', 'canceled'),
+  price: fc.constantFrom(1234.5, '900', null),
+  customer: some(['customer_name', 'phone', 'email', 'address', 'zipcode', 'contact_name']),
+  pickup: some(place),
+  delivery: some(place),
+  vehicles: fc
+    .array(vehicle, { maxLength: 3 })
+    .map((list) => list.map((one, at) => ({ ...one, id: `v${at}`, weight: 8200 }))),
+  transport_type: fc.constantFrom('open', 'enclosed'),
+  instructions: value,
+  external_id: value,
+})
+
+type Shown = Readonly<Record<string, string>>
+
+/** Returns what a version-1 caller reads of a shipment. */
+export const readOf = (shipment: unknown): Shown =>
+  actionNamed('shipment.get').reply(JSON.parse(JSON.stringify(shipment)), { settings: SETTINGS, own: undefined }).reply
+
+/** Sends fields in an update, and returns the body of the PUT; undefined where nothing was written. */
+export async function written(shipment: unknown, fields: Shown): Promise<Record<string, unknown> | undefined> {
+  const { service, asked } = scriptedService(replyOf(shipment), replyOf('', 204))
+  const request = version1(actionNamed('shipment.update'), readBody(Buffer.from(JSON.stringify(fields)), undefined))
+  const plan = planCall(request, { ...NOTHING_FOUND, id: ID, namedBy: 'id' }, SETTINGS)
+  if (plan.problems.some(({ field }) => request.textOf(field) === undefined)) {
+    // Only blanks: nothing was asked for.
+    expect(plan.problems.map(({ code }) => code)).toEqual(plan.problems.map(() => 'blank'))
+    return undefined
+  }
+  await update(plan, 'acme', SENDING, createMerge(service, freeLocks().exclusive))
+  const put = asked[1]?.[0].body
+  return put === undefined ? undefined : JSON.parse(JSON.stringify(put))
+}
+
+/** Texts that a caller may send in place of what it read, each of which its field takes. */
+const NEW_VALUES: Readonly<Record<string, readonly [text: string, places: Readonly<Record<string, unknown>>]>> = {
+  ReferenceNumber: ['REF-NEW', { external_id: 'REF-NEW' }],
+  BillToName: ['Somebody New', { 'customer.customer_name': 'Somebody New' }],
+  'BillToPhNo.': ['(979) 555-1234', { 'customer.phone': '9795551234' }],
+  PickupZip: ['00907-4321', { 'pickup.zipcode': 907 }],
+  PickupState: ['guam', { 'pickup.state': 'GU' }],
+  PickupName: ['Somebody New', { 'pickup.contact_name': 'Somebody New' }],
+  DeliveryName: ['Somebody New', { 'delivery.contact_name': 'Somebody New' }],
+  DeliveryCity: ['Newtown', { 'delivery.city': 'Newtown' }],
+  Year: ['1911', { 'vehicles[0].year': 1911 }],
+  Make: ['Newmake', { 'vehicles[0].make': 'Newmake' }],
+}
+export const changes = fc.constantFrom(...Object.keys(NEW_VALUES))
+
+/** Checks both parts of the law for a shipment. */
+export async function expectTrueUpdates(shipment: Record<string, unknown>, field: string): Promise<void> {
+  const shown = readOf(shipment)
+  const sentBack = { ...shown, id: ID }
+  expect(await written(shipment, sentBack)).toBeUndefined()
+
+  const [text, places] = NEW_VALUES[field] ?? ['', {}]
+  const put = await written(shipment, { ...sentBack, [field]: text })
+  const before = new Map(leaves(withoutServerFields(shipment)))
+  const after = new Map(leaves(put))
+  for (const [path, wanted] of Object.entries(places)) expect(after.get(path)).toEqual(wanted)
+  // The name of the place follows that of the person where it was the same, or absent.
+  const name = /^(pickup|delivery)\.contact_name$/.exec(Object.keys(places)[0] ?? '')?.[1]
+  if (name !== undefined) {
+    const { location_name: location, contact_name: contact } = shipment[name] as Record<string, unknown>
+    const isOwn = shownName(location) !== '' && shownName(location) !== shownName(contact)
+    expect(after.get(`${name}.location_name`)).toEqual(isOwn ? location : text)
+  }
+  const touched = new Set([...Object.keys(places), ...(name === undefined ? [] : [`${name}.location_name`])])
+  const rest = (all: ReadonlyMap<string, unknown>) =>
+    Object.fromEntries(
+      [...all].filter(
+        ([path]) =>
+          ![...touched].some((one) => one === path || one.startsWith(`${path}.`) || path.startsWith(`${one}.`)),
+      ),
+    )
+  const made =
+    /^vehicles/.test(Object.keys(places)[0] ?? '') && before.get('vehicles') !== undefined ? ['vehicles'] : []
+  const expected = rest(before)
+  for (const path of made) delete expected[path]
+  expect(rest(after)).toEqual(expected)
+}
+
+/** A name as a read shows it; an object in its place is none. */
+const shownName = (one: unknown) => readOf({ pickup: { contact_name: one } })['PickupName']?.trim()
+
+function withoutServerFields({ id: _i, number: _n, status: _s, price: _p, ...rest }: Record<string, unknown>) {
+  const copy = JSON.parse(JSON.stringify(rest))
+  for (const one of copy.vehicles) delete one.weight
+  return copy
+}
