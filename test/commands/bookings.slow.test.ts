@@ -15,9 +15,9 @@ import {
   shipments,
 } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { sample } from '../size.ts'
-import { freePort } from '../store/postgres-server.ts'
 
 const ON_CREATION = { method: 'POST', path: '/v2/shipments' }
 const LONG_MS = 60_000

@@ -12,11 +12,11 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { createServer } from 'node:http'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { basic, CLIENT } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 
@@ -235,15 +235,4 @@ function instructions(): readonly (readonly [instruction: string, rest: string])
 function newStage(root: string): Stage {
   const nothing = { env: {}, user: 0, cmd: [], health: [], stopSignal: '', volume: '', port: '', labels: '' }
   return { root, workdir: '/', ...nothing }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -4,9 +4,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { CLIENT, startGateway, type TestGateway } from '../gateway.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
-import { freePort } from '../store/postgres-server.ts'
 
 const VERSIONS = '/usr/lib/postgresql'
 

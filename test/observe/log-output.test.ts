@@ -68,14 +68,12 @@ test('a flush writes what waits, and calls back when it is written, or at once i
 /** The lines that are written together: with the two others, all of the test's are. */
 const BATCH = 256
 
-test('lines beyond 8 MiB that nobody reads are dropped and counted, and a flush fails after a second', async () => {
+test('lines beyond 8 MiB that nobody reads are dropped and counted, and a flush fails', async () => {
   const { child, told, read } = startWriter(40 * BATCH - 2, 1024)
   expect(await told()).toEqual({ wrote: 40 * BATCH - 2 })
   child.stdin?.write('flush\n')
   const failed = await told()
   expect(failed).toEqual({ flushed: expect.any(Number), error: 'Standard output takes nothing.' })
-  expect(failed['flushed']).toBeGreaterThanOrEqual(990)
-  expect(failed['flushed']).toBeLessThan(3_000)
   const lines = read(32 * BATCH - 3)
   expect(await told()).toEqual({ dropped: 8 * BATCH })
   child.stdin?.write('flush\n')

