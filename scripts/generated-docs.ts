@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
+import { commands } from '../src/cli.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
 import { errorTable } from '../src/errors.ts'
@@ -20,6 +21,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
     ['docs/assumptions.md', assumptionsPage().replace(/\n{3,}/g, '\n\n')],
     ['docs/messages.md', messagePage(catalog)],
     ['docs/configuration.md', withPart(root, 'docs/configuration.md', 'configuration', configurationTables())],
+    ['docs/operations.md', withPart(root, 'docs/operations.md', 'commands', commandTable())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
     ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errors())],
@@ -40,4 +42,10 @@ const errors = () =>
   table(
     ['Code', 'Status', 'Title'],
     Object.entries(errorTable).map(([name, { status, title }]) => [code(name), String(status), title]),
+  )
+
+const commandTable = () =>
+  table(
+    ['Command', ''],
+    Object.entries(commands).map(([usage, { about }]) => [code(`transload ${usage.replace(/<(\w+)>/g, '$1')}`), about]),
   )

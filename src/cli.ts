@@ -1,28 +1,66 @@
-import { readOperands } from './commands/arguments.ts'
+import { Command, CommanderError, Option } from 'commander'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
-import { type Help, HelpAsked, helpOf } from './commands/help.ts'
-import { endWhenOutputCloses, print } from './commands/output.ts'
+import { endWhenOutputCloses } from './commands/output.ts'
 import { programVersion } from './config/version.ts'
-import { suggestion } from './text/nearest.ts'
 
-/** Runs a command with the arguments after its name; returns the exit code. */
-type Command = (args: readonly string[]) => Promise<number>
+/** Runs with the operands of the command line and an object of its options; returns the exit code. */
+type Run = (...args: never[]) => number | Promise<number>
 
 interface CommandEntry {
   readonly about: string
-  /**
-   * True where the command takes arguments.
-   * @default false
-   */
-  readonly takesArguments?: true
-  /** For the help of a command that takes no arguments. */
-  readonly examples?: readonly string[]
-  readonly load: () => Promise<Command>
+  readonly options?: readonly Option[]
+  /** Lines that the help adds, about files and words that the operands and options take. */
+  readonly notes?: readonly string[]
+  readonly examples: readonly string[]
+  /** Loads only what the command needs. */
+  readonly load: () => Promise<Run>
 }
 
-const commands: Readonly<Record<string, CommandEntry>> = {
+const option = (flags: string, about: string) => new Option(flags, about)
+const json = (about = 'Prints JSON.') => option('--json', about)
+const tenant = (about: string) => option('--tenant <NAME>', about)
+const since = (about: string) => option('--since <TIME>', about)
+const until = (about: string) => option('--until <TIME>', about)
+
+const TIMES = ['TIME is a date, with or without a time of day, or a duration before now such as 2h or 30d.']
+const EVENT_RANGE = [
+  option('--state <STATE>', 'Takes only events in this state.').choices([
+    'recorded',
+    'due',
+    'delivered',
+    'parked',
+    'skipped',
+  ]),
+  tenant('Takes only events of this tenant.'),
+  since('Takes only events that came at this time or later.'),
+  until('Takes only events that came before this time.'),
+]
+const XREF_FORMAT = option('--format <FORMAT>', 'The form of the file; by default that of its name.').choices([
+  'csv',
+  'ndjson',
+])
+const XREF_COLUMNS = [
+  'Columns: tenant, kind (quote or shipment), name, vin, id, at, given_by (caller or service). Only name and id are required.',
+  'ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.',
+]
+
+/** The families of commands. */
+const families: Readonly<Record<string, string>> = {
+  bookings: 'Lists, shows, settles and reopens bookings.',
+  xref: 'Shows, imports and exports the cross-reference.',
+  store: 'Backs up, restores, verifies and prunes the store.',
+  webhooks: 'Lists and replays events, and tests callbacks.',
+  migration: 'Reports who still uses version 1, and what keeps them.',
+  tenants: 'Hashes secrets, and checks and lists the tenants file.',
+  mapping: 'Tests mapping modules.',
+  auth: 'Tries both ways to authenticate at the service.',
+  certify: 'Checks that the service is what the gateway takes it for.',
+}
+
+/** Every command by the words that run it, with its operands. The help and the documentation are made of this table. */
+export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
-    about: 'Runs the gateway; the environment configures it.',
+    about: 'Runs the gateway; the environment configures it. It is what runs without a command.',
     examples: [
       'V2_BASE_URL=https://service.example.com transload serve',
       'V2_BASE_URL=https://service.example.com PORT=80 WORKERS=2 transload serve',
@@ -30,97 +68,307 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   check: {
-    about: 'Checks the configuration and the mappings without starting, and prints what is in effect: check [--json]',
-    takesArguments: true,
+    about:
+      'Checks the configuration, the lookups, the mappings and the tenants file, and prints the configuration in effect without secrets; starts nothing.',
+    options: [json()],
+    examples: ['V2_BASE_URL=https://service.example.com transload check --json'],
     load: async () => (await import('./commands/check.ts')).check,
   },
-  translate: {
-    about: 'Explains the translation of a version-1 request: translate <action> [file] [--json]',
-    takesArguments: true,
-    load: async () => (await import('./commands/translate.ts')).translate,
+  'translate <ACTION> [FILE]': {
+    about: 'Explains the translation of a version-1 request from a file or standard input; sends nothing.',
+    options: [json('Prints the explanation as JSON, as /dry-run answers it.')],
+    examples: [
+      'transload translate shipment.create body.json',
+      `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
+    ],
+    load: async () => (await import('./commands/mapping.ts')).translate,
   },
-  xref: {
-    about: 'Shows, imports and exports the cross-reference: xref get|import|export',
-    takesArguments: true,
-    load: async () => (await import('./commands/xref.ts')).xref,
+  'bookings list': {
+    about: 'Lists bookings, the oldest first; those to settle are unknown.',
+    options: [
+      option('--state <STATE>', 'Lists only bookings in this state.').choices([
+        'sending',
+        'booked',
+        'refused',
+        'unknown',
+        'freed',
+      ]),
+      tenant('Lists only bookings of this tenant.'),
+      json('Prints JSON, a line for each booking.'),
+    ],
+    examples: ['transload bookings list --state unknown'],
+    load: async () => (await import('./commands/bookings.ts')).list,
   },
-  bookings: {
-    about: 'Lists, shows, settles and reopens bookings: bookings list|show|settle|reopen',
-    takesArguments: true,
-    load: async () => (await import('./commands/bookings.ts')).bookings,
+  'bookings show <KEY>': {
+    about: 'Shows a booking with its audit trail.',
+    options: [json()],
+    examples: ['transload bookings show bk_0123456789ab'],
+    load: async () => (await import('./commands/bookings.ts')).show,
   },
-  store: {
-    about: 'Backs up, restores, verifies and prunes the store: store backup|restore|verify|prune|doubt|trust',
-    takesArguments: true,
-    load: async () => (await import('./commands/store-command.ts')).store,
+  'bookings settle <KEY>': {
+    about: 'Records that an unknown booking was made, or that it was not.',
+    options: [
+      option('--shipment-id <ID>', 'The id of the shipment that the service made.'),
+      option('--number <NUMBER>', 'The number of that shipment, if callers know it by the number.'),
+      option('--unchecked', 'Settles without asking the service for the shipment.'),
+      option('--not-booked', 'Records that the service made no shipment.').conflicts(['shipmentId', 'number']),
+    ],
+    examples: [
+      'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',
+      'transload bookings settle bk_0123456789ab --not-booked',
+    ],
+    load: async () => (await import('./commands/bookings.ts')).settle,
   },
-  webhooks: {
-    about: 'Lists and replays events, and tests callbacks: webhooks list|show|replay|skip|resume|test',
-    takesArguments: true,
-    load: async () => (await import('./commands/webhooks.ts')).webhooks,
+  'bookings reopen <KEY>': {
+    about: 'Reverts a settlement, of an operator or of the gateway itself.',
+    examples: ['transload bookings reopen bk_0123456789ab'],
+    load: async () => (await import('./commands/bookings.ts')).reopen,
   },
-  migration: {
-    about: 'Reports who still uses version 1, and what keeps them: migration report',
-    takesArguments: true,
-    load: async () => (await import('./commands/migration.ts')).migration,
+  'xref get <NAME>': {
+    about: "Shows the quotes and shipments of a caller's number.",
+    options: [tenant('The tenant of the number.').env('V2_CLIENT_ID').makeOptionMandatory()],
+    examples: ['transload xref get REF-1 --tenant acme'],
+    load: async () => (await import('./commands/xref.ts')).get,
   },
-  tenants: {
-    about: 'Hashes secrets, and checks and lists the tenants file: tenants hash|check|list',
-    takesArguments: true,
-    load: async () => (await import('./commands/tenants.ts')).tenants,
+  'xref import <FILE>': {
+    about: 'Imports numbers from CSV or NDJSON, such as those of the version-1 host; - is standard input.',
+    options: [
+      tenant('The tenant of rows without one.').env('V2_CLIENT_ID'),
+      XREF_FORMAT,
+      option('--replace', 'Overwrites what the store says otherwise.'),
+      option('--restart', 'Starts at the first row, although an interrupted import could go on.'),
+      json('Prints the counts as JSON.'),
+    ],
+    notes: XREF_COLUMNS,
+    examples: [
+      'transload xref import numbers.csv --tenant acme',
+      'transload xref import - --format ndjson < numbers.ndjson',
+    ],
+    load: async () => (await import('./commands/xref.ts')).importNumbers,
   },
-  mapping: {
-    about: 'Writes mapping modules to begin with, and tests them: mapping new|test',
-    takesArguments: true,
-    load: async () => (await import('./commands/mapping.ts')).mapping,
+  'xref export [FILE]': {
+    about: 'Exports numbers in the form of an import, to a file or standard output.',
+    options: [
+      tenant('Exports the numbers of this tenant only.'),
+      XREF_FORMAT,
+      option('--resume', 'Goes on after the last row of FILE.').conflicts('force'),
+      option('--force', 'Overwrites FILE.'),
+    ],
+    notes: XREF_COLUMNS,
+    examples: ['transload xref export numbers.csv --force'],
+    load: async () => (await import('./commands/xref.ts')).exportNumbers,
   },
-  auth: {
-    about: 'Tries both ways to authenticate at the service, for every tenant: auth rehearse',
-    takesArguments: true,
-    load: async () => (await import('./commands/auth.ts')).auth,
+  'store backup <FILE>': {
+    about: 'Copies the embedded store into a file, while gateways go on.',
+    options: [option('--force', 'Overwrites FILE.')],
+    examples: ['transload store backup /backups/transload.db'],
+    load: async () => (await import('./commands/store.ts')).backup,
   },
-  certify: {
-    about: 'Checks that the service is what the gateway takes it for: certify assumptions|compare',
-    takesArguments: true,
-    load: async () => (await import('./commands/certify.ts')).certify,
+  'store restore <FILE>': {
+    about: 'Puts a backup in the place of the store, and records what bookings it may lack.',
+    options: [
+      since('Bookings may be missing since then; by default since the backup.'),
+      option('--until <TIME>', 'The doubt ends then; by default with "store trust".'),
+      option('--complete', 'Nothing was written after the backup: no booking is in doubt.').conflicts([
+        'since',
+        'until',
+      ]),
+      option('--force', 'Replaces a store that cannot be read.'),
+    ],
+    notes: [...TIMES, 'For --until it is a date to come, or a duration from now on.'],
+    examples: [
+      'transload store restore /backups/transload.db',
+      'transload store restore /backups/transload.db --since 2026-12-31T14:00Z --until 24h',
+    ],
+    load: async () => (await import('./commands/store.ts')).restore,
+  },
+  'store verify [FILE]': {
+    about:
+      'Checks the store or a backup: integrity, rows, bookings by state, copies, doubts. It ends with 1 if something has to be done.',
+    options: [json()],
+    examples: ['transload store verify /backups/transload.db'],
+    load: async () => (await import('./commands/store.ts')).verify,
+  },
+  'store prune': {
+    about: 'Deletes rows that were not needed for BOOKING_DAYS, beside running gateways.',
+    options: [option('--dry-run', 'Counts what would go, and deletes nothing.'), json()],
+    examples: ['transload store prune --dry-run'],
+    load: async () => (await import('./commands/store.ts')).prune,
+  },
+  'store doubt': {
+    about: 'Declares that bookings may be missing in the store.',
+    options: [
+      since('Bookings may be missing since then.').makeOptionMandatory(),
+      option('--until <TIME>', 'The doubt ends then; by default with "store trust".'),
+    ],
+    notes: [...TIMES, 'For --until it is a date to come, or a duration from now on.'],
+    examples: ['transload store doubt --since 2h'],
+    load: async () => (await import('./commands/store.ts')).doubt,
+  },
+  'store trust': {
+    about: 'Ends the doubt about a store, and accepts a copied store as that of its place.',
+    examples: ['transload store trust'],
+    load: async () => (await import('./commands/store.ts')).trust,
+  },
+  'webhooks list': {
+    about: 'Lists events and their deliveries.',
+    options: [...EVENT_RANGE, json('Prints JSON, a line for each event.')],
+    notes: TIMES,
+    examples: ['transload webhooks list --state parked --since 2h'],
+    load: async () => (await import('./commands/webhooks.ts')).list,
+  },
+  'webhooks show <ID>': {
+    about: 'Shows an event with what was received and delivered.',
+    options: [json()],
+    examples: ['transload webhooks show msg_0123456789abcdef'],
+    load: async () => (await import('./commands/webhooks.ts')).show,
+  },
+  'webhooks replay [ID]': {
+    about: 'Delivers an event again, or all that fit the options.',
+    options: [...EVENT_RANGE, json()],
+    notes: TIMES,
+    examples: ['transload webhooks replay --state parked --tenant acme'],
+    load: async () => (await import('./commands/webhooks.ts')).replay,
+  },
+  'webhooks skip <ID>': {
+    about: 'Gives an event up, and lets the next one of its shipment go out.',
+    options: [json()],
+    examples: ['transload webhooks skip msg_0123456789abcdef'],
+    load: async () => (await import('./commands/webhooks.ts')).skip,
+  },
+  'webhooks resume <TENANT>': {
+    about: 'Goes on with deliveries that a callback has stopped with 410.',
+    options: [json()],
+    examples: ['transload webhooks resume acme'],
+    load: async () => (await import('./commands/webhooks.ts')).resume,
+  },
+  'webhooks test <TENANT>': {
+    about: 'Sends a signed sample event to the callback of a tenant, and shows the reply.',
+    options: [json()],
+    examples: ['transload webhooks test acme'],
+    load: async () => (await import('./commands/webhooks.ts')).test,
+  },
+  'migration report': {
+    about: 'Reports who still uses version 1, and what keeps them.',
+    options: [
+      tenant('Reports on this tenant only.'),
+      option('--format <FORMAT>', 'The form of the report: Markdown or JSON.').choices(['md', 'json']).default('md'),
+    ],
+    examples: ['transload migration report --tenant acme --format json'],
+    load: async () => (await import('./commands/migration.ts')).report,
+  },
+  'tenants hash': {
+    about: 'Reads a secret from standard input and prints its hash for the tenants file.',
+    examples: ['transload tenants hash < secret.txt'],
+    load: async () => (await import('./commands/tenants.ts')).hash,
+  },
+  'tenants check [FILE]': {
+    about: 'Checks a tenants file, or the one that TENANTS_FILE names.',
+    examples: ['transload tenants check tenants.json'],
+    load: async () => (await import('./commands/tenants.ts')).check,
+  },
+  'tenants list [FILE]': {
+    about: 'Lists the tenants of a file, without secrets.',
+    options: [json('Prints JSON, a line for each tenant.')],
+    examples: ['transload tenants list tenants.json --json'],
+    load: async () => (await import('./commands/tenants.ts')).list,
+  },
+  'mapping test [DIR]': {
+    about: 'Runs the cases of DIR/cases against the modules of DIR.',
+    options: [json('Prints JSON, a line for each case.')],
+    notes: ['DIR is MAPPINGS_DIR by default, or else the folder mappings.'],
+    examples: ['transload mapping test my-mappings'],
+    load: async () => (await import('./commands/mapping.ts')).test,
+  },
+  'auth rehearse': {
+    about: 'Tries both ways to authenticate at the service, for every tenant.',
+    examples: ['V2_CLIENT_ID=acme V2_CLIENT_SECRET=… V2_BASE_URL=https://service.example.com transload auth rehearse'],
+    load: async () => (await import('./commands/auth.ts')).rehearse,
+  },
+  'certify assumptions': {
+    about: 'Tries what the gateway assumes about the service.',
+    options: [
+      option(
+        '--stage <URL>',
+        'Names the address of the service as the stage; it must be that of V2_BASE_URL or of the tenant.',
+      ),
+      option('--bookings', 'Allows test bookings, which are canceled at the end; needs --stage.'),
+      option('--plan', 'Prints what would be tried, and sends nothing.'),
+      option('--only <IDS>', 'Tries only these assumptions, separated by commas.'),
+      tenant('Uses the credential of this tenant.'),
+      option('--save <FILE>', 'Keeps the results in this file.'),
+      option(
+        '--compare <FILE>',
+        'Prints what differs from the results in this file; the exit code is 3 if something does.',
+      ),
+      option('--journal <FILE>', 'Records test bookings in this file.').default('transload-test-bookings.ndjson'),
+      option('--clean-up', 'Cancels the test bookings that an earlier run has left, and tries nothing.'),
+      json(),
+    ],
+    examples: [
+      'transload certify assumptions --plan',
+      'transload certify assumptions --save before.json',
+      'transload certify assumptions --compare before.json',
+      'transload certify assumptions --stage https://stage.example.com --bookings',
+      'transload certify assumptions --clean-up',
+    ],
+    load: async () => (await import('./commands/certify-assumptions.ts')).certifyAssumptions,
+  },
+  'certify compare': {
+    about: "Compares translated answers with the service's own version-1 answers, field by field.",
+    options: [
+      option('--examples', 'Compares the calls that the documentation shows, which is the default.').conflicts([
+        'bodies',
+        'recording',
+      ]),
+      option('--bodies <DIR>', 'Compares the version-1 bodies in this folder.').conflicts('recording'),
+      option('--recording <FILE>', 'Compares the calls in this file, one JSON object a line.'),
+      option(
+        '--native-path <PATH>',
+        'Where the service reads version-1 requests: a prefix of the legacy paths such as /quotes, or /v2 for its version-2 paths.',
+      ).default('/'),
+      tenant('Uses the credential and the settings of this tenant.'),
+      option('--min-equal <SHARE>', 'The least share of equal fields, from 0 to 1; below it the exit code is 1.'),
+      json(),
+    ],
+    examples: [
+      'transload certify compare --bodies ./bodies --min-equal 1 --json',
+      'V2_BASE_URL=https://stage.example.com transload certify compare --native-path /quotes',
+    ],
+    load: async () => (await import('./commands/certify-compare.ts')).compare,
   },
   healthcheck: {
-    about: 'Checks that the running gateway answers, for containers.',
-    examples: ['transload healthcheck', 'ADMIN_PORT=9902 transload healthcheck'],
+    about: 'Checks that the running gateway answers, for containers: on the admin listener, else on the public one.',
+    examples: ['ADMIN_PORT=9902 transload healthcheck'],
     load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
   },
   demo: {
     about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
-    examples: ['transload demo', 'PORT=8081 transload demo'],
+    examples: ['PORT=8081 transload demo'],
     load: async () => (await import('./commands/demo.ts')).demo,
   },
-  completion: {
-    about: 'Prints a script that completes commands in a shell: completion bash|zsh',
-    takesArguments: true,
-    load: async () => (await import('./commands/completion.ts')).createCompletion(helpOfAll),
-  },
 }
-
-const usage: readonly string[] = [
-  'Usage: transload [command]',
-  '',
-  ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`),
-  '',
-  '  --help       Prints this; "transload help COMMAND" prints the options and examples of a command.',
-  '  --version    Prints the version of the program; also after a command.',
-]
 
 /** Runs the command that the arguments name, or `serve` without arguments; returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   endWhenOutputCloses()
-  const [name] = args
+  const [name = 'serve', ...more] = args
   // A module of the operator may throw later. The gateway itself ends with the stack, which its operator needs.
-  if (name !== undefined && name !== 'serve') process.on('uncaughtException', endAsFailed)
+  if (name !== 'serve') process.on('uncaughtException', endAsFailed)
   process.on('beforeExit', endAsStuck)
+  let exitCode = 0
   try {
-    return await dispatch(args)
+    const program = createProgram((code) => {
+      exitCode = code
+    })
+    const [topic] = more
+    // `help bokings` is told like `bokings`; commander would print its help without a word about the mistake.
+    const isUnknown = name === 'help' && topic !== undefined && !commandOf(program, topic)
+    await program.parseAsync(isUnknown ? more : [name, ...more], { from: 'user' })
+    return exitCode
   } catch (error) {
-    return reportFailure(error)
+    // The help and the version end with 0.
+    return error instanceof CommanderError && error.exitCode === 0 ? 0 : reportFailure(error)
   } finally {
     process.off('beforeExit', endAsStuck)
   }
@@ -135,62 +383,52 @@ function endAsStuck(): void {
   endAsFailed(new CommandFailed('the command waits for something that never comes; see the modules of MAPPINGS_DIR'))
 }
 
-async function dispatch([name = 'serve', ...args]: readonly string[]): Promise<number> {
-  const [topic] = args
-  const end = args.indexOf('--')
-  const isVersion = [name, ...(end === -1 ? args : args.slice(0, end))].includes('--version')
-  if (name === 'help' && topic !== undefined) return dispatch([topic, '--help'])
-  if (name === 'help' || name === '--help' || name === '-h') {
-    print(...usage)
-    return 0
+/** Builds the command line of the table. */
+function createProgram(onEnd: (exitCode: number) => void): Command {
+  const program = new Command('transload')
+    .description('A gateway that lets version-1 integrations go on working against version 2.')
+    .version(`transload ${programVersion()}`, '-v, --version', 'Prints the version.')
+    .helpOption('-h, --help', 'Prints this.')
+    .helpCommand('help [COMMAND]', 'Prints the help of a command.')
+    .exitOverride()
+    // `reportFailure` prints the mistakes, in one line.
+    .configureOutput({ outputError: () => {} })
+  for (const [usage, { about, options = [], notes = [], examples, load }] of Object.entries(commands)) {
+    const [first = ''] = usage.split(' ')
+    const family = families[first]
+    const command = (family === undefined ? program : familyOf(program, first, family))
+      .command(family === undefined ? usage : usage.slice(first.length + 1))
+      .description(about)
+      .addHelpText(
+        'after',
+        `\n${[...notes, ...(notes.length > 0 ? [''] : []), 'Examples:', ...examples.map((line) => `  ${line}`)].join('\n')}`,
+      )
+      .action(async (...args: unknown[]) => {
+        refuseEmpty(command)
+        const start = await load()
+        // The last argument is the command itself. The compiler cannot see that the others are what the table says.
+        onEnd(await start(...(args.slice(0, -1) as never[])))
+      })
+    for (const one of options) command.addOption(one)
   }
-  if (isVersion || name === '-v' || name === 'version') {
-    print(`transload ${programVersion()}`)
-    return 0
-  }
-  const [known, command] = commandNamed(name)
-  try {
-    return await start(known, command, args)
-  } catch (error) {
-    if (!(error instanceof HelpAsked)) throw error
-    print(...helpOf(command.about, error.help))
-    return 0
-  }
+  return program
 }
 
-/** Finds a command; the singular and the plural of its name mean the same. */
-function commandNamed(name: string): readonly [name: string, command: CommandEntry] {
-  for (const known of [name, `${name}s`, name.replace(/s$/, '')]) {
-    const command = Object.hasOwn(commands, known) ? commands[known] : undefined
-    if (command) return [known, command]
-  }
-  const [kind, known] = name.startsWith('-')
-    ? (['option', ['--help', '--version']] as const)
-    : (['command', Object.keys(commands)] as const)
-  throw new UsageError(`unknown ${kind} ${name}${suggestion(name, known)}`, usage)
+const commandOf = (program: Command, name: string): Command | undefined =>
+  program.commands.find((command) => command.name() === name || command.alias() === name)
+
+/** Returns the parent of the commands of a family; a singular means the same as the plural. */
+function familyOf(program: Command, name: string, about: string): Command {
+  const known = commandOf(program, name)
+  if (known) return known
+  const family = program.command(name).description(about)
+  return name.endsWith('s') ? family.alias(name.slice(0, -1)) : family
 }
 
-async function start(
-  name: string,
-  { takesArguments, examples = [], load }: CommandEntry,
-  args: readonly string[],
-): Promise<number> {
-  if (!takesArguments) {
-    readOperands(name, args, { usage: [`Usage: transload ${name}`], options: {}, operands: [], examples })
-  }
-  return (await load())(args)
-}
-
-/** Asks every command for its help. */
-async function helpOfAll(): Promise<Readonly<Record<string, Help>>> {
-  const all: Record<string, Help> = {}
-  for (const [name, command] of Object.entries(commands)) {
-    try {
-      await start(name, command, ['--help'])
-    } catch (error) {
-      if (!(error instanceof HelpAsked)) throw error
-      all[name] = error.help
-    }
-  }
-  return all
+/** A script passes an empty text when its variable is not set. */
+function refuseEmpty(command: Command): void {
+  const option = command.options.find((one) => command.getOptionValue(one.attributeName()) === '')
+  if (option) throw new UsageError(`${option.long} needs a value`)
+  const operand = command.registeredArguments[command.args.indexOf('')]
+  if (operand) throw new UsageError(`${command.name()} needs ${operand.name()}`)
 }

@@ -100,17 +100,13 @@ describe("an outsider's module", () => {
     return out.match(/\S+ error TS\d+/g) ?? []
   }
 
-  test('is written with its case, passes it, and has types', async () => {
-    const made = await run(transload, ['mapping', 'new', 'shipment-status', 'my-mappings'], {
-      cwd: project,
-      env: env(),
-    })
-    expect(made).toMatchObject({ code: 0, err: '' })
-    const again = await run(transload, ['mapping', 'new', 'shipment-status', 'my-mappings'], {
-      cwd: project,
-      env: env(),
-    })
-    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('exists; --force overwrites it') })
+  test('passes its case, and has types', async () => {
+    const module = `import type { MappingModule, Toolbox } from 'transload'
+      export default (({ actions }: Toolbox) => ({ ...actions['quote.get'], summary: 'Price a trip.' })) satisfies MappingModule`
+    const request = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
+    mkdirSync(join(outside, 'cases'), { recursive: true })
+    writeFileSync(join(outside, 'price.ts'), module)
+    writeFileSync(join(outside, 'cases/price.json'), JSON.stringify({ action: 'quote.get', request }))
     const tested = await run(transload, ['mapping', 'test', 'my-mappings'], { cwd: project, env: env() })
     expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/^passed .*\n1 passed, 0 failed\n$/) })
     expect(await typeErrors()).toEqual([])

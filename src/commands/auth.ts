@@ -1,29 +1,70 @@
-import { readConfig } from '../config/config.ts'
+import { tenantSettings } from '../callers/tenants.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { loadMappings } from '../config/mappings.ts'
+import { readTenants } from '../config/tenants-file.ts'
+import { translationSettings } from '../config/translation-settings.ts'
 import { GatewayError } from '../errors.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import type { Settings } from '../mapping/settings.ts'
 import { NO_SHIPMENT } from '../service/acceptance.ts'
-import type { Account } from '../service/account.ts'
+import { type Account, openAccount, type Scheme } from '../service/account.ts'
+import { basicOf } from '../service/basic.ts'
 import { NoReply } from '../service/exchange.ts'
 import { openUpstream } from '../service/open.ts'
 import type { Upstream } from '../service/upstream.ts'
-import { ownAccounts } from './accounts.ts'
-import { readArguments } from './arguments.ts'
 import { CommandFailed } from './failures.ts'
 import { print } from './output.ts'
+
+/** A credential of the gateway's own at the service. */
+export interface OwnAccount {
+  readonly tenant: string
+  /** The scheme that the operator chose for it. */
+  readonly scheme: Scheme
+  /** The credential as Basic authentication. */
+  readonly basic: string
+  readonly address: Config['V2_BASE_URL']
+  readonly open: (upstream: Upstream, scheme: Scheme) => Account
+  /** The settings of its translations. */
+  readonly settings: Settings
+  /** More `ActionName`s: name → action. */
+  readonly synonyms: Readonly<Record<string, string>>
+}
+
+/** Returns the configured accounts; none in client mode, where callers bring their own. */
+export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]> {
+  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file } = config
+  const common = { settings: translationSettings(config), synonyms: {} }
+  const account = (
+    tenant: string,
+    basic: string,
+    address: Config['V2_BASE_URL'] = config.V2_BASE_URL,
+    own: Scheme = config.V2_TOKEN,
+    profile: Pick<OwnAccount, 'settings' | 'synonyms'> = common,
+  ): OwnAccount => ({
+    tenant,
+    ...profile,
+    scheme: own,
+    basic,
+    address,
+    open: (upstream, scheme) =>
+      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+  })
+  if (file !== undefined) {
+    const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+    return readTenants(file, actions).map((tenant) => {
+      const { name, v2, secret: fetched, actions: synonyms } = tenant
+      const profile = { settings: tenantSettings(tenant, common.settings), synonyms }
+      return account(name, basicOf(v2.client_id, fetched), v2.base_url, v2.token, profile)
+    })
+  }
+  return id === undefined || secret === undefined ? [] : [account(id, basicOf(id, secret))]
+}
 
 const SCHEMES = ['basic', 'oauth2'] as const
 const COLUMN_CHARACTERS = 20
 
 /** Tries both ways to authenticate at the service and prints a table. */
-export async function auth(args: readonly string[]): Promise<number> {
-  readArguments(args, {
-    usage: ['Usage: transload auth rehearse'],
-    options: {},
-    verbs: { rehearse: { operands: [], options: [] } },
-    examples: [
-      'transload auth rehearse',
-      'V2_CLIENT_ID=acme V2_CLIENT_SECRET=… V2_BASE_URL=https://service.example.com transload auth rehearse',
-    ],
-  })
+export async function rehearse(): Promise<number> {
   const config = readConfig()
   const accounts = await ownAccounts(config)
   if (accounts.length === 0) {
@@ -41,15 +82,11 @@ export async function auth(args: readonly string[]): Promise<number> {
       attempts.push(await attempt(open(upstream, scheme), upstream, config.UPSTREAM_TIMEOUT_MS))
     }
     allAccepted &&= attempts.some(({ accepted }) => accepted)
-    print(
-      line(
-        tenant,
-        attempts.map(({ outcome }) => outcome),
-      ),
-    )
+    const outcomes = attempts.map(({ outcome }) => outcome)
+    print(line(tenant, outcomes))
   }
   await upstream.close()
-  return allAccepted ? 0 : 1
+  return allAccepted ? 0 : EXIT_FAILED
 }
 
 async function attempt(account: Account, upstream: Upstream, timeoutMs: number) {

@@ -1,150 +1,57 @@
+import { randomUUID } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
 import { publicView } from '../bookings/bookings.ts'
 import {
+  type BookedShipment,
   type HealedBy,
   healedBy,
-  reopen,
   type Settlement,
   type SettlementResult,
-  settle,
+  settle as settleClaim,
+  reopen as takeBack,
 } from '../bookings/settlement.ts'
-import { readConfig } from '../config/config.ts'
+import { idAt, isCanceled, shipmentWithId } from '../calls/verify.ts'
+import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { translationSettings } from '../config/translation-settings.ts'
+import { GatewayError } from '../errors.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { openUpstream } from '../service/open.ts'
+import { createService, isSuccess } from '../service/service.ts'
 import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Store } from '../store/store.ts'
-import { suggestion } from '../text/nearest.ts'
-import { isPlainId } from '../text/service-text.ts'
-import { readArguments } from './arguments.ts'
+import { scalarText } from '../text/json.ts'
+import { FIELD_LIMIT, isPlainId, shownText } from '../text/service-text.ts'
+import { ownAccounts } from './auth.ts'
 import { CommandFailed, UsageError } from './failures.ts'
+import { withExistingStore, withoutService } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
-import { checkShipment } from './shipment-check.ts'
-import { withExistingStore, withoutService } from './store.ts'
 
-const USAGE = [
-  'Usage:',
-  '  transload bookings list [--state unknown] [--tenant NAME] [--json]',
-  '  transload bookings show KEY [--json]',
-  '  transload bookings settle KEY --shipment-id ID [--number NUMBER] [--unchecked]',
-  '  transload bookings settle KEY --not-booked',
-  '  transload bookings reopen KEY',
-]
-const EXPLAINED = {
-  state: 'Lists only bookings in this state: sending, booked, refused, unknown or freed.',
-  tenant: 'Lists only bookings of this tenant.',
-  json: 'Prints JSON: a line for each booking, or one booking with its audit trail.',
-  'shipment-id': 'The id of the shipment that the service made.',
-  number: 'The number of that shipment, if callers know it by the number.',
-  unchecked: 'Settles without asking the service for the shipment.',
-  'not-booked': 'Records that the service made no shipment.',
+interface ListOptions {
+  readonly state?: ClaimState
+  readonly tenant?: string
+  readonly json?: boolean
 }
-const EXAMPLES = [
-  'transload bookings list --state unknown',
-  'transload bookings show bk_0123456789ab',
-  'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',
-  'transload bookings settle bk_0123456789ab --not-booked',
-  'transload bookings reopen bk_0123456789ab',
-]
-const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
-/** Lists, shows, settles and reopens bookings, on the store of running gateways. */
-export async function bookings(args: readonly string[]): Promise<number> {
-  const { verb, operands, values } = readArguments(args, {
-    usage: USAGE,
-    options: {
-      state: { type: 'string' },
-      tenant: { type: 'string' },
-      json: { type: 'boolean' },
-      'shipment-id': { type: 'string' },
-      number: { type: 'string' },
-      unchecked: { type: 'boolean' },
-      'not-booked': { type: 'boolean' },
-    },
-    explained: EXPLAINED,
-    examples: EXAMPLES,
-    verbs: {
-      list: { operands: [], options: ['state', 'tenant', 'json'] },
-      show: { operands: ['KEY'], options: ['json'] },
-      settle: { operands: ['KEY'], options: ['shipment-id', 'number', 'unchecked', 'not-booked'] },
-      reopen: { operands: ['KEY'], options: [] },
-    },
+/** Lists bookings, the oldest first. */
+export function list({ json = false, ...filter }: ListOptions): Promise<number> {
+  return withExistingStore(async (store) => {
+    const claims = await store.listClaims(filter)
+    for (const claim of claims) {
+      const healed = await howHealed(store, claim)
+      if (json) printJson({ ...publicView(claim), ...(healed && { healed }) })
+      else print(lineOf(claim, healed))
+    }
+    if (!json) printError(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}`)
+    if (claims.length === LIST_LIMIT) printError(`These are the oldest ${LIST_LIMIT}; there may be more.`)
+    return 0
   })
-  const [key = ''] = operands
-  switch (verb) {
-    case 'list': {
-      const { tenant, json = false } = values
-      const state = stateOf(values.state)
-      return withExistingStore((store) => list(store, { ...(state && { state }), ...(tenant && { tenant }) }, json))
-    }
-    case 'show':
-      return withExistingStore((store) => show(store, key, values.json ?? false))
-    case 'settle': {
-      const settlement = settlementOf(values)
-      return withExistingStore((store) => settleOne(store, key, settlement, values.unchecked ?? false))
-    }
-    case 'reopen':
-      return withExistingStore((store) => reopenOne(store, key))
-    default:
-      return verb satisfies never
-  }
 }
 
-function stateOf(text: string | undefined): ClaimState | undefined {
-  const state = STATES.find((known) => known === text)
-  if (text === undefined || state !== undefined) return state
-  throw new UsageError(
-    `unknown state ${text}${suggestion(text, STATES) || `; the states are ${STATES.join(', ')}`}`,
-    USAGE,
-  )
-}
-
-interface SettleOptions {
-  readonly 'shipment-id'?: string | undefined
-  readonly number?: string | undefined
-  readonly 'not-booked'?: boolean | undefined
-}
-
-function settlementOf({ 'shipment-id': shipment, number, 'not-booked': notBooked = false }: SettleOptions): Settlement {
-  if ((shipment !== undefined) === notBooked) {
-    throw new UsageError('settle needs either --shipment-id or --not-booked', USAGE)
-  }
-  if (shipment === undefined) {
-    if (number !== undefined) throw new UsageError('--number does not apply to --not-booked', USAGE)
-    return 'not-booked'
-  }
-  for (const [option, text] of Object.entries({ '--shipment-id': shipment, '--number': number })) {
-    if (text !== undefined && !isPlainId(text)) {
-      throw new UsageError(`${option} takes up to 64 letters, digits, dots, dashes and underscores`, USAGE)
-    }
-  }
-  return { shipment, number }
-}
-
-async function list(store: Store, filter: { state?: ClaimState; tenant?: string }, json: boolean): Promise<number> {
-  const claims = await store.listClaims(filter)
-  for (const claim of claims) {
-    const healed = await howHealed(store, claim)
-    if (json) printJson({ ...publicView(claim), ...(healed && { healed }) })
-    else print(lineOf(claim, healed))
-  }
-  if (!json) printError(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}`)
-  if (claims.length === LIST_LIMIT) printError(`These are the oldest ${LIST_LIMIT}; there may be more.`)
-  return 0
-}
-
-async function show(store: Store, handle: string, json: boolean): Promise<number> {
-  const trail = await store.audit(handle)
-  const claim = await store.claimByHandle(handle)
-  if (!claim && trail.length === 0) throw noBooking(handle)
-  const healed = claim && (await howHealed(store, claim))
-  // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
-  const view = claim
-    ? { ...publicView(claim), ...(healed && { healed }) }
-    : { key: handle, state: trail.at(-1)?.to, superseded: true }
-  const audit = trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
-  printJson(json ? { ...view, audit } : view, 2)
-  if (!json) print(...audit.map(({ at, from, to, instance, why }) => `${at}  ${from} → ${to}  ${why}  (${instance})`))
-  return 0
+function lineOf(claim: Claim, healed: HealedBy | undefined): string {
+  const { key, state, created, tenant, reference, vin, shipment } = publicView(claim)
+  const cells = [key, state.padEnd(7), created, tenant, reference || '-', vin || '-', shipment || '-']
+  return [...cells, ...(healed ? [`healed: ${healed}`] : [])].join('  ')
 }
 
 /** Returns how the gateway found the shipment of a booking that was unknown; undefined for any other booking. */
@@ -152,28 +59,69 @@ async function howHealed(store: Store, { state, handle }: Claim): Promise<Healed
   return state === 'booked' ? healedBy(await store.audit(handle)) : undefined
 }
 
-async function settleOne(store: Store, handle: string, settlement: Settlement, unchecked: boolean): Promise<number> {
-  const claim = await claimOf(store, handle)
-  const isChecked = settlement !== 'not-booked' && !unchecked && claim.state === 'unknown'
-  const config = readConfig(isChecked ? process.env : withoutService())
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  const settled = await settle(claim, isChecked ? await checkShipment(claim, settlement, config) : settlement, {
-    store,
-    catalog,
-    settings: translationSettings(config),
-    instance: operator(),
+/** Shows a booking with its audit trail. */
+export function show(handle: string, { json = false }: { readonly json?: boolean }): Promise<number> {
+  return withExistingStore(async (store) => {
+    const trail = await store.audit(handle)
+    const claim = await store.claimByHandle(handle)
+    if (!claim && trail.length === 0) throw noBooking(handle)
+    const healed = claim && (await howHealed(store, claim))
+    // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
+    const view = claim
+      ? { ...publicView(claim), ...(healed && { healed }) }
+      : { key: handle, state: trail.at(-1)?.to, superseded: true }
+    const audit = trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
+    printJson(json ? { ...view, audit } : view, 2)
+    if (!json) print(...audit.map(({ at, from, to, instance, why }) => `${at}  ${from} → ${to}  ${why}  (${instance})`))
+    return 0
   })
-  const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
-  print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
-  return 0
 }
 
-async function reopenOne(store: Store, handle: string): Promise<number> {
-  const claim = await claimOf(store, handle)
-  const reopened = await reopen(claim, { store, instance: operator() })
-  changed(reopened, handle, 'only settled bookings can be reopened')
-  print(`${handle} is unknown again.`)
-  return 0
+interface SettleOptions {
+  readonly shipmentId?: string
+  readonly number?: string
+  readonly notBooked?: boolean
+  readonly unchecked?: boolean
+}
+
+/** Records the outcome of an unknown booking, of whose shipment the service is asked first. */
+export function settle(handle: string, { unchecked = false, ...options }: SettleOptions): Promise<number> {
+  const settlement = settlementOf(options)
+  return withExistingStore(async (store) => {
+    const claim = await claimOf(store, handle)
+    const isChecked = settlement !== 'not-booked' && !unchecked && claim.state === 'unknown'
+    const config = readConfig(isChecked ? process.env : withoutService())
+    const settled = await settleClaim(claim, isChecked ? await checkShipment(claim, settlement, config) : settlement, {
+      store,
+      catalog: await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE),
+      settings: translationSettings(config),
+      instance: operator(),
+    })
+    const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
+    print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
+    return 0
+  })
+}
+
+function settlementOf({ shipmentId: shipment, number, notBooked }: SettleOptions): Settlement {
+  if (notBooked) return 'not-booked'
+  if (shipment === undefined) throw new UsageError('settle needs either --shipment-id or --not-booked')
+  for (const [option, text] of Object.entries({ '--shipment-id': shipment, '--number': number })) {
+    if (text !== undefined && !isPlainId(text)) {
+      throw new UsageError(`${option} takes up to 64 letters, digits, dots, dashes and underscores`)
+    }
+  }
+  return { shipment, number }
+}
+
+/** Reverts a settlement. */
+export function reopen(handle: string): Promise<number> {
+  return withExistingStore(async (store) => {
+    const reopened = await takeBack(await claimOf(store, handle), { store, instance: operator() })
+    changed(reopened, handle, 'only settled bookings can be reopened')
+    print(`${handle} is unknown again.`)
+    return 0
+  })
 }
 
 function changed(result: SettlementResult, handle: string, rule: string): Claim {
@@ -215,18 +163,67 @@ function userName(): string {
   }
 }
 
-function lineOf(claim: Claim, healed: HealedBy | undefined): string {
-  const { key, state, created, tenant, reference, vin, shipment } = publicView(claim)
-  return [
-    key,
-    state.padEnd(7),
-    created,
-    tenant,
-    reference || '-',
-    vin || '-',
-    shipment || '-',
-    healed ? `healed: ${healed}` : [],
-  ]
-    .flat()
-    .join('  ')
+/**
+ * Reads the shipment of a booking from the service; throws `CommandFailed` unless it clearly belongs to the booking.
+ */
+async function checkShipment(
+  claim: Claim,
+  { shipment, number }: BookedShipment,
+  config: Config,
+): Promise<BookedShipment> {
+  const reply = await read(claim.tenant, shipment, config)
+  if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
+  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for shipment ${shipment}`)
+  const found = identityIn(reply, shipment)
+  if (!found) throw unconfirmed(`the service answers something else than shipment ${shipment}`)
+  if (found.isCanceled) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
+  if (claim.reference !== '' && found.reference !== '' && found.reference !== claim.reference) {
+    throw unconfirmed(`shipment ${shipment} has the reference ${found.reference}, and the booking ${claim.reference}`)
+  }
+  if (number !== undefined && found.number !== undefined && number !== found.number) {
+    throw unconfirmed(`shipment ${shipment} has the number ${found.number}, not ${number}`)
+  }
+  return { shipment: found.id, number: number ?? found.number }
+}
+
+function unconfirmed(reason: string): CommandFailed {
+  return new CommandFailed(`${reason}. Nothing is settled; --unchecked settles without asking the service`)
+}
+
+async function read(tenant: string, shipment: string, config: Config): Promise<UpstreamReply> {
+  const accounts = await ownAccounts(config)
+  if (accounts.length === 0) {
+    throw unconfirmed('in client mode the gateway has no credential of its own to ask the service with')
+  }
+  const own = accounts.find((account) => account.tenant === tenant)
+  if (!own) throw unconfirmed(`the booking belongs to ${tenant}, for whom the configuration has no credential`)
+  const upstream = openUpstream(config)
+  try {
+    return await createService(config, upstream).send(
+      { method: 'GET', path: `/v2/shipments/${encodeURIComponent(shipment)}`, namesAnId: true },
+      {
+        account: own.open(upstream, own.scheme),
+        requestId: randomUUID(),
+        deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
+      },
+    )
+  } catch (error) {
+    if (error instanceof NoReply) throw unconfirmed(`the service does not answer (${error.silence})`)
+    if (error instanceof GatewayError) throw unconfirmed(`the service cannot be asked: ${error.message}`)
+    throw error
+  } finally {
+    await upstream.close()
+  }
+}
+
+/** Returns the identifying fields of a reply; undefined if the reply is not the shipment with this id. */
+function identityIn(reply: UpstreamReply, wanted: string) {
+  try {
+    const { id, body } = shipmentWithId(reply, wanted)
+    const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
+    return { id, number: idAt(body, 'number'), isCanceled: isCanceled(body), reference }
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined
+    throw error
+  }
 }

@@ -3,7 +3,7 @@ import type { Allowed } from '../certify/run.ts'
 import type { Config } from '../config/config.ts'
 import { serviceAddress } from '../config/values.ts'
 import { basicOf, basicPair } from '../service/basic.ts'
-import { type OwnAccount, ownAccounts } from './accounts.ts'
+import { type OwnAccount, ownAccounts } from './auth.ts'
 import { CommandFailed } from './failures.ts'
 
 /** The options that say where and with which credential the service is tried. */

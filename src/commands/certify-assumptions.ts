@@ -21,54 +21,7 @@ import {
 } from './certify-assumptions-output.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { print, printError, printJson } from './output.ts'
-import { forgettableSignal } from './stop-signal.ts'
-
-const DEFAULT_JOURNAL = 'transload-test-bookings.ndjson'
-
-const options = {
-  stage: { type: 'string' },
-  bookings: { type: 'boolean' },
-  plan: { type: 'boolean' },
-  only: { type: 'string' },
-  tenant: { type: 'string' },
-  save: { type: 'string' },
-  compare: { type: 'string' },
-  journal: { type: 'string' },
-  'clean-up': { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
-
-const usage = [
-  '  transload certify assumptions [--plan] [--stage URL [--bookings]] [--only IDS] [--tenant NAME]',
-  '                                [--save FILE] [--compare FILE] [--journal FILE] [--json]',
-  '  transload certify assumptions --clean-up [--tenant NAME] [--journal FILE]',
-]
-
-/** The arguments of `certify assumptions`. */
-export const assumptionsGrammar = {
-  usage,
-  options,
-  names: Object.keys(options) as readonly (keyof typeof options)[],
-  explained: {
-    stage: 'Names the address of the service as the stage; it must be that of V2_BASE_URL or of the tenant.',
-    bookings: 'Allows test bookings, which are canceled at the end; needs --stage.',
-    plan: 'Prints what would be tried, and sends nothing.',
-    only: 'Tries only these assumptions, separated by commas.',
-    tenant: 'Uses the credential of this tenant.',
-    save: 'Keeps the results in this file.',
-    compare: 'Prints what differs from the results in this file; the exit code is 3 if something does.',
-    journal: `Records test bookings in this file; ${DEFAULT_JOURNAL} if it is not given.`,
-    'clean-up': 'Cancels the test bookings that an earlier run has left, and tries nothing.',
-    json: 'Prints JSON.',
-  },
-  examples: [
-    'transload certify assumptions --plan',
-    'transload certify assumptions --save before.json',
-    'transload certify assumptions --stage https://stage.example.com --bookings',
-    'transload certify assumptions --compare before.json',
-    'transload certify assumptions --clean-up',
-  ],
-}
+import { forgettableSignal } from './process.ts'
 
 /** The values of the options. */
 export type AssumptionsOptions = Asked & {
@@ -76,8 +29,8 @@ export type AssumptionsOptions = Asked & {
   readonly only?: string | undefined
   readonly save?: string | undefined
   readonly compare?: string | undefined
-  readonly journal?: string | undefined
-  readonly 'clean-up'?: boolean | undefined
+  readonly journal: string
+  readonly cleanUp?: boolean | undefined
   readonly json?: boolean | undefined
 }
 
@@ -97,7 +50,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     return 0
   }
 
-  const journal = openJournal(asked.journal ?? DEFAULT_JOURNAL, { address: service, tenant: own.tenant })
+  const journal = openJournal(asked.journal, { address: service, tenant: own.tenant })
   const upstream = openUpstream(config)
   const stopped = watchSignals()
   const account = own.open(upstream, own.scheme)
@@ -109,7 +62,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   try {
     const cleaning = trialUntil(() => undefined)
     const earlierLeft = await cleanUp(cleaning, journal, config)
-    if (asked['clean-up']) {
+    if (asked.cleanUp) {
       print(...cleanedUpLines(earlierLeft))
       return earlierLeft.left.length === 0 ? 0 : EXIT_FAILED
     }
@@ -199,8 +152,7 @@ function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
   const known = assumptions.map(({ id }) => id)
   const wanted = ids.split(',').map((id) => id.trim())
   const unknown = wanted.find((id) => !known.includes(id))
-  if (unknown !== undefined)
-    throw new UsageError(`unknown assumption ${unknown}${suggestion(unknown, known)}`, ['Usage:', ...usage])
+  if (unknown !== undefined) throw new UsageError(`unknown assumption ${unknown}${suggestion(unknown, known)}`)
   return new Set(wanted)
 }
 

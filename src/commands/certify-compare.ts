@@ -7,48 +7,13 @@ import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { openUpstream } from '../service/open.ts'
 import { createService, type Sending } from '../service/service.ts'
-import { type OwnAccount, ownAccounts } from './accounts.ts'
+import { type OwnAccount, ownAccounts } from './auth.ts'
 import { bodiesIn, type CertifiedCall, exampleCalls, recordedCalls } from './certify-calls.ts'
 import { type CompareReport, isEqualEnough, printReport } from './certify-compare-report.ts'
 import { withReadOnlyXref } from './certify-xref.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { clearStatus, printJson, showStatus } from './output.ts'
-import { stopSignal } from './stop-signal.ts'
-
-const USAGE = [
-  '  transload certify compare [--examples | --bodies DIR | --recording FILE] [--native-path PATH] [--tenant NAME] [--min-equal 0.99] [--json]',
-]
-const OPTIONS = {
-  examples: { type: 'boolean' },
-  bodies: { type: 'string' },
-  recording: { type: 'string' },
-  tenant: { type: 'string' },
-  'native-path': { type: 'string' },
-  'min-equal': { type: 'string' },
-  json: { type: 'boolean' },
-} as const
-
-/** The part of the help of `certify` that is about `compare`. */
-export const COMPARE_HELP = {
-  usage: USAGE,
-  options: OPTIONS,
-  accepted: ['examples', 'bodies', 'recording', 'native-path', 'tenant', 'min-equal', 'json'],
-  explained: {
-    examples: 'Compares the calls that the documentation shows, which is the default.',
-    bodies: 'Compares the version-1 bodies in this folder.',
-    recording: 'Compares the calls in this file, one JSON object a line.',
-    tenant: 'Uses the credential and the settings of this tenant.',
-    'native-path':
-      'Where the service reads version-1 requests, / by default: a prefix of the legacy paths such as /quotes, or /v2 for its version-2 paths.',
-    'min-equal': 'The least share of equal fields, from 0 to 1; below it the exit code is 1.',
-    json: 'Prints the result as JSON.',
-  },
-  examples: [
-    'transload certify compare --examples',
-    'transload certify compare --bodies ./bodies --min-equal 1 --json',
-    'V2_BASE_URL=https://stage.example.com transload certify compare --native-path /quotes',
-  ],
-} as const
+import { stopSignal } from './process.ts'
 
 const DEFAULT_MIN_EQUAL = 0.99
 /** The request id of every request to the service. */
@@ -60,16 +25,16 @@ export interface CompareOptions {
   readonly bodies?: string | undefined
   readonly recording?: string | undefined
   readonly tenant?: string | undefined
-  readonly 'native-path'?: string | undefined
-  readonly 'min-equal'?: string | undefined
+  readonly nativePath: string
+  readonly minEqual?: string | undefined
   readonly json?: boolean | undefined
 }
 
 /** Sends each call natively, translated, and natively again, and prints how the answers differ, field by field. */
 export async function compare(options: CompareOptions): Promise<number> {
-  const minEqual = shareOf(options['min-equal'])
+  const minEqual = shareOf(options.minEqual)
   const config = readConfig()
-  const nativePath = nativePathOf(options['native-path'])
+  const nativePath = nativePathOf(options.nativePath)
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const account = await accountOf(config, options.tenant)
   const calls = callsOf(options, catalog, account)
@@ -125,12 +90,9 @@ export async function compare(options: CompareOptions): Promise<number> {
 
 const NATIVE_PATH = /^\/$|^(\/[\w.-]+)+\/?$/
 
-function nativePathOf(path = '/'): string {
+function nativePathOf(path: string): string {
   if (!NATIVE_PATH.test(path)) {
-    throw new UsageError('--native-path takes / or a prefix of the legacy paths such as /quotes, or /v2', [
-      'Usage:',
-      ...USAGE,
-    ])
+    throw new UsageError('--native-path takes / or a prefix of the legacy paths such as /quotes, or /v2')
   }
   return path === '/' ? path : path.replace(/\/$/, '')
 }
@@ -138,7 +100,7 @@ function nativePathOf(path = '/'): string {
 function shareOf(text: string | undefined): number {
   const share = text === undefined ? DEFAULT_MIN_EQUAL : /^(0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : Number.NaN
   if (share >= 0 && share <= 1) return share
-  throw new UsageError(`--min-equal takes a number from 0 to 1 such as ${DEFAULT_MIN_EQUAL}`, ['Usage:', ...USAGE])
+  throw new UsageError(`--min-equal takes a number from 0 to 1 such as ${DEFAULT_MIN_EQUAL}`)
 }
 
 async function accountOf(config: Config, tenant: string | undefined): Promise<OwnAccount> {
@@ -151,19 +113,16 @@ async function accountOf(config: Config, tenant: string | undefined): Promise<Ow
   const [account] = tenant === undefined ? accounts : accounts.filter((one) => one.tenant === tenant)
   if (!account) throw new CommandFailed(`there is no tenant ${tenant}`)
   if (tenant === undefined && accounts.length > 1) {
-    throw new UsageError('compare needs --tenant, because TENANTS_FILE has several', ['Usage:', ...USAGE])
+    throw new UsageError('compare needs --tenant, because TENANTS_FILE has several')
   }
   return account
 }
 
 function callsOf(
-  { examples, bodies, recording }: CompareOptions,
+  { bodies, recording }: CompareOptions,
   catalog: Awaited<ReturnType<typeof loadMappings>>,
   { synonyms }: OwnAccount,
 ): readonly CertifiedCall[] {
-  if ([examples, bodies, recording].filter((one) => one !== undefined && one !== false).length > 1) {
-    throw new UsageError('--examples, --bodies and --recording exclude each other', ['Usage:', ...USAGE])
-  }
   if (bodies !== undefined) return bodiesIn(bodies, catalog, synonyms)
   return recording === undefined ? exampleCalls(catalog) : recordedCalls(recording, catalog, synonyms)
 }

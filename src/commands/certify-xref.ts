@@ -4,7 +4,7 @@ import { createMemoryStore } from '../store/memory.ts'
 import { loadEngine, pathOf } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { createXref, type Xref } from '../xref/xref.ts'
-import { openConfiguredStore } from './store.ts'
+import { openConfiguredStore } from './open-store.ts'
 
 /** Runs work with the gateway's cross-reference, if there is one; nothing is written into it. */
 export async function withReadOnlyXref<T>(config: Config, work: (xref: Xref) => Promise<T>): Promise<T> {

@@ -1,30 +1,19 @@
 import { unwritableReason } from '../bookings/emergency-log.ts'
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, configNames } from '../config/config.ts'
 import { type EffectiveVariable, effectiveVariables } from '../config/effective.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
 import { type BrownoutWindow, windowsToCome } from '../deprecation/brownouts.ts'
-import { readOperands } from './arguments.ts'
+import { nearest } from '../text/nearest.ts'
 import { print, printError, printJson } from './output.ts'
-import { slipsIn } from './slips.ts'
 
 /**
  * Checks everything that `serve` checks before it starts, and prints the brownouts to come and
  * the configuration in effect, without secrets.
  */
-export async function check(args: readonly string[]): Promise<number> {
-  const { values } = readOperands('check', args, {
-    usage: ['Usage: transload check [--json]'],
-    options: { json: { type: 'boolean' } },
-    operands: [],
-    explained: { json: 'Prints JSON.' },
-    examples: [
-      'V2_BASE_URL=https://service.example.com transload check',
-      'V2_BASE_URL=https://service.example.com transload check --json',
-    ],
-  })
+export async function check({ json = false }: { readonly json?: boolean }): Promise<number> {
   const loaded = await loadConfig()
   const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)
@@ -34,7 +23,7 @@ export async function check(args: readonly string[]): Promise<number> {
     ...(unwritable === undefined ? [] : [`EMERGENCY_LOG_FILE cannot be written: ${unwritable}`]),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
-  if (values.json) {
+  if (json) {
     printJson({ ...counts, brownouts: brownoutsToCome(loaded, Date.now()).map(brownoutView), variables, warnings }, 2)
   } else {
     print(
@@ -123,4 +112,32 @@ function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {
       ? `${name.padEnd(width)}  not set`
       : `${name.padEnd(width)}  ${from.padEnd('environment'.length)}  ${value}`,
   )
+}
+
+/** Variables with these beginnings are hardly meant for another program. */
+const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i
+/** Shorter names, such as `HOST`, are near to those of other programs. */
+const SHORTEST_LIKENESS = 6
+
+/** Returns a warning for each variable that looks like a slip; `used` are names that the tenants file mentions. */
+export function slipsIn(env: NodeJS.ProcessEnv, used: ReadonlySet<string>): readonly string[] {
+  return Object.keys(env)
+    .filter((name) => !configNames.includes(name) && !used.has(name))
+    .flatMap((name) => {
+      const meant = meantBy(name)
+      if (meant === undefined && !OWN_PREFIX.test(name)) return []
+      return [`${name} is not a variable of the gateway${meant === undefined ? '' : `; did you mean ${meant}?`}`]
+    })
+}
+
+function meantBy(name: string): string | undefined {
+  if (name.length < SHORTEST_LIKENESS || !name.includes('_')) return undefined
+  // Other programs know names such as `SSL_CERT_FILE`.
+  if (!OWN_PREFIX.test(name)) return nearest(name, configNames, 1)
+  const near = nearest(name, configNames)
+  if (near !== undefined) return near
+  // `V2_TIMEOUT` has the word of `UPSTREAM_TIMEOUT_MS`.
+  const words = name.toUpperCase().replace(OWN_PREFIX, '')
+  const [found, ...more] = configNames.filter((known) => `_${known}_`.includes(`_${words}_`))
+  return more.length === 0 ? found : undefined
 }

@@ -1,80 +1,106 @@
-import { existsSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { readConfig } from '../config/config.ts'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { readBody } from '../body/read.ts'
+import { planFromNames } from '../calls/dry-run.ts'
+import { type DryRun, explainPlan } from '../calls/explain.ts'
+import { version1 } from '../calls/read-request.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { issueText } from '../config/issues.ts'
+import { readJsonFile } from '../config/json-file.ts'
 import { loadMappings } from '../config/mappings.ts'
+import { translationSettings } from '../config/translation-settings.ts'
+import { GatewayError } from '../errors.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { makeFolder } from '../store/make-folder.ts'
-import { readArguments } from './arguments.ts'
-import { CommandFailed, isSystemError, systemReason, UsageError } from './failures.ts'
-import { caseFilesIn, runCase } from './mapping-cases.ts'
-import { newMapping } from './mapping-template.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import { explainReplyTranslation } from '../mapping/explain.ts'
+import { createService } from '../service/service.ts'
+import { createUpstream } from '../service/upstream.ts'
+import { suggestion } from '../text/nearest.ts'
+import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { withoutService } from './open-store.ts'
 import { print, printJson } from './output.ts'
-import { withoutService } from './store.ts'
 
-const USAGE = [
-  'Usage:',
-  '  transload mapping new NAME [DIR] [--force]    writes a module and a case for it',
-  '  transload mapping test [DIR] [--json]         runs the cases of DIR/cases against the modules of DIR',
-  '',
-  'DIR is MAPPINGS_DIR by default, or else the folder mappings.',
-]
-const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
+const STANDARD_INPUT = 0
 
-/** Writes mapping modules to begin with, and tests them. */
-export async function mapping(args: readonly string[]): Promise<number> {
-  const { verb, operands, values } = readArguments(args, {
-    usage: USAGE,
-    options: { force: { type: 'boolean' }, json: { type: 'boolean' } },
-    verbs: {
-      new: { operands: ['NAME', '[DIR]'], options: ['force'] },
-      test: { operands: ['[DIR]'], options: ['json'] },
-    },
-    explained: { force: 'Overwrites files that exist.', json: 'Prints JSON, a line for each case.' },
-    examples: ['transload mapping new shipment-status my-mappings', 'transload mapping test my-mappings'],
+interface JsonOption {
+  readonly json?: boolean
+}
+
+/** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
+export async function translate(name: string, file: string | undefined, { json = false }: JsonOption): Promise<number> {
+  const config = readConfig(withoutService())
+  const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const compiled = actions.get(name)
+  if (!compiled) {
+    const known = [...actions.keys()]
+    throw new UsageError(`unknown action ${name}${suggestion(name, known) || `; the actions are ${known.join(', ')}`}`)
+  }
+  const run = explained(compiled, bodyOf(file), config)
+  if (json) printJson(run, 2)
+  else print(...explanationOf(run))
+  return run.ok ? 0 : EXIT_FAILED
+}
+
+/** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
+function explained(compiled: CompiledAction, body: ReturnType<typeof readBody>, config: Config): DryRun {
+  return explainPlan(planFromNames(version1(compiled, body), translationSettings(config)), {
+    service: createService(config, createUpstream({ connections: 1, timeoutMs: 1 })),
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
   })
-  switch (verb) {
-    case 'new': {
-      const [name = '', directory = defaultDirectory()] = operands
-      return write(name, directory, values.force ?? false)
-    }
-    case 'test': {
-      const [directory = defaultDirectory()] = operands
-      return test(directory, values.json ?? false)
-    }
-    default:
-      return verb satisfies never
+}
+
+function bodyOf(file: string | undefined): ReturnType<typeof readBody> {
+  try {
+    return readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
+  } catch (error) {
+    if (error instanceof GatewayError) throw new CommandFailed(error.message)
+    throw namingFile(error, file ?? 'standard input')
   }
 }
 
-const defaultDirectory = () => process.env['MAPPINGS_DIR']?.trim() || 'mappings'
+type Field = DryRun['fields'][number]
 
-function write(name: string, directory: string, force: boolean): number {
-  if (!NAME.test(name)) {
-    throw new UsageError(
-      `${name} is no name for a module; use lower-case words with dashes, such as shipment-status`,
-      USAGE,
-    )
-  }
-  const files = newMapping(name)
-  for (const file of Object.keys(files)) {
-    const path = join(directory, file)
-    if (!force && existsSync(path)) throw new CommandFailed(`${path} exists; --force overwrites it`)
-  }
-  for (const [file, content] of Object.entries(files)) {
-    const path = join(directory, file)
-    try {
-      makeFolder(dirname(path))
-      writeFileSync(path, content)
-    } catch (error) {
-      throw isSystemError(error) ? new CommandFailed(systemReason(error, path)) : error
-    }
-    print(`wrote ${path}`)
-  }
-  print(`Test it with: transload mapping test ${directory}`)
-  return 0
+function explanationOf({ action, request, fields, unused, unknown, problems }: DryRun): readonly string[] {
+  const width = Math.max(0, ...fields.map(({ to }) => to.length))
+  const body = request.body ? [JSON.stringify(request.body)] : []
+  return [
+    `${action}: ${request.method} ${request.url}`,
+    ...section(
+      'Fields',
+      fields.map((field) => {
+        const from = field.from.length > 0 ? field.from.join(' + ') : field.origin
+        return `${field.to.padEnd(width)}  ${JSON.stringify(field.after)}  ← ${from}${remarksOf(field)}`
+      }),
+    ),
+    ...section(
+      'Unused',
+      unused.map(({ field, why }) => `${field}: ${why}`),
+    ),
+    ...section('Unknown', unknown),
+    ...section(
+      'Problems',
+      problems.map(({ message }) => message),
+    ),
+    ...section('Body', body),
+  ]
 }
 
-async function test(directory: string, json: boolean): Promise<number> {
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
+}
+
+function remarksOf({ loss, assumed, warning }: Field): string {
+  const remarks = Object.entries({ lost: loss, assumed, warning })
+  return remarks.map(([kind, remark]) => (remark ? `  (${kind}: ${remark})` : '')).join('')
+}
+
+/** Runs the cases of a folder against the mappings in it. */
+export async function test(
+  directory = process.env['MAPPINGS_DIR']?.trim() || 'mappings',
+  { json = false }: JsonOption,
+): Promise<number> {
   const { LOOKUPS_FILE } = readConfig(withoutService())
   const { actions } = await loadMappings(directory, LOOKUPS_FILE)
   const files = caseFilesIn(join(directory, 'cases'))
@@ -87,4 +113,105 @@ async function test(directory: string, json: boolean): Promise<number> {
   if (files.length === 0) throw new CommandFailed(`there are no cases in ${join(directory, 'cases')}`)
   if (!json) print(`${results.length - failed.length} passed, ${failed.length} failed`)
   return failed.length > 0 ? EXIT_FAILED : 0
+}
+
+const fields = z.record(z.string(), z.unknown())
+
+/** A case file: a request and what the service gets, a reply of the service and what the caller gets, or both. */
+const caseSchema = z
+  .strictObject({
+    action: z.string(),
+    about: z.string().optional(),
+    request: fields.optional(),
+    sends: z.strictObject({ method: z.string(), path: z.string(), body: z.unknown().optional() }).optional(),
+    problems: z.array(z.string()).optional(),
+    unused: z.array(z.string()).optional(),
+    unknown: z.array(z.string()).optional(),
+    service: z.unknown().optional(),
+    replies: fields.optional(),
+  })
+  .refine(({ request, service }) => request !== undefined || service !== undefined, 'needs a request or a service')
+
+type Case = z.output<typeof caseSchema>
+
+interface CaseResult {
+  readonly file: string
+  /** A line for each difference; none if the case passes. */
+  readonly failures: readonly string[]
+}
+
+/** Returns the case files of a folder, in its subfolders too. */
+function caseFilesIn(folder: string): readonly string[] {
+  try {
+    if (!statSync(folder).isDirectory()) return [folder]
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.json'))
+      .sort()
+      .map((name) => join(folder, name))
+  } catch (error) {
+    throw namingFile(error, folder)
+  }
+}
+
+/** Runs a case file against the actions. */
+export function runCase(file: string, actions: ReadonlyMap<string, CompiledAction>): CaseResult {
+  const read = readJsonFile(file)
+  if ('error' in read) return { file, failures: [read.error] }
+  const parsed = caseSchema.safeParse(read.content)
+  if (!parsed.success) {
+    return {
+      file,
+      failures: parsed.error.issues.map((issue) =>
+        [read.placeOf(issue), issue.path.join('.'), issueText(issue)].filter(Boolean).join(': '),
+      ),
+    }
+  }
+  const compiled = actions.get(parsed.data.action)
+  if (compiled) return { file, failures: failuresOf(parsed.data, compiled) }
+  const { action } = parsed.data
+  return { file, failures: [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`] }
+}
+
+function failuresOf(one: Case, compiled: CompiledAction): readonly string[] {
+  const config = readConfig(withoutService())
+  return [
+    ...(one.request === undefined ? [] : requestFailures(one, one.request, compiled, config)),
+    ...(one.service === undefined ? [] : replyFailures(one, compiled, config)),
+  ]
+}
+
+function requestFailures(one: Case, request: object, compiled: CompiledAction, config: Config): readonly string[] {
+  const run = explained(compiled, readBody(Buffer.from(JSON.stringify(request)), undefined), config)
+  const { origin, prefix } = config.V2_BASE_URL
+  const path = run.request.url.slice(`${origin}${prefix}`.length)
+  const sent = { method: run.request.method, path, ...('body' in run.request && { body: run.request.body }) }
+  return [
+    ...difference(
+      'problems',
+      one.problems ?? [],
+      run.problems.map(({ field }) => field),
+    ),
+    ...(run.problems.length === 0 ? difference('sends', one.sends, sent) : []),
+    ...difference(
+      'unused',
+      one.unused,
+      run.unused.map(({ field }) => field),
+    ),
+    ...difference('unknown', one.unknown, run.unknown),
+  ]
+}
+
+function replyFailures(one: Case, compiled: CompiledAction, config: Config): readonly string[] {
+  const { reply, missing } = explainReplyTranslation(compiled, one.service, translationSettings(config), undefined)
+  return missing.length > 0
+    ? [`replies: the reply lacks ${missing.join(', ')}`]
+    : difference('replies', one.replies, reply)
+}
+
+/** Compares values as JSON shows them; an absent expectation is met by anything. */
+function difference(key: string, expected: unknown, actual: unknown): readonly string[] {
+  if (expected === undefined) return []
+  const shown = JSON.stringify(actual)
+  if (isDeepStrictEqual(JSON.parse(JSON.stringify(expected)), JSON.parse(shown))) return []
+  return [`${key}: expected ${JSON.stringify(expected)}`, `${' '.repeat(key.length)}       got ${shown}`]
 }

@@ -1,53 +1,31 @@
 import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenantNames } from '../config/tenants-file.ts'
-import { type MigrationReport, readReport } from '../migration/report.ts'
-import { suggestion } from '../text/nearest.ts'
-import { readArguments } from './arguments.ts'
-import { CommandFailed, UsageError } from './failures.ts'
-import { migrationCsv } from './migration-csv.ts'
-import { migrationMarkdown } from './migration-markdown.ts'
+import { NO_NAME } from '../migration/counts.ts'
+import { DAYS_SHOWN, type MigrationReport, readReport } from '../migration/report.ts'
+import type { ShownDay, TenantReport } from '../migration/tenant-report.ts'
+import { type Verdict, verdictStates } from '../migration/verdict.ts'
+import { percent, plural } from '../migration/wording.ts'
+import { escapeControls } from '../text/plain-text.ts'
+import { CommandFailed } from './failures.ts'
+import { withExistingStore, withoutService } from './open-store.ts'
 import { print, printJson } from './output.ts'
-import { withExistingStore, withoutService } from './store.ts'
 
-const USAGE = ['Usage:', '  transload migration report [--tenant NAME] [--format md|csv|json]']
-
-/** How a report is written. */
-const formats: Readonly<Record<string, (report: MigrationReport) => void>> = {
-  md: (report) => print(...migrationMarkdown(report)),
-  csv: (report) => print(...migrationCsv(report)),
-  json: (report) => printJson(report, INDENT),
+interface ReportOptions {
+  readonly tenant?: string
+  readonly format: 'md' | 'json'
 }
-const INDENT = 2
 
 /** Reports from the store who still uses version 1; the gateway may run or not. */
-export async function migration(args: readonly string[]): Promise<number> {
-  const { values } = readArguments(args, {
-    usage: USAGE,
-    options: { tenant: { type: 'string' }, format: { type: 'string' } },
-    explained: {
-      tenant: 'Reports on this tenant only.',
-      format: 'The form of the report: md (Markdown, the default), csv or json.',
-    },
-    examples: ['transload migration report', 'transload migration report --tenant acme --format json'],
-    verbs: { report: { operands: [], options: ['tenant', 'format'] } },
-  })
-  const { tenant, format = 'md' } = values
-  const write = Object.hasOwn(formats, format) ? formats[format] : undefined
-  if (!write) {
-    const known = Object.keys(formats)
-    throw new UsageError(
-      `unknown format ${format}${suggestion(format, known) || `; the formats are ${known.join(', ')}`}`,
-      USAGE,
-    )
-  }
+export function report({ tenant, format }: ReportOptions): Promise<number> {
   return withExistingStore(async (store) => {
     const config = readConfig(withoutService(), { certificates: false })
     const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
     const deps = { store, catalog, quietDays: config.QUIET_DAYS, tenants: namesOf(config) }
-    const report = await readReport(deps, { tenant })
-    if (tenant !== undefined && report.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
-    write(report)
+    const found = await readReport(deps, { tenant })
+    if (tenant !== undefined && found.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
+    if (format === 'json') printJson(found, 2)
+    else print(...markdownOf(found))
     return 0
   })
 }
@@ -56,3 +34,116 @@ function namesOf({ TENANTS_FILE: file, V2_CLIENT_ID: id }: ReturnType<typeof rea
   if (file !== undefined) return readTenantNames(file)
   return id === undefined ? [] : [id]
 }
+
+/** Writes a report as lines of Markdown. */
+export function markdownOf(report: MigrationReport): readonly string[] {
+  const { generatedAt, watchedSince, watchedDays, verdict, tenants } = report
+  const watched =
+    watchedSince === undefined
+      ? 'No gateway has counted a call yet.'
+      : `Gateways have watched since ${watchedSince}, on ${plural(watchedDays, 'day')}.`
+  return [
+    '# Can version 1 be switched off?',
+    '',
+    `${watched} As of ${generatedAt}.`,
+    '',
+    ...verdictLines(verdict),
+    '## Tenants',
+    '',
+    ...table(
+      ['Tenant', 'Verdict', 'Last version-1 call', `Version 1, ${DAYS_SHOWN} days`, 'Version 2', 'Blocking'],
+      tenants.map(({ tenant, verdict: own, lastVersion1 = 'none', use, work }) => [
+        nameOf(tenant),
+        verdictStates[own.state],
+        lastVersion1,
+        total(use, 'version1'),
+        total(use, 'version2'),
+        work.filter(({ blocks }) => blocks).length,
+      ]),
+    ),
+    ...tenants.flatMap(tenantLines),
+  ]
+}
+
+function tenantLines(report: TenantReport): readonly string[] {
+  const { tenant, verdict, weeklyShares, work, actions, errors, unknownFields, agents, networks } = report
+  const shares = weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')
+  return [
+    `## ${text(nameOf(tenant))}`,
+    '',
+    ...verdictLines(verdict),
+    `Share of version 2 in each of the last four weeks: ${shares}.`,
+    '',
+    ...section(
+      'Work that is left',
+      ['Kind', 'Action', 'Name', 'Blocks', 'Version 2', 'Note', 'Count'],
+      work,
+      (item) => [
+        item.kind,
+        item.action,
+        item.name || OTHERS,
+        item.blocks ?? '',
+        item.equivalents.join(', '),
+        item.note,
+        item.count,
+      ],
+    ),
+    ...section('Actions', ['Action', 'Calls', 'Replayed', 'Errors'], actions, (item) => [
+      item.action || 'not recognized',
+      item.calls,
+      item.replayed,
+      item.refused,
+    ]),
+    ...section('Errors', ['Error', 'Count', 'Last seen', 'Request id of the last one'], errors, (item) => [
+      item.name,
+      item.count,
+      item.last,
+      item.requestId,
+    ]),
+    ...[
+      { title: 'Unknown fields', of: unknownFields },
+      { title: 'User agents', of: agents },
+      { title: 'Networks', of: networks },
+    ].flatMap(({ title, of }) =>
+      section(title, ['Name', 'Count', 'First seen', 'Last seen'], of, (item) => [
+        item.name || OTHERS,
+        item.count,
+        item.first,
+        item.last,
+      ]),
+    ),
+  ]
+}
+
+const OTHERS = 'all others'
+const nameOf = (tenant: string) => (tenant === NO_NAME ? 'callers without a name' : tenant)
+
+const total = (use: readonly ShownDay[], what: 'version1' | 'version2') => use.reduce((all, day) => all + day[what], 0)
+
+const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => [
+  `**${verdictStates[state]}**${since === undefined ? '' : ` since ${since}`}`,
+  '',
+  ...reasons.flatMap((reason) => [text(reason), '']),
+]
+
+function section<Row>(
+  title: string,
+  head: readonly string[],
+  rows: readonly Row[],
+  cells: (row: Row) => readonly (string | number)[],
+): readonly string[] {
+  return rows.length === 0 ? [] : [`### ${title}`, '', ...table(head, rows.map(cells))]
+}
+
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): readonly string[] {
+  const line = (cells: readonly (string | number)[]) => `| ${cells.map((cell) => text(String(cell))).join(' | ')} |`
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), '']
+}
+
+/** Characters that Markdown, or the HTML in it, would obey. */
+const MARKUP = /[\\`*_{}[\]<>()#|~&!]/g
+const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
+
+/** Returns text as Markdown shows it. */
+const text = (value: string): string =>
+  escapeControls(value).replace(MARKUP, (found) => ENTITIES[found] ?? `\\${found}`)

@@ -19,11 +19,6 @@ export function printError(...lines: readonly string[]): void {
   process.stderr.write(joined(lines))
 }
 
-/** Prints a line on standard error over the one before; the last one stays. */
-export function overwriteError(line: string, isLast: boolean): void {
-  process.stderr.write(`\r${escapeControls(line)}${isLast ? '\n' : ''}`)
-}
-
 /** Prints a value as JSON on standard output: on one line, or indented for people. */
 export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
@@ -73,3 +68,45 @@ export function endWhenOutputCloses(): void {
   // A message that cannot be shown does not change the exit code.
   process.stderr.on('error', () => {})
 }
+
+const REDRAWN_EVERY_MS = 100
+const FIRST_LINE_AFTER_MS = 5_000
+
+/** Reports the progress of long work. */
+export interface Progress {
+  /** Takes the rows so far, and the share of the work that they are, where it is known. */
+  readonly update: (rows: number, share?: number) => void
+  readonly end: () => void
+}
+
+/**
+ * Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals.
+ * `things` are what is counted.
+ */
+export function createProgress(verb: string, things = 'rows'): Progress {
+  const startedAt = performance.now()
+  let nextMs = process.stderr.isTTY ? REDRAWN_EVERY_MS : FIRST_LINE_AFTER_MS
+  return {
+    update(rows, share) {
+      const elapsedMs = performance.now() - startedAt
+      if (elapsedMs < nextMs) return
+      const perSecond = Math.round((rows * 1000) / elapsedMs)
+      const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
+      const line = `${count(rows)} ${things} ${verb}${percent}, ${count(perSecond)} per second`
+      if (process.stderr.isTTY) {
+        nextMs = elapsedMs + REDRAWN_EVERY_MS
+        showStatus(line)
+      } else {
+        nextMs *= 2
+        printError(line)
+      }
+    },
+    end: clearStatus,
+  }
+}
+
+/** Writes a number with commas between thousands. */
+export const count = (rows: number): string => rows.toLocaleString('en-US')
+
+/** Writes a number with a noun, whose plural has an `s`. */
+export const several = (things: number, noun: string): string => `${count(things)} ${noun}${things === 1 ? '' : 's'}`

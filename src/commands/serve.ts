@@ -11,10 +11,9 @@ import { createLog, type Logger } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
 import { shareMetrics } from '../workers/metrics.ts'
 import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../workers/workers.ts'
-import { listenFailure } from './listen-failure.ts'
-import { dropPermissions } from './permissions.ts'
-import { stopSignal } from './stop-signal.ts'
-import { openConfiguredStore } from './store.ts'
+import { listenFailure } from './failures.ts'
+import { openConfiguredStore } from './open-store.ts'
+import { dropPermissions, stopSignal } from './process.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls

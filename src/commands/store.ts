@@ -1,80 +1,284 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { readConfig } from '../config/config.ts'
-import { ConfigErrors } from '../config/errors.ts'
-import { loadEngine, type OpenStore, pathOf } from '../store/open.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { doubtView, originText } from '../bookings/doubts.ts'
+import { openEmergencyLog } from '../bookings/emergency-log.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { pruneRound, type TableRound } from '../pruning/round.ts'
+import type { NewDoubt } from '../store/doubt.ts'
+import type { Inspection } from '../store/inspection.ts'
+import type { PrunedTable } from '../store/pruning.ts'
+import { DAY_MS } from '../store/scoreboard.ts'
+import { backupStore } from '../store/sqlite/backup.ts'
+import { isDamage, isNoDatabase, messageOf } from '../store/sqlite/errors.ts'
+import { identityOf } from '../store/sqlite/file-guard.ts'
+import { BackupDamaged, backupTime, restoreStore } from '../store/sqlite/restore.ts'
 import { NotAStore } from '../store/sqlite/schema.ts'
-import type { StoreOptions } from '../store/state.ts'
-import { type Store, StoreDown } from '../store/store.ts'
+import { StoreInUse, StoreUnreadable } from '../store/sqlite/sole-use.ts'
+import { LockTimeout, type Store, StoreTooNew } from '../store/store.ts'
 import { CommandFailed } from './failures.ts'
+import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
+import { count, createProgress, print, printError, printJson } from './output.ts'
 
-/** A placeholder for the service's address in commands that do not call the service. */
-const NO_SERVICE = 'https://service.example.com'
-
-/** Returns the environment for a command that does not call the service, whose address is otherwise required. */
-export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  return { ...env, V2_BASE_URL: env['V2_BASE_URL']?.trim() || NO_SERVICE }
+/** Copies the store into a file, while gateways go on. */
+export async function backup(file: string, { force = false }: { readonly force?: boolean }): Promise<number> {
+  const path = existing(
+    embeddedStorePath('the store is on PostgreSQL: use pg_dump --schema=transload, or the backups of the server'),
+  )
+  const target = resolve(file)
+  if (isSameFile(path, target)) throw new CommandFailed(`${file} is the store itself; name another file`)
+  if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
+  const progress = createProgress('copied', 'pages')
+  const { at, version, bytes } = await backupStore(path, target, { onProgress: progress.update }).catch(
+    (error: unknown) => {
+      throw error instanceof NotAStore ? new CommandFailed(`${path} is not a store: ${error.message}`) : error
+    },
+  )
+  progress.end()
+  print(
+    `${file} has the store as it was at ${new Date(at).toISOString()}: ${count(bytes)} bytes, version ${version} of the schema.`,
+  )
+  return 0
 }
 
-/** The work of a command on the open store; returns the exit code. */
-export type StoreWork = (store: Store, storeUrl: string) => Promise<number>
-
-/** Runs a command on an existing store. A missing store is an error: a new empty one would hide a wrong path. */
-export async function withExistingStore(work: StoreWork): Promise<number> {
-  const { STORE_URL } = storeConfig()
-  const scheme = schemeOf(STORE_URL)
-  const file = scheme === 'memory' || scheme?.startsWith('postgres') ? undefined : pathOf(STORE_URL)
-  if (file !== undefined && !existsSync(file)) {
-    throw new CommandFailed(`there is no store at ${file}; set STORE_URL as the gateway has it`)
-  }
-  return withStore(work)
+/** Tells if two paths lead to one file. */
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [identityOf(one), identityOf(other)]
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev
 }
 
-/** Opens the configured store for one command, and creates it if it is missing. */
-export async function withStore(work: StoreWork): Promise<number> {
-  const { STORE_URL } = storeConfig()
-  if (schemeOf(STORE_URL) === 'memory') {
-    throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
+interface RestoreOptions {
+  readonly since?: string
+  readonly until?: string
+  readonly complete?: boolean
+  readonly force?: boolean
+}
+
+/** Puts a backup in the place of the store, which no gateway may use meanwhile. */
+export async function restore(file: string, { force = false, ...options }: RestoreOptions): Promise<number> {
+  const since = timeOf('--since', options.since, 'past')
+  const until = timeOf('--until', options.until, 'future') ?? 0
+  const path = embeddedStorePath(
+    'the store is on PostgreSQL: use pg_restore or the tools of the server, and then "transload store doubt"',
+  )
+  const source = resolve(file)
+  if (!existsSync(source)) throw new CommandFailed(`there is no file ${file}`)
+  if (isSameFile(path, source)) throw new CommandFailed(`${file} is the store itself; name a backup`)
+  const progress = createProgress('copied', 'pages')
+  try {
+    const backupAt = backupTime(source)
+    const doubt = options.complete ? undefined : doubtAfter(file, backupAt, since, until)
+    const kept = await restoreStore(path, source, { doubt, isUnreadableReplaced: force, onProgress: progress.update })
+    print(`${path} is restored from ${file}.`)
+    if (kept !== undefined) print(`The store that was there is ${kept}.`)
+    if (doubt) print(...doubtLines(doubt))
+    return 0
+  } catch (error) {
+    throw restoreFailure(error, file)
+  } finally {
+    progress.end()
   }
-  let reason = ''
-  const store = await openConfiguredStore(await loadEngine(STORE_URL), {
-    onState: ({ error }) => {
-      reason = error?.message ?? ''
+}
+
+/** Returns what the restored store may lack. Without a statement it would be booked again. */
+function doubtAfter(file: string, backupAt: number | undefined, since = backupAt, until: number): NewDoubt {
+  if (since !== undefined) return { since: Math.min(since, backupAt ?? since), until }
+  throw new CommandFailed(
+    `${file} does not say when it was made; add --since TIME, or --complete if nothing was written after it`,
+  )
+}
+
+function restoreFailure(error: unknown, file: string): unknown {
+  if (error instanceof StoreInUse) return new CommandFailed(error.message)
+  if (error instanceof StoreUnreadable)
+    return new CommandFailed(`${error.message}; --force replaces it, if no gateway runs`)
+  if (error instanceof StoreTooNew)
+    return new CommandFailed(`${file} was made by a newer version of the gateway, which has to restore it`)
+  if (error instanceof NotAStore || isNoDatabase(error)) return new CommandFailed(`${file} is not a store`)
+  if (error instanceof BackupDamaged || isDamage(error))
+    return new CommandFailed(`${file} is damaged, nothing is changed: ${messageOf(error)}`)
+  return error
+}
+
+interface DoubtOptions {
+  readonly since: string
+  readonly until?: string
+}
+
+/** Declares that bookings may be missing in the store. Gateways that run know it within seconds. */
+export function doubt(options: DoubtOptions): Promise<number> {
+  const since = timeOf('--since', options.since, 'past') ?? 0
+  const until = timeOf('--until', options.until, 'future') ?? 0
+  return withExistingStore(async (store) => {
+    print(...doubtLines(await store.declareDoubt({ since, until })))
+    return 0
+  })
+}
+
+/** Ends the doubt about a store, and accepts a copied store as that of its place. */
+export function trust(): Promise<number> {
+  return withExistingStore(async (store) => {
+    const changed = await store.trust()
+    print(changed ? 'The store is trusted: bookings that it does not know are sent.' : 'Nothing was in doubt.')
+    return 0
+  })
+}
+
+function doubtLines({ since, until }: NewDoubt): readonly string[] {
+  const end = until === 0 ? 'until "transload store trust"' : `until ${new Date(until).toISOString()}`
+  return [
+    `Bookings since ${new Date(since).toISOString()} may be missing. A booking that the store does not know is answered Unknown, and not sent, ${end}.`,
+    '"transload bookings list --state unknown" shows those that callers have asked for.',
+  ]
+}
+
+/** Verifies the store, or a backup of one; ends with 1 if an operator has to do something about it. */
+export async function verify(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+  const { STORE_URL, EMERGENCY_LOG_FILE } = storeConfig()
+  const isStore = file === undefined
+  const { name, found } =
+    isStore && engineOf(STORE_URL) === 'postgres'
+      ? await inspectServer(STORE_URL)
+      : await inspectFile(file ?? embeddedStorePath(''))
+  const unrecorded = isStore
+    ? openEmergencyLog(EMERGENCY_LOG_FILE)
+        .read()
+        .map(({ booking }) => booking)
+    : []
+  const problems = problemsOf(found, isStore, unrecorded)
+  const { doubt: window, ...rest } = found
+  if (json) printJson({ store: name, ...rest, doubt: window && doubtView(window), unrecorded, problems })
+  else {
+    print(...inspectionLines(name, found, unrecorded))
+    printError(...problems.map((problem) => `problem: ${problem}`))
+  }
+  return problems.length === 0 ? 0 : EXIT_FAILED
+}
+
+interface Inspected {
+  readonly name: string
+  readonly found: Inspection
+}
+
+async function inspectServer(storeUrl: string): Promise<Inspected> {
+  const { inspectPostgres } = await import('../store/postgres/inspect.ts')
+  const found = await inspectPostgres(storeUrl)
+  if (!found) throw new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
+  return { name: 'PostgreSQL', found }
+}
+
+async function inspectFile(file: string): Promise<Inspected> {
+  const path = existing(resolve(file))
+  const { inspectSqlite } = await import('../store/sqlite/inspect.ts')
+  try {
+    return { name: path, found: inspectSqlite(path) }
+  } catch (error) {
+    if (error instanceof NotAStore || isNoDatabase(error)) throw new CommandFailed(`${path} is not a store`)
+    if (isDamage(error)) throw new CommandFailed(`${path} is damaged: ${messageOf(error)}`)
+    throw error
+  }
+}
+
+/** Lists the problems that an operator has to solve. A backup is a copy on purpose. */
+function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded: readonly string[]) {
+  const copied = isStore ? originText(origin) : undefined
+  return [
+    ...faults.map((fault) => `damaged: ${fault}`),
+    ...(copied === undefined ? [] : [copied]),
+    ...unrecorded.map((booking) => `${booking} was made and is not recorded; a gateway that starts records it`),
+  ]
+}
+
+function inspectionLines(name: string, found: Inspection, unrecorded: readonly string[]): readonly string[] {
+  const { version, programVersion, faults, rows, claims, linksWithoutThing, id, origin, doubt: window } = found
+  const older = version < programVersion ? `; a gateway that starts makes it ${programVersion}` : ''
+  const integrity = name === 'PostgreSQL' ? 'not checked here (pg_amcheck)' : faults.length === 0 ? 'ok' : 'damaged'
+  const view = window && doubtView(window)
+  const table = Object.entries({
+    store: name,
+    ...(id !== undefined && { id }),
+    ...(origin.kind === 'backup' && { 'backup of': new Date(origin.at).toISOString() }),
+    schema: `version ${version}${older}`,
+    integrity,
+    'in doubt': view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no',
+    'emergency log': `${count(unrecorded.length)} bookings`,
+    ...Object.fromEntries(Object.entries(claims).map(([state, n]) => [`bookings ${state}`, count(n)])),
+    'links without data': count(linksWithoutThing),
+    ...Object.fromEntries(Object.entries(rows).map(([rowsOf, n]) => [`rows of ${rowsOf}`, count(n)])),
+  })
+  const width = Math.max(...table.map(([label]) => label.length))
+  return table.map(([label, text]) => `${label.padEnd(width)}  ${text}`)
+}
+
+/** A gateway that prunes has the lock for the whole round. */
+const LOCK_WAIT_MS = 1_000
+const COUNT_CHARACTERS = 12
+
+const MEANINGS: Readonly<Record<PrunedTable, string>> = {
+  claims: 'finished bookings, with their audit trail',
+  audit: 'audit entries of bookings that were sent again under another key',
+  links: 'numbers',
+  things: 'quotes and shipments',
+  uses: 'notes that an old number is in use',
+  instances: 'gateways that are gone',
+}
+
+interface PruneOptions {
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+/** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
+export async function prune({ dryRun = false, json = false }: PruneOptions): Promise<number> {
+  const { BOOKING_DAYS: days } = storeConfig()
+  return withExistingStore(async (store) => {
+    const rounds = await (dryRun ? runRound(store, days, true) : runAlone(store, days))
+    if (json) printJson({ days, dryRun, tables: rounds.map(({ table, pruned }) => ({ table, pruned })) })
+    else {
+      const rows = count(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
+      print(
+        ...rounds.map(({ table, pruned }) => `${count(pruned).padStart(COUNT_CHARACTERS)}  ${MEANINGS[table]}`),
+        `${rows} rows that nobody has needed for ${days} days (BOOKING_DAYS) ${dryRun ? 'would go; nothing was deleted' : 'were deleted'}.`,
+      )
+    }
+    return 0
+  })
+}
+
+/** Runs a round while no gateway runs one. */
+async function runAlone(store: Store, days: number): Promise<readonly TableRound[]> {
+  try {
+    return await store.exclusive('pruning', LOCK_WAIT_MS, (isHeld) => runRound(store, days, false, isHeld))
+  } catch (error) {
+    if (!(error instanceof LockTimeout)) throw error
+    throw new CommandFailed('a gateway is pruning this store; let it finish, or look with --dry-run')
+  }
+}
+
+async function runRound(
+  store: Store,
+  days: number,
+  dryRun: boolean,
+  mayGoOn: () => boolean = () => true,
+): Promise<readonly TableRound[]> {
+  const progress = createProgress('looked at')
+  let before = 0
+  let looked = 0
+  let table: PrunedTable | undefined
+  const rounds = await pruneRound(store, {
+    olderThanMs: days * DAY_MS,
+    dryRun,
+    mayGoOn,
+    // Half of the time belongs to the gateways.
+    pause: (tookMs) => delay(tookMs),
+    onStep(done) {
+      if (done.table !== table) before += looked
+      table = done.table
+      looked = done.looked
+      progress.update(before + looked)
     },
   })
-  try {
-    if (!store.ready()) {
-      throw new CommandFailed(`the store does not answer; check STORE_URL: ${reason}`)
-    }
-    return await work(store, STORE_URL)
-  } finally {
-    await store.close()
-  }
+  progress.end()
+  if (!rounds) throw new CommandFailed('the store was not answering for too long; run the command again')
+  return rounds
 }
-
-/** Reads the configuration for a command on the store. */
-export const storeConfig = () => readConfig(withoutService(), { certificates: false })
-
-/** Returns the path of the embedded store; fails with the advice where the store is on PostgreSQL. */
-export function embeddedStorePath(onPostgres: string): string {
-  const { STORE_URL } = storeConfig()
-  const scheme = schemeOf(STORE_URL)
-  if (scheme === 'memory') throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
-  if (isPostgres(STORE_URL)) throw new CommandFailed(onPostgres)
-  return resolve(pathOf(STORE_URL))
-}
-
-/** Tells if a store is on PostgreSQL. */
-export const isPostgres = (storeUrl: string): boolean => schemeOf(storeUrl)?.startsWith('postgres') ?? false
-
-/** Opens a store; a store that can never be opened is a configuration error. */
-export async function openConfiguredStore(open: OpenStore, options: StoreOptions): Promise<Store> {
-  try {
-    return await open(options)
-  } catch (error) {
-    if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
-    throw new ConfigErrors([`STORE_URL names a store that cannot be used: ${error.message}`])
-  }
-}
-
-const schemeOf = (storeUrl: string) => /^[a-z]{2,}(?=:)/i.exec(storeUrl.trim())?.[0].toLowerCase()

@@ -4,61 +4,31 @@ import { readConfig } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenants, type Tenant } from '../config/tenants-file.ts'
-import { readArguments } from './arguments.ts'
 import { CommandFailed } from './failures.ts'
+import { withoutService } from './open-store.ts'
 import { print, printJson, prompt } from './output.ts'
-import { withoutService } from './store.ts'
-
-const USAGE = [
-  'Usage:',
-  '  transload tenants hash           reads a secret from standard input and prints its hash',
-  '  transload tenants check [FILE]   checks the file, or the one that TENANTS_FILE names',
-  '  transload tenants list [FILE] [--json]   lists its tenants, without secrets',
-]
-const EXAMPLES = [
-  'transload tenants hash < secret.txt',
-  'transload tenants check tenants.json',
-  'transload tenants list tenants.json --json',
-]
-
-/** Makes hashes for the tenants file, checks the file and lists its tenants. */
-export async function tenants(args: readonly string[]): Promise<number> {
-  const { verb, operands, values } = readArguments(args, {
-    usage: USAGE,
-    options: { json: { type: 'boolean' } },
-    explained: { json: 'Prints JSON, a line for each tenant.' },
-    examples: EXAMPLES,
-    verbs: {
-      hash: { operands: [], options: [] },
-      check: { operands: ['[FILE]'], options: [] },
-      list: { operands: ['[FILE]'], options: ['json'] },
-    },
-  })
-  switch (verb) {
-    case 'hash':
-      return hash()
-    case 'check': {
-      const { length } = await tenantsIn(operands[0])
-      print(`The tenants file is valid: ${length} ${length === 1 ? 'tenant' : 'tenants'}.`)
-      return 0
-    }
-    case 'list': {
-      const found = await tenantsIn(operands[0])
-      if (values.json) for (const tenant of found) printJson(publicView(tenant))
-      else print(...found.map(lineOf))
-      return 0
-    }
-    default:
-      return verb satisfies never
-  }
-}
 
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
-async function hash(): Promise<number> {
+export async function hash(): Promise<number> {
   prompt('Type the secret, then Enter and Ctrl-D: ')
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '')
   if (secret === '') throw new CommandFailed('standard input is empty; send the secret there')
   print(await hashSecret(secret))
+  return 0
+}
+
+/** Checks a tenants file. */
+export async function check(file: string | undefined): Promise<number> {
+  const { length } = await tenantsIn(file)
+  print(`The tenants file is valid: ${length} ${length === 1 ? 'tenant' : 'tenants'}.`)
+  return 0
+}
+
+/** Lists the tenants of a file. */
+export async function list(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+  const found = await tenantsIn(file)
+  if (json) for (const tenant of found) printJson(publicView(tenant))
+  else print(...found.map(lineOf))
   return 0
 }
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { slipsIn } from '../../src/commands/check.ts'
 import { transload } from '../callers/commands.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
 
@@ -56,3 +57,23 @@ test('check refuses a sunset before the deprecation, and wrong brownouts, in the
   expect(err).toMatch(/tenants\[0\]\.sunset: must not be before 2026-01-01/)
   expect(err).toMatch(/tenants\[0\]\.brownouts: must list windows .*, not tomorrow\/1h/)
 })
+
+test.each([
+  ['V2_BASE_URI', '; did you mean V2_BASE_URL?'],
+  ['v2_bse_url', '; did you mean V2_BASE_URL?'],
+  ['V2_TIMEOUT', '; did you mean UPSTREAM_TIMEOUT_MS?'],
+  ['UPSTREAM_URL', ''],
+  ['LEGACY_SOMETHING', ''],
+  ['V2_SECRET', ''],
+  ['STORE_ULR', '; did you mean STORE_URL?'],
+  ['STORE_UL', '; did you mean STORE_URL?'],
+])('the variable %s is a slip%s', (name, meant) => {
+  expect(slipsIn({ [name]: 'x' }, new Set())).toEqual([`${name} is not a variable of the gateway${meant}`])
+})
+
+test.each(['HOSTS', 'STOREURL', 'PORTS_', 'STORE_ULRS', 'V2_BASE_URL', 'USED_BY_TENANTS', 'SSL_CERT_FILE', 'PATH'])(
+  'the variable %s is that of another program, or known',
+  (name) => {
+    expect(slipsIn({ [name]: 'x' }, new Set(['USED_BY_TENANTS']))).toEqual([])
+  },
+)

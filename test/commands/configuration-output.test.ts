@@ -61,15 +61,6 @@ test('the commands about mappings print what they did', async () => {
     'mapping test none',
     'mapping test nowhere',
     'mapping test',
-    'mapping new shipment-status',
-    'mapping new shipment-status',
-    'mapping new shipment-status --force',
-    'mapping new state here/there',
-    'mapping new get-it-all here',
-    'mapping new Upper',
-    'mapping new ../escape',
-    'mapping test',
-    'mapping test here',
   ]
   await expect(await transcript(place, lines)).toMatchFileSnapshot('output/mapping.txt')
 })

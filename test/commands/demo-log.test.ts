@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDemoLog } from '../../src/commands/demo-log.ts'
+import { createDemoLog } from '../../src/commands/demo.ts'
 import { watchStream } from './terminal.ts'
 
 const request = (id: string, body = '', path = '/v2/quote') => ({

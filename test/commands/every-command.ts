@@ -1,36 +1,33 @@
 import { join } from 'node:path'
+import { commands } from '../../src/cli.ts'
 import { cleanEnv, output, ROOT } from '../command.ts'
 
 /** Runs command lines in one process; both streams go to the same place. */
 export const RUN_LINES = join(import.meta.dirname, 'run-lines.ts')
 
-/** Returns what may follow a command, by the words typed so far, as the completion of shells has it. */
-async function completions(): Promise<ReadonlyMap<string, readonly string[]>> {
-  const script = await output(process.execPath, [join(ROOT, 'bin/transload.js'), 'completion', 'bash'])
-  const cases = script.matchAll(/^ {4}'([^']*)'\) words='([^']*)'/gm)
-  return new Map([...cases].map(([, typed = '', words = '']) => [typed, words.split(' ')]))
+/** The words of every command, without its operands: `bookings list`. */
+export const commandWords: readonly (readonly string[])[] = Object.keys(commands).map((usage) =>
+  usage.split(' ').filter((word) => /^[a-z]/.test(word)),
+)
+
+/** The commands that others belong to. */
+export const families = [
+  ...new Set(commandWords.flatMap(([first = '', second]) => (second === undefined ? [] : first))),
+]
+
+/** Returns command lines that no command accepts: every command with each kind of slip. */
+export function badLines(): readonly (readonly string[])[] {
+  const ofFamilies = families.flatMap((family) => [[family], [family, 'bogus'], [family, '--bogus']])
+  const ofCommands = commandWords.flatMap((words) =>
+    [[''], ['1', '2', '3', '4', '5'], ['--bogus']].map((more) => [...words, ...more]),
+  )
+  return [['bogus'], ['--bogus'], ['-x'], ['help', 'bogus'], ...ofFamilies, ...ofCommands]
 }
 
-const TOO_MANY = ['1', '2', '3', '4', '5']
-
-/** Returns command lines that no command accepts: every command and verb with each kind of slip. */
-export async function badLines(): Promise<readonly (readonly string[])[]> {
-  const known = await completions()
-  const lines = [...known.keys()]
-    .filter((typed) => typed !== '' && typed !== 'help')
-    .flatMap((typed) => {
-      const words = typed.split(' ')
-      const hasVerbs = known.get(typed)?.some((word) => known.has(`${typed} ${word}`)) ?? false
-      const wrong = hasVerbs ? [[], ['bogus']] : [[''], TOO_MANY]
-      return [...wrong, ['--bogus']].map((more) => [...words, ...more])
-    })
-  return [['bogus'], ['--bogus'], ['-x'], ['help', 'bogus'], ...lines]
-}
-
-/** Returns the command lines that print help. */
-export async function helpLines(): Promise<readonly (readonly string[])[]> {
-  const names = (await completions()).get('help') ?? []
-  return [['--help'], ...names.map((name) => ['help', name]), ['--version'], ['version']]
+/** Returns the command lines that print help, and the version. */
+export function helpLines(): readonly (readonly string[])[] {
+  const ofCommands = commandWords.map((words) => [...words, '--help'])
+  return [['--help'], ...families.map((name) => ['help', name]), ...ofCommands, ['--version']]
 }
 
 /** Returns what the command lines print, without a terminal. */
@@ -43,7 +40,3 @@ export const printed = (
     env: cleanEnv(env),
     cwd,
   })
-
-/** Leaves out the usage that follows the message of each mistake, which the help shows too. */
-export const withoutUsage = (text: string): string =>
-  text.replace(/\n\n(?:Usage|[A-Z][a-z]+:)[\s\S]*?(?=\(exit code)/g, '\n')

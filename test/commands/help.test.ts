@@ -1,92 +1,61 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { slipsIn } from '../../src/commands/slips.ts'
-import { cleanEnv, newFolder, output, ROOT, run } from '../command.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { slipsIn } from '../../src/commands/check.ts'
+import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { commandWords, helpLines, printed } from './every-command.ts'
 
 const PROGRAM = join(ROOT, 'bin/transload.js')
 const transload = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   run(process.execPath, [PROGRAM, ...args], { env: cleanEnv(env) })
 
-async function helpOf(...words: readonly string[]): Promise<string> {
-  const { code, out, err } = await transload(words)
-  expect({ words, code, err }).toEqual({ words, code: 0, err: '' })
-  return out
-}
+/** A page of help, as the file with all of them has it. */
+const pageOf = (words: string) =>
+  readFileSync(join(import.meta.dirname, 'help.txt'), 'utf8')
+    .split(/^\$ transload /m)
+    .find((page) => page.startsWith(`${words}\n`))
+    ?.slice(words.length + 1)
+    .replace(/\(exit code 0\)\n\n$/, '') ?? ''
 
 describe('the help', () => {
-  const pages = new Map<string, string>()
-
-  beforeAll(async () => {
-    pages.set('', await helpOf('--help'))
-    const names = [...(pages.get('') ?? '').matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = '']) => name)
-    const texts = await Promise.all(names.map((name) => helpOf('help', name)))
-    for (const [i, name] of names.entries()) pages.set(name, texts[i] ?? '')
-  })
-
   test('is what it was', async () => {
-    expect(pages.size).toBeGreaterThan(9)
-    const text = [...pages]
-      .map(([name, page]) => `$ transload ${name && 'help '}${name || '--help'}\n${page}`)
-      .join('\n')
-    await expect(text).toMatchFileSnapshot('help.txt')
+    await expect(await printed(helpLines().slice(0, -1))).toMatchFileSnapshot('help.txt')
   })
 
-  test('of every command has examples, and explains every option', () => {
-    for (const [name, page] of pages) {
-      if (name === '') continue
-      const [, options = '', examples = ''] = /\nOptions:\n([\s\S]*?)\n\nExamples:\n([\s\S]*)$/.exec(page) ?? []
-      for (const line of options.split('\n')) expect(line).toMatch(/^ {2}--[a-z-]+( [A-Z]+)? {2,}[A-Z].+\.$/)
+  test.each(commandWords.map((words) => words.join(' ')))(
+    'of %s has an example, and explains every option',
+    async (name) => {
+      const [, options = '', examples = ''] =
+        /\nOptions:\n([\s\S]*?)\n\n[\s\S]*Examples:\n([\s\S]*)$/.exec(pageOf(`${name} --help`)) ?? []
+      const rows = options.replace(/\n {8,}/g, ' ').split('\n')
+      for (const row of rows) expect(row).toMatch(/^ {2}(-h, )?--[a-z-]+( <[A-Z]+>)? {2,}[A-Z].+[.)]$/)
       const known = [...options.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option)
       const used = [...examples.matchAll(/ (--[a-z-]+)/g)].map(([, option]) => option)
       expect(used.filter((option) => !known.includes(option))).toEqual([])
       expect(examples).toContain(`transload ${name}`)
-    }
-  })
+    },
+  )
 
   test.each([
-    [['xref', '--help'], 'xref'],
-    [['xref', 'import', 'a.csv', '-h'], 'xref'],
-    [['xref', 'help'], 'xref'],
-    [['serve', '--help'], 'serve'],
-    [['check', '--json', '--help'], 'check'],
-    [['-h'], ''],
-  ])('is printed for %j', async (words, name) => {
-    expect(await helpOf(...words)).toBe(pages.get(name))
-  })
-
-  test('of the singular is that of the plural', async () => {
-    expect(await helpOf('booking', '--help')).toBe(pages.get('bookings'))
-    expect(await helpOf('help', 'tenant')).toBe(pages.get('tenants'))
+    [['help', 'xref'], 'help xref'],
+    [['xref', '-h'], 'help xref'],
+    [['xref', 'help'], 'help xref'],
+    [['booking', '--help'], 'help bookings'],
+    [['xref', 'import', 'a.csv', '-h'], 'xref import --help'],
+    [['xref', 'help', 'import'], 'xref import --help'],
+    [['serve', '--help'], 'serve --help'],
+    [['check', '--json', '--help'], 'check --help'],
+    [['-h'], '--help'],
+    [['help'], '--help'],
+  ])('is printed for %j', async (words, page) => {
+    const { code, out, err } = await transload(words)
+    expect({ code, out, err }).toEqual({ code: 0, out: pageOf(page), err: '' })
   })
 
   test('of no command is an error', async () => {
     const { code, out, err } = await transload(['help', 'bokings'])
     expect({ code, out }).toEqual({ code: 64, out: '' })
-    expect(err).toMatch(/^transload: unknown command bokings; did you mean bookings\?\n/)
-  })
-})
-
-describe('completion', () => {
-  /** Returns the words that bash offers for the last one. */
-  async function offered(words: readonly string[]): Promise<readonly string[]> {
-    const script = `source <("$NODE" "$PROGRAM" completion bash)
-      COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _transload; printf '%s\\n' "\${COMPREPLY[@]}"`
-    const env = cleanEnv({ NODE: process.execPath, PROGRAM })
-    return (await output('bash', ['-c', script, 'bash', ...words], { env })).split('\n').filter(Boolean)
-  }
-
-  test('in bash knows commands, verbs and options', async () => {
-    expect(await offered(['transload', 'b'])).toEqual(['bookings'])
-    expect(await offered(['transload', 'help', 'x'])).toEqual(['xref'])
-    expect(await offered(['transload', 'bookings', 's'])).toEqual(['show', 'settle'])
-    expect(await offered(['transload', 'bookings', 'settle', 'bk_0', '--n'])).toEqual(['--number', '--not-booked'])
-    expect(await offered(['transload', 'check', '--'])).toEqual(['--json', '--help', '--version'])
-  })
-
-  test('in zsh is that of bash', async () => {
-    const [bash, zsh] = await Promise.all([helpOf('completion', 'bash'), helpOf('completion', 'zsh')])
-    expect(zsh).toBe(`autoload -Uz compinit bashcompinit\ncompinit -i\nbashcompinit\n${bash}`)
+    expect(err).toBe('transload: unknown command bokings; did you mean bookings?\n')
   })
 })
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { CommandFailed, systemReason } from '../../src/commands/failures.ts'
-import { listenFailure } from '../../src/commands/listen-failure.ts'
+import { CommandFailed, listenFailure, systemReason } from '../../src/commands/failures.ts'
 
 const LISTENERS = { HOST: '0.0.0.0', PORT: 8080, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: 9901 }
 

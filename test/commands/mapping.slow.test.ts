@@ -1,9 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { bookingExample } from '../../mappings/booking-rows.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
-import { post, startGateway } from '../gateway.ts'
 
 function openFolder() {
   const folder = newFolder('mapping')
@@ -12,50 +10,6 @@ function openFolder() {
     run(process.execPath, [join(ROOT, 'bin/transload.js'), 'mapping', ...args], { cwd: folder, env: cleanEnv() })
   return { folder, mapping }
 }
-
-test('a new mapping passes its case, and the gateway serves it', async () => {
-  const { folder, mapping } = openFolder()
-  const made = await mapping('new', 'shipment-status')
-  expect(made).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^wrote mappings\/shipment-status\.ts\n/) })
-  expect(await mapping('test')).toEqual({
-    code: 0,
-    out: 'passed  mappings/cases/shipment-status.json\n1 passed, 0 failed\n',
-    err: '',
-  })
-  const gateway = await startGateway({ env: { MAPPINGS_DIR: join(folder, 'mappings') } })
-  await post(gateway, '/createShipment.php', bookingExample)
-  const { ReferenceNumber } = bookingExample
-  const { json } = await post(gateway, '/shipmentStatus.php', { ReferenceNumber })
-  expect(json).toMatchObject({ ReferenceNumber, Stage: 'BOOKED' })
-
-  // A field that a message merely mentions counts as used.
-  const reply = { external_id: 'REF-1', number: 'TL-1', status: 'new', colour: 'red' }
-  const explained = await post(gateway, '/dry-run/reply/shipment.status', reply)
-  expect(explained.json).toMatchObject({ unknown: ['colour'], unused: [] })
-  expect(explained.json.fields).toContainEqual(expect.objectContaining({ to: 'Message', from: ['number'] }))
-})
-
-test('nothing is overwritten without --force', async () => {
-  const { folder, mapping } = openFolder()
-  await mapping('new', 'state', '.')
-  expect(readFileSync(join(folder, 'state.ts'), 'utf8')).toContain("name: 'own.state'")
-  writeFileSync(join(folder, 'state.ts'), '// mine')
-  expect(await mapping('new', 'state', '.')).toEqual({
-    code: 1,
-    out: '',
-    err: 'transload: state.ts exists; --force overwrites it\n',
-  })
-  expect(readFileSync(join(folder, 'state.ts'), 'utf8')).toBe('// mine')
-  expect(await mapping('new', 'state', '.', '--force')).toMatchObject({ code: 0 })
-  expect(readFileSync(join(folder, 'state.ts'), 'utf8')).toContain("name: 'own.state'")
-})
-
-test.each(['../escape', 'Upper', "it's", 'a b'])('%j is no name for a module', async (name) => {
-  const { folder, mapping } = openFolder()
-  const { code, err } = await mapping('new', name, 'here')
-  expect({ code, err }).toMatchObject({ code: 64, err: expect.stringContaining('is no name for a module') })
-  expect(readdirSync(folder)).toEqual([])
-})
 
 const QUOTE = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 const SENDS = { method: 'POST', path: '/v2/quote' }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { reportFailure } from '../../src/commands/failures.ts'
-import { accessReason, dropPermissions, isAccessDenied } from '../../src/commands/permissions.ts'
+import { accessReason, isAccessDenied, reportFailure } from '../../src/commands/failures.ts'
+import { dropPermissions } from '../../src/commands/process.ts'
 import { watchStream } from './terminal.ts'
 
 const denied = (permission: string | undefined, resource?: string) =>

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { clearStatus, print, printError, showStatus } from '../../src/commands/output.ts'
-import { count, createProgress, createProgressBar, several } from '../../src/commands/progress.ts'
+import {
+  clearStatus,
+  count,
+  createProgress,
+  print,
+  printError,
+  several,
+  showStatus,
+} from '../../src/commands/output.ts'
 import { watchStream } from './terminal.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -49,19 +56,6 @@ describe('on a terminal', () => {
     clearStatus()
     expect(take()).toBe(`${ERASE}${'x'.repeat(79)}${ERASE}`)
   })
-
-  test('a bar fills up, and stays', () => {
-    const { take } = watchStream('stderr', { isTTY: true })
-    const show = createProgressBar(1_200)
-    show(0)
-    expect(take()).toBe(`\r[${'-'.repeat(30)}] 0 of 1,200`)
-    show(599)
-    expect(take()).toBe(`\r[${'#'.repeat(14)}${'-'.repeat(16)}] 599 of 1,200`)
-    show(1_200)
-    expect(take()).toBe(`\r[${'#'.repeat(30)}] 1,200 of 1,200\n`)
-    createProgressBar(0)(0)
-    expect(take()).toBe('')
-  })
 })
 
 describe('elsewhere', () => {
@@ -86,11 +80,10 @@ describe('elsewhere', () => {
     expect(take()).toBe('')
   })
 
-  test('there is no status and no bar', () => {
+  test('there is no status', () => {
     const { take } = watchStream('stderr', { isTTY: false })
     showStatus('status')
     clearStatus()
-    createProgressBar(10)(10)
     expect(take()).toBe('')
   })
 })

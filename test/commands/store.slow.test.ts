@@ -174,8 +174,8 @@ describe('store restore', () => {
   test.each([
     [['--since', 'yesterday'], /--since takes a past time/],
     [['--since', '2999-01-01'], /--since takes a past time/],
-    [['--until', '2020-01-01'], /--until takes a future time/],
-    [['--complete', '--since', '2h'], /--complete excludes/],
+    [['--until', '2020-01-01'], /--until takes a time to come/],
+    [['--complete', '--since', '2h'], /--complete cannot be used with option '--since/],
   ])('with %j is a usage error', async (args, message) => {
     const { code, err } = await command(['restore', file, ...args])
     expect(code).toBe(64)

@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { ClaimState, NewClaim, Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { newClaim } from '../store/samples.ts'
-import { printed, withoutUsage } from './every-command.ts'
+import { printed } from './every-command.ts'
 
 /** A folder for the commands of one test. */
 export function transcriptFolder(): string {
@@ -32,7 +32,7 @@ export async function transcript(
   )
   const ids = new Map<string, string>()
   return (
-    withoutUsage(await printed(words, { ...UNSET, STORE_URL: 'store.db', ...env }, folder))
+    (await printed(words, { ...UNSET, STORE_URL: 'store.db', ...env }, folder))
       .replaceAll(folder, 'FOLDER')
       .replaceAll(`${userInfo().username} on ${hostname()}`, 'USER on HOST')
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{8}T\d{6}Z/g, 'TIME')

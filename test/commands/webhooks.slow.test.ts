@@ -117,11 +117,15 @@ describe('on the store of running gateways', () => {
   })
 
   test.each([
-    [['list', '--state', 'prked'], 64, 'unknown state prked; did you mean parked?'],
-    [['list', '--since', 'yesterday'], 64, '--since takes a date'],
+    [
+      ['list', '--state', 'prked'],
+      64,
+      'argument prked is invalid. Allowed choices are recorded, due, delivered, parked, skipped.',
+    ],
+    [['list', '--since', 'yesterday'], 64, '--since takes a time'],
     [['replay'], 64, 'replay needs either an ID or at least one of'],
     [['replay', 'msg_1', '--state', 'due'], 64, 'replay needs either an ID or at least one of'],
-    [['show'], 64, 'show needs ID'],
+    [['show'], 64, 'missing required argument ID'],
     [['show', 'msg_1'], 1, 'there is no event msg_1'],
     [['replay', 'msg_1'], 1, 'there is no event msg_1'],
   ])('%j ends with %i', { timeout: LONG_MS }, async (words, code, said) => {

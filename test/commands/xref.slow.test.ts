@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { several } from '../../src/commands/progress.ts'
+import { several } from '../../src/commands/output.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Link } from '../../src/store/store.ts'
 import { serviceId } from '../../src/text/service-text.ts'
@@ -196,9 +196,14 @@ describe('import', () => {
       'an unknown format',
       ['import', 'a.csv', '--format', 'xml'],
       64,
-      'unknown format xml; the formats are csv and ndjson',
+      'argument xml is invalid. Allowed choices are csv, ndjson.',
     ],
-    ['two ways to treat a file', ['export', 'a.csv', '--resume', '--force'], 64, '--resume and --force exclude'],
+    [
+      'two ways to treat a file',
+      ['export', 'a.csv', '--resume', '--force'],
+      64,
+      'option --resume cannot be used with option --force',
+    ],
     ['nobody’s number', ['get', 'REF-1'], 64, '--tenant'],
     ['an unknown option', ['import', 'a.csv', '--forced'], 64, 'unknown option --forced'],
   ])('%s ends with its exit code and a line', async (_, words, expected, reason) => {

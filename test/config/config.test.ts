@@ -459,11 +459,11 @@ describe('the program', () => {
 
   test.each([
     [['serve', '--foo'], /^transload: unknown option --foo\n/],
-    [['serve', '-p', '1'], /^transload: unknown option -p\n\nUsage: transload serve\n$/],
-    [['serve', 'now'], /^transload: serve takes no arguments\n/],
-    [['check', '--strict'], /^transload: .*--strict.*\n\nUsage: transload check \[--json\]\n$/],
-    [['check', 'tenants.json'], /^transload: check takes no arguments\n/],
-    [['healthcheck', 'http://127.0.0.1'], /^transload: healthcheck takes no arguments\n/],
+    [['serve', '-p', '1'], /^transload: unknown option -p\n$/],
+    [['serve', 'now'], /^transload: too many arguments for serve\n$/],
+    [['check', '--strict'], /^transload: unknown option --strict\n$/],
+    [['check', 'tenants.json'], /^transload: too many arguments for check\n$/],
+    [['healthcheck', 'http://127.0.0.1'], /^transload: too many arguments for healthcheck\n$/],
     [['demo', '--port=1'], /^transload: .*--port.*\n/],
   ])('ends with 64 over an argument that the command does not take: %j', async (words, said) => {
     const { code, out, err } = await transload(words, WRONG)
@@ -473,7 +473,7 @@ describe('the program', () => {
   test('knows its commands', async () => {
     const unknown = await transload(['fly'], URL_ALONE)
     expect(unknown.code).toBe(64)
-    expect(unknown.err).toMatch(/fly[\s\S]*serve[\s\S]*check/)
+    expect(unknown.err).toBe('transload: unknown command fly\n')
     const help = await transload(['--help'], {})
     expect(help.code).toBe(0)
     expect(help.out).toMatch(/serve[\s\S]*check/)

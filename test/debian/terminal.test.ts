@@ -16,8 +16,9 @@ async function onTerminal(command: string, env: NodeJS.ProcessEnv): Promise<stri
 }
 
 test('help, version and the errors of every command are on a terminal what they are elsewhere', async () => {
-  const lines = [...(await helpLines()), ...(await badLines())]
-  const command = `"${process.execPath}" "${RUN_LINES}" '${JSON.stringify(lines)}'`
+  const lines = [...helpLines(), ...badLines()]
+  // A pipe has no width: commander takes 80 columns.
+  const command = `stty cols 80; "${process.execPath}" "${RUN_LINES}" '${JSON.stringify(lines)}'`
   const shown = await onTerminal(command, { TERM: 'xterm-256color', FORCE_COLOR: undefined })
   expect(shown.replaceAll('\r\n', '\n')).toBe(await printed(lines))
   expect(lines.length).toBeGreaterThan(80)

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { slipsIn } from '../../src/commands/slips.ts'
 import { nearest, suggestion } from '../../src/text/nearest.ts'
 
 const COMMANDS = ['serve', 'check', 'bookings', 'xref', 'store']
@@ -40,23 +39,3 @@ test('a suggestion ends a message', () => {
   expect(suggestion('sreve', COMMANDS)).toBe('; did you mean serve?')
   expect(suggestion('fly', COMMANDS)).toBe('')
 })
-
-test.each([
-  ['V2_BASE_URI', '; did you mean V2_BASE_URL?'],
-  ['v2_bse_url', '; did you mean V2_BASE_URL?'],
-  ['V2_TIMEOUT', '; did you mean UPSTREAM_TIMEOUT_MS?'],
-  ['UPSTREAM_URL', ''],
-  ['LEGACY_SOMETHING', ''],
-  ['V2_SECRET', ''],
-  ['STORE_ULR', '; did you mean STORE_URL?'],
-  ['STORE_UL', '; did you mean STORE_URL?'],
-])('the variable %s is a slip%s', (name, meant) => {
-  expect(slipsIn({ [name]: 'x' }, new Set())).toEqual([`${name} is not a variable of the gateway${meant}`])
-})
-
-test.each(['HOSTS', 'STOREURL', 'PORTS_', 'STORE_ULRS', 'V2_BASE_URL', 'USED_BY_TENANTS', 'SSL_CERT_FILE', 'PATH'])(
-  'the variable %s is that of another program, or known',
-  (name) => {
-    expect(slipsIn({ [name]: 'x' }, new Set(['USED_BY_TENANTS']))).toEqual([])
-  },
-)

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { stopSignal } from '../../src/commands/stop-signal.ts'
+import { stopSignal } from '../../src/commands/process.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../../src/workers/workers.ts'
 
