@@ -1,5 +1,4 @@
-import type { Assumption } from '../src/certify/assumption.ts'
-import { areas, assumptions, untriable } from '../src/certify/assumptions.ts'
+import { type Assumption, areas, assumptions, untriable } from '../src/certify/assumptions.ts'
 import { table } from './table.ts'
 
 const NEEDS: Readonly<Record<Assumption['effect'], string>> = {

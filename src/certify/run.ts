@@ -1,5 +1,7 @@
-import type { Area, Assumption, Effect, Finding } from './assumption.ts'
-import { CannotTell, NotAnswered } from './assumption.ts'
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import type { Area, Assumption } from './assumptions.ts'
+import { CannotTell, type Finding, NotAnswered } from './seen.ts'
 import type { Trial } from './trial.ts'
 
 /** The effects that the operator allows. */
@@ -42,37 +44,71 @@ export interface RunOptions {
 }
 
 /** Tries assumptions one after the other. */
-export async function tryAll(areas: readonly Area[], trial: Trial, options: RunOptions): Promise<readonly Result[]> {
+export async function tryAll(areas: readonly Area[], trial: Trial, options: RunOptions): Promise<void> {
   const { allowed, only, onArea, onResult } = options
-  const results: Result[] = []
   let withoutReply = 0
   for (const area of areas) {
     const wanted = area.assumptions.filter(({ id }) => only?.has(id) ?? true)
     if (wanted.length > 0) onArea(area)
     for (const assumption of wanted) {
       const reason = forbidden(assumption, allowed)
-      const { finding, isAnswered } =
-        reason === undefined
-          ? await tryOne(assumption, trial)
-          : { finding: { verdict: 'not tried', seen: reason } as const, isAnswered: true }
+      let finding: Finding = { verdict: 'not tried', seen: reason ?? '' }
+      let isAnswered = true
+      try {
+        if (reason === undefined) finding = await assumption.check(trial)
+      } catch (error) {
+        if (!(error instanceof CannotTell)) throw error
+        finding = { verdict: 'cannot tell', seen: error.message }
+        isAnswered = !(error instanceof NotAnswered)
+      }
       withoutReply = isAnswered ? 0 : withoutReply + 1
-      const result = { id: assumption.id, ...finding }
-      results.push(result)
-      onResult(assumption, result)
+      onResult(assumption, { id: assumption.id, ...finding })
       if (withoutReply === MOST_WITHOUT_REPLY) throw new OutOfReach(finding.seen)
     }
   }
-  return results
 }
 
-async function tryOne({ check }: Assumption, trial: Trial): Promise<{ finding: Finding; isAnswered: boolean }> {
+const file = z.object({
+  service: z.string(),
+  at: z.string(),
+  results: z.array(
+    z.object({
+      id: z.string(),
+      verdict: z.enum(['confirmed', 'contradicted', 'cannot tell', 'not tried']),
+      seen: z.string(),
+    }),
+  ),
+})
+
+/** The results of a run, as a file keeps them. */
+export type Results = z.infer<typeof file>
+
+/** Reads the results of an earlier run; returns the reason why a file has none. */
+export function readResults(path: string): Results | string {
+  let value: unknown
   try {
-    return { finding: await check(trial), isAnswered: true }
+    value = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    if (!(error instanceof CannotTell)) throw error
-    return { finding: { verdict: 'cannot tell', seen: error.message }, isAnswered: !(error instanceof NotAnswered) }
+    if (error instanceof SyntaxError) return 'it is not JSON'
+    throw error
   }
+  return file.safeParse(value).data ?? 'it has no results of transload certify assumptions --save'
 }
 
-/** The effects, the least first. */
-export const EFFECTS: readonly Effect[] = ['reads', 'quotes', 'bookings']
+/** A result that differs from the one before. */
+export interface Change {
+  readonly id: string
+  /** Undefined for an assumption that the earlier run did not have. */
+  readonly before: Result | undefined
+  readonly now: Result
+}
+
+/** Compares the results of two runs. An assumption that either of them did not try has not changed. */
+export function changesSince({ results }: Results, now: readonly Result[]): readonly Change[] {
+  return now.flatMap((result) => {
+    const before = results.find(({ id }) => id === result.id)
+    if (result.verdict === 'not tried' || before?.verdict === 'not tried') return []
+    const isSame = before?.verdict === result.verdict && before.seen === result.seen
+    return isSame ? [] : [{ id: result.id, before, now: result }]
+  })
+}

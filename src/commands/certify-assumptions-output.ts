@@ -1,8 +1,7 @@
-import type { Area, Assumption, Verdict } from '../certify/assumption.ts'
-import { assumptions } from '../certify/assumptions.ts'
-import type { CleanedUp } from '../certify/clean-up.ts'
-import type { Change, Results } from '../certify/results.ts'
-import { type Allowed, forbidden, type Result } from '../certify/run.ts'
+import { type Area, type Assumption, assumptions } from '../certify/assumptions.ts'
+import type { CleanedUp } from '../certify/journal.ts'
+import { type Allowed, type Change, forbidden, type Result, type Results } from '../certify/run.ts'
+import type { Verdict } from '../certify/seen.ts'
 
 const VERDICTS: readonly Verdict[] = ['confirmed', 'contradicted', 'cannot tell', 'not tried']
 const VERDICT_CHARACTERS = Math.max(...VERDICTS.map((verdict) => verdict.length))

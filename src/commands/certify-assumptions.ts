@@ -1,9 +1,17 @@
+import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { areas, assumptions } from '../certify/assumptions.ts'
-import { type CleanedUp, cleanUp } from '../certify/clean-up.ts'
-import { openJournal } from '../certify/journal.ts'
-import { changesSince, type Results, readResults, saveResults } from '../certify/results.ts'
-import { OutOfReach, type Result, type RunOptions, Stopped, tryAll } from '../certify/run.ts'
+import { type CleanedUp, cleanUp, openJournal } from '../certify/journal.ts'
+import {
+  changesSince,
+  OutOfReach,
+  type Result,
+  type Results,
+  type RunOptions,
+  readResults,
+  Stopped,
+  tryAll,
+} from '../certify/run.ts'
 import { openTrial, type Trial } from '../certify/trial.ts'
 import { readConfig } from '../config/config.ts'
 import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
@@ -120,7 +128,7 @@ interface Report {
 function report({ asked, service, results, cleanedUp, quotes, before }: Report): void {
   const changes = before && changesSince(before, results)
   const at = new Date().toISOString()
-  if (asked.save !== undefined) saveResults(asked.save, { service, at, results: [...results] })
+  if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify({ service, at, results }, null, 2)}\n`)
   if (asked.json) {
     printJson({ service, at, results: results.map(resultJson), ...(changes && { changes }), quotes, ...cleanedUp }, 2)
     return

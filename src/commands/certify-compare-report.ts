@@ -1,4 +1,4 @@
-import type { FieldTally, Tally } from '../certify/tally.ts'
+import type { FieldTally, Tally } from '../certify/compare.ts'
 import { percent, plural } from '../migration/wording.ts'
 import { print, printError } from './output.ts'
 

@@ -1,8 +1,6 @@
 import { createMerge } from '../calls/merge.ts'
 import { createSendPlan } from '../calls/send.ts'
-import { type CompareDeps, compareCall } from '../certify/compare-call.ts'
-import { onlyAsks } from '../certify/native-request.ts'
-import { createTally } from '../certify/tally.ts'
+import { compareCall, NotCompared, onlyAsks, Tally } from '../certify/compare.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { openUpstream } from '../service/open.ts'
@@ -43,7 +41,7 @@ export async function compare(options: CompareOptions): Promise<number> {
   const merge = createMerge(service, () => Promise.reject(new Error('nothing is updated')))
   const send = createSendPlan({ service, merge })
   const opened = account.open(upstream, account.scheme)
-  const tally = createTally()
+  const tally = new Tally()
   const skipped = new Map<string, number>()
   const notCompared: { from: string; why: string }[] = []
   let isStopped = false
@@ -52,30 +50,27 @@ export async function compare(options: CompareOptions): Promise<number> {
   })
   try {
     await withReadOnlyXref(config, async (xref) => {
-      const deps: CompareDeps = {
-        service,
-        upstream,
-        send,
-        nativePath,
-        xref,
-        settings: account.settings,
-      }
+      const sending = (): Sending => ({
+        account: opened,
+        requestId: REQUEST_ID,
+        deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
+      })
+      const { settings, tenant } = account
+      const deps = { service, upstream, send, nativePath, xref, settings, tenant, sending }
       for (const [i, { from, request }] of calls.entries()) {
         if (isStopped) break
         const { action } = request.compiled
         showStatus(`${i + 1} of ${calls.length}: ${from}`)
-        const sending = (): Sending => ({
-          account: opened,
-          requestId: REQUEST_ID,
-          deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
-        })
         if (!onlyAsks(action)) {
           skipped.set(action.name, (skipped.get(action.name) ?? 0) + 1)
           continue
         }
-        const comparison = await compareCall(request, account.tenant, sending, deps)
-        tally.add(action.name, comparison)
-        if (!comparison.compared) notCompared.push({ from, why: comparison.why })
+        try {
+          tally.add(action.name, await compareCall(request, deps))
+        } catch (error) {
+          if (!(error instanceof NotCompared)) throw error
+          notCompared.push({ from, why: error.message })
+        }
       }
     })
   } finally {

@@ -2,20 +2,24 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import { answered, compareAnswers, confirmed, type Outcome } from '../../src/certify/answers.ts'
-import { masked } from '../../src/certify/mask.ts'
-import { comparisonsOf } from '../../src/certify/same.ts'
-import { createTally } from '../../src/certify/tally.ts'
+import {
+  type Answer,
+  answered,
+  compareAnswers,
+  comparisonsOf,
+  confirmed,
+  masked,
+  Tally,
+} from '../../src/certify/compare.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)
 
-const answer = (fields: object): Outcome => answered(JSON.stringify(fields)) ?? { kind: 'none', why: '' }
+const answer = (fields: object): Answer => answered(JSON.stringify(fields)) ?? new Map()
 const verdict = (comparisons: typeof ofQuote, field: string, one: unknown, other: unknown, again = one) => {
   const natives = [answer({ [field]: one }), answer({ [field]: again })] as const
-  const comparison = compareAnswers(natives, answer({ [field]: other }), comparisons)
-  if (!comparison.compared) throw new Error(comparison.why)
-  return comparison.fields.find((result) => result.field === field)?.verdict
+  const fields = compareAnswers(natives, answer({ [field]: other }), comparisons)
+  return fields.find((result) => result.field === field)?.verdict
 }
 
 describe('a value is compared by the codec of its row', () => {
@@ -52,15 +56,14 @@ test('what the native answers disagree on is noise', () => {
   expect(verdict(ofQuote, 'Cost', '10.00', '10.00', '10')).toBe('equal')
 })
 
-test('refusals are compared as such, and no verdict is no comparison', () => {
-  const refused: Outcome = { kind: 'refused' }
+test('refusals are compared as such', () => {
+  const refused = 'refused'
   const quote = answer({ Cost: '1.00' })
-  const wholly = (one: Outcome, two: Outcome, own: Outcome) => compareAnswers([one, two], own, ofQuote)
-  expect(wholly(refused, refused, refused)).toMatchObject({ fields: [{ field: '(answer)', verdict: 'equal' }] })
-  expect(wholly(refused, refused, quote)).toMatchObject({ fields: [{ verdict: 'differs' }] })
-  expect(wholly(quote, quote, refused)).toMatchObject({ fields: [{ verdict: 'differs' }] })
-  expect(wholly(quote, refused, quote)).toMatchObject({ fields: [{ verdict: 'noise' }] })
-  expect(wholly(quote, { kind: 'none', why: 'late' }, quote)).toEqual({ compared: false, why: 'late' })
+  const wholly = (one: Answer, two: Answer, own: Answer) => compareAnswers([one, two], own, ofQuote)
+  expect(wholly(refused, refused, refused)).toMatchObject([{ field: '(answer)', verdict: 'equal' }])
+  expect(wholly(refused, refused, quote)).toMatchObject([{ verdict: 'differs' }])
+  expect(wholly(quote, quote, refused)).toMatchObject([{ verdict: 'differs' }])
+  expect(wholly(quote, refused, quote)).toMatchObject([{ verdict: 'noise' }])
 })
 
 test('a difference that does not last is noise', () => {
@@ -68,34 +71,29 @@ test('a difference that does not last is noise', () => {
   const first = compareAnswers([native, native], answer({ Cost: '2.00' }), ofQuote)
   const later = compareAnswers([native, native], native, ofQuote)
   expect(confirmed(first, first)).toEqual(first)
-  expect(confirmed(first, later)).toMatchObject({ fields: [{ verdict: 'equal' }, { field: 'Cost', verdict: 'noise' }] })
-  expect(confirmed(first, { compared: false, why: 'late' })).toEqual({ compared: false, why: 'late' })
+  expect(confirmed(first, later)).toMatchObject([{ verdict: 'equal' }, { field: 'Cost', verdict: 'noise' }])
 })
 
 test('the compared fields have the shapes of differing values only, and each side of a call', () => {
   const native = answer({ Cost: '1.50', ShipmentNumber: 'AB-1', Note: 'x' })
-  expect(compareAnswers([native, native], answer({ Cost: '2', ShipmentNumber: 'AB-1', More: 'yY' }), ofQuote)).toEqual({
-    compared: true,
-    fields: [
-      { field: '(answer)', verdict: 'equal', native: 'answered', translated: 'answered' },
-      { field: 'Cost', verdict: 'differs', native: '9.99', translated: '9' },
-      { field: 'ShipmentNumber', verdict: 'equal', native: '', translated: '' },
-      { field: 'Note', verdict: 'differs', native: 'a', translated: '' },
-      { field: 'More', verdict: 'differs', native: '', translated: 'aA' },
-    ],
-  })
-  const refused: Outcome = { kind: 'refused' }
-  expect(compareAnswers([refused, refused], native, ofQuote)).toEqual({
-    compared: true,
-    fields: [{ field: '(answer)', verdict: 'differs', native: 'refused', translated: 'answered' }],
-  })
+  expect(compareAnswers([native, native], answer({ Cost: '2', ShipmentNumber: 'AB-1', More: 'yY' }), ofQuote)).toEqual([
+    { field: '(answer)', verdict: 'equal', native: 'answered', translated: 'answered' },
+    { field: 'Cost', verdict: 'differs', native: '9.99', translated: '9' },
+    { field: 'ShipmentNumber', verdict: 'equal', native: '', translated: '' },
+    { field: 'Note', verdict: 'differs', native: 'a', translated: '' },
+    { field: 'More', verdict: 'differs', native: '', translated: 'aA' },
+  ])
+  const refused = 'refused'
+  expect(compareAnswers([refused, refused], native, ofQuote)).toEqual([
+    { field: '(answer)', verdict: 'differs', native: 'refused', translated: 'answered' },
+  ])
 })
 
 test('an answer is a JSON object; its blanks are absent, and its other values are text', () => {
   for (const text of ['', 'x', '[]', 'null', '1', '"x"', '{']) expect(answered(text), text).toBeUndefined()
   const text = '{"a":" b ","c":1.50,"d":null,"e":"","f":true,"g":[1,"x"],"h":{}}'
   const fields = { a: 'b', c: '1.50', f: 'true', g: '[1,"x"]', h: '{}' }
-  expect(answered(text)).toEqual({ kind: 'answered', fields: new Map(Object.entries(fields)) })
+  expect(answered(text)).toEqual(new Map(Object.entries(fields)))
 })
 
 test('a mask keeps the shape and no letter or digit', () => {
@@ -123,9 +121,9 @@ test('what is compared holds no value', () => {
 })
 
 test('a tally counts, keeps few examples, and calls nothing but refusals no proof', () => {
-  const tally = createTally()
+  const tally = new Tally()
   expect(tally.equalShare()).toBeUndefined()
-  const refused: Outcome = { kind: 'refused' }
+  const refused = 'refused'
   tally.add('quote.get', compareAnswers([refused, refused], refused, ofQuote))
   expect(tally.equalShare()).toBeUndefined()
   for (let i = 0; i < 9; i += 1) {
@@ -134,7 +132,6 @@ test('a tally counts, keeps few examples, and calls nothing but refusals no proo
   }
   const [first, again] = [answer({ Cost: '1.00', Noise: '1' }), answer({ Cost: '1.00', Noise: '2' })]
   for (let i = 0; i < 2; i += 1) tally.add('other', compareAnswers([first, again], answer({ Cost: '2.00' }), ofQuote))
-  tally.add('other', { compared: false, why: 'late' })
   const counts = (equal: number, differs: number, noise = 0) => ({ equal, differs, noise })
   const examples = ['a', 'aa', 'aaa'].map((native) => ({ native, translated: 'a' }))
   expect(tally.fields()).toEqual([

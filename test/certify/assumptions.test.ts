@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Verdict } from '../../src/certify/assumption.ts'
 import { assumptions } from '../../src/certify/assumptions.ts'
-import { REFERENCE_PREFIX } from '../../src/certify/samples.ts'
+import type { Verdict } from '../../src/certify/seen.ts'
+import { REFERENCE_PREFIX } from '../../src/certify/trial.ts'
 import { deviationNames, type Fault, type Sandbox } from '../stand-in/stand-in.ts'
 import { CONFIRMING, contradicting, tried } from './trial.ts'
 
@@ -35,7 +35,7 @@ describe.each(assumptions.map((assumption) => [assumption.id, assumption] as con
 
   test('sends nothing that it is not allowed', async () => {
     const { result, requests, sandbox } = await tried(id, {}, { bookings: false, isStage: false })
-    const needsMore = assumption.effect === 'bookings' || assumption.stageOnly === true
+    const needsMore = assumption.effect === 'bookings' || assumption.stageOnly
     expect(result?.verdict === 'not tried').toBe(needsMore)
     if (needsMore) expect(requests).toEqual([])
     expect(sandbox.shipments.size).toBe(0)

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OF_QUOTE, openJournal } from '../../src/certify/journal.ts'
-import { changesSince, readResults, saveResults } from '../../src/certify/results.ts'
+import { changesSince, readResults } from '../../src/certify/run.ts'
 import { folder } from './certify.ts'
 
 const OWN = { address: 'https://stage.example.com', tenant: 'acme' }
@@ -71,7 +71,7 @@ test('the lines of others stay, and those that are cut off or foreign are passed
   expect(openJournal(file, { ...OWN, tenant: 'other' }).left()).toEqual([{ ...others[1], id: undefined }])
 })
 
-test('results are kept in a file, and compared with those of a later run', () => {
+test('the results in a file are compared with those of a later run', () => {
   const place = folder()
   const file = join(place, 'results.json')
   const result = (id: string, verdict: 'confirmed' | 'contradicted' | 'not tried', seen = 'x') => ({
@@ -89,8 +89,7 @@ test('results are kept in a file, and compared with those of a later run', () =>
       result('skipped', 'not tried'),
     ],
   }
-  saveResults(file, before)
-  expect(readFileSync(file, 'utf8')).toBe(`${JSON.stringify(before, null, 2)}\n`)
+  writeFileSync(file, JSON.stringify(before))
   expect(readResults(file)).toEqual(before)
   const now = [
     result('same', 'confirmed'),

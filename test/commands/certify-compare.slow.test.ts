@@ -5,7 +5,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { transload } from '../callers/commands.ts'
 import { newFolder } from '../command.ts'
-import { CLIENT, OWN } from '../gateway.ts'
+import { basic, CLIENT, OWN } from '../gateway.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
 interface Place {
@@ -96,4 +96,27 @@ test('mistakes of the command line and of the input end in one line', async () =
     line: expect.stringContaining('not.ndjson:1'),
   })
   expect(await told('--tenant', 'nobody')).toMatchObject({ code: 1, line: expect.stringContaining('nobody') })
+})
+
+test('every field of a read is compared, and one that the service leaves out is shown', async () => {
+  const place = await startPlace({ native: (answer) => ({ ...answer, 'PickupPhNo.': '', Currency: 'USD' }) })
+  const body = {
+    customer: { customer_name: 'Example Motors' },
+    pickup: { zipcode: 2134, contact_name: 'Pat Example', contact_phone: '2145550000' },
+    delivery: { zipcode: 33166, state: 'FL' },
+    vehicles: [{ vin: '1FDXE4FN9PDD32477', year: 2023 }],
+    external_id: 'REF-1',
+  }
+  const headers = { authorization: basic() }
+  await fetch(`${place.sandbox.url}/v2/shipments`, { method: 'POST', headers, body: JSON.stringify(body) })
+  writeFileSync(join(place.folder, 'calls.ndjson'), '{"path":"/getShipment.php?ShipmentNumber=TL-100001"}\n')
+  const { code, out } = await place.compare('--recording', 'calls.ndjson')
+  expect(code).toBe(1)
+  expect(out.match(/^shipment\.get .* →.*$/gm)?.map((line) => line.split(/ {2,}/))).toEqual([
+    ['shipment.get', 'PickupPhNo.', '0', '1', '0', '(absent) → 9999999999'],
+    ['shipment.get', 'Currency', '0', '1', '0', 'AAA → (absent)'],
+  ])
+  for (const field of ['PickupZip', 'DeliveryState', 'BillToName', 'VinNo', 'Year', 'Cost', 'Status']) {
+    expect(out).toMatch(new RegExp(`^shipment\\.get +${field} +1 +0 +0$`, 'm'))
+  }
 })

@@ -166,6 +166,7 @@ function flatShipment(service: Service, client: string, flat: Flat): Flat {
     Cost: shipment.price.toFixed(2),
     Status: shipment.status,
     TransportationBooked: shipment.status === 'canceled' ? 'No' : 'Yes',
+    Message: `Shipment ${shipment.number}`,
   }
   const parts: Record<string, unknown> = { ...shipment, vehicle: shipment.vehicles[0] ?? {} }
   for (const [start, [part, names]] of Object.entries(FLAT)) {
