@@ -60,6 +60,21 @@ export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]
   return id === undefined || secret === undefined ? [] : [account(id, basicOf(id, secret))]
 }
 
+/** Returns the account of a tenant, or the only one. */
+export async function chosenAccount(config: Config, tenant: string | undefined): Promise<OwnAccount> {
+  const accounts = await ownAccounts(config)
+  const names = accounts.map((account) => account.tenant).join(', ')
+  const [first, ...others] = tenant === undefined ? accounts : accounts.filter((account) => account.tenant === tenant)
+  if (accounts.length === 0) {
+    throw new CommandFailed(
+      'there is no credential to try with; set V2_CLIENT_ID and V2_CLIENT_SECRET, or TENANTS_FILE',
+    )
+  }
+  if (!first) throw new CommandFailed(`there is no tenant ${tenant}; the tenants are ${names}`)
+  if (others.length > 0) throw new CommandFailed(`choose a tenant with --tenant: ${names}`)
+  return first
+}
+
 const SCHEMES = ['basic', 'oauth2'] as const
 const COLUMN_CHARACTERS = 20
 

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { areas, assumptions } from '../certify/assumptions.ts'
+import { type Area, type Assumption, areas, assumptions } from '../certify/assumptions.ts'
 import { type CleanedUp, cleanUp, openJournal } from '../certify/journal.ts'
 import {
+  type Allowed,
+  type Change,
   changesSince,
+  forbidden,
   OutOfReach,
   type Result,
   type Results,
@@ -12,27 +16,24 @@ import {
   Stopped,
   tryAll,
 } from '../certify/run.ts'
+import type { Verdict } from '../certify/seen.ts'
 import { openTrial, type Trial } from '../certify/trial.ts'
 import { readConfig } from '../config/config.ts'
+import { serviceAddress } from '../config/values.ts'
 import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { basicOf, basicPair } from '../service/basic.ts'
 import { openUpstream } from '../service/open.ts'
 import { suggestion } from '../text/nearest.ts'
-import { type Asked, allowedBy, certifiedAccount, wrongCredentialOf } from './certify-assumptions-account.ts'
-import {
-  changeLines,
-  cleanedUpLines,
-  planLines,
-  plannedJson,
-  resultJson,
-  resultLines,
-  summaryLine,
-} from './certify-assumptions-output.ts'
+import { chosenAccount, type OwnAccount } from './auth.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './process.ts'
 
 /** The values of the options. */
-export type AssumptionsOptions = Asked & {
+export interface AssumptionsOptions {
+  readonly stage?: string | undefined
+  readonly bookings?: boolean | undefined
+  readonly tenant?: string | undefined
   readonly plan?: boolean | undefined
   readonly only?: string | undefined
   readonly save?: string | undefined
@@ -47,7 +48,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   const config = readConfig()
   const only = onlyOf(asked.only)
   const before = asked.compare === undefined ? undefined : earlier(asked.compare)
-  const own = await certifiedAccount(config, asked)
+  const own = await chosenAccount(config, asked.tenant)
   const { address } = own
   const service = address.origin + address.prefix
   const allowed = allowedBy(asked, service)
@@ -168,4 +169,108 @@ function earlier(path: string): Results {
   const results = readResults(path)
   if (typeof results === 'string') throw new CommandFailed(`cannot read ${path}: ${results}`)
   return results
+}
+
+/** Returns what the operator allows at an address; throws if the stage that they named is another address. */
+function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: string): Allowed {
+  if (stage === undefined) {
+    if (!bookings) return { bookings, isStage: false }
+    throw new CommandFailed(
+      `--bookings needs --stage: name the address of the service, ${service}, if it is the stage and not production`,
+    )
+  }
+  const named = serviceAddress.safeParse(stage)
+  if (!named.success) throw new CommandFailed(`--stage ${stage} is no address of a service`)
+  const { origin, prefix } = named.data
+  if (origin + prefix !== service) {
+    throw new CommandFailed(
+      `--stage names ${origin + prefix}, but the gateway calls ${service}; set V2_BASE_URL, or base_url of the tenant, to the stage`,
+    )
+  }
+  return { bookings, isStage: true }
+}
+
+/** Returns a credential of the same Client ID with a random secret. */
+function wrongCredentialOf({ basic }: OwnAccount): string {
+  return basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID())
+}
+
+const VERDICTS: readonly Verdict[] = ['confirmed', 'contradicted', 'cannot tell', 'not tried']
+const VERDICT_CHARACTERS = Math.max(...VERDICTS.map((verdict) => verdict.length))
+const ID_CHARACTERS = Math.max(...assumptions.map(({ id }) => id.length))
+const INDENT = ' '.repeat(VERDICT_CHARACTERS + ID_CHARACTERS + 6)
+
+/** Returns the lines of one result; one that contradicts says what to do. */
+function resultLines({ id, sentence, otherwise }: Assumption, { verdict, seen }: Result): readonly string[] {
+  const line = `  ${verdict.padEnd(VERDICT_CHARACTERS)}  ${id.padEnd(ID_CHARACTERS)}  ${sentence} (${seen})`
+  return verdict === 'contradicted' ? [line, `${INDENT}→ ${otherwise}`] : [line]
+}
+
+const byId = new Map(assumptions.map((assumption) => [assumption.id, assumption]))
+
+/** Returns a result with its sentence, and what to do if it contradicts. */
+function resultJson({ id, verdict, seen }: Result): object {
+  const { sentence, otherwise } = byId.get(id) ?? {}
+  return { id, sentence, verdict, seen, ...(verdict === 'contradicted' && { otherwise }) }
+}
+
+/** Counts the results by verdict. */
+function summaryLine(results: readonly Result[]): string {
+  const counts = VERDICTS.map(
+    (verdict) => `${results.filter((result) => result.verdict === verdict).length} ${verdict}`,
+  )
+  return `${results.length} assumptions: ${counts.join(', ')}.`
+}
+
+/** Says what a clean-up did. */
+function cleanedUpLines({ canceled, left }: CleanedUp): readonly string[] {
+  return [
+    `Canceled ${canceled} test ${canceled === 1 ? 'booking' : 'bookings'}.`,
+    ...left.map((line) => `May be left at the service: ${line}`),
+    ...(left.length > 0 ? ['"transload certify assumptions --clean-up" tries again.'] : []),
+  ]
+}
+
+/** Lists what differs from an earlier run. */
+function changeLines({ at }: Results, changes: readonly Change[]): readonly string[] {
+  if (changes.length === 0) return [`Nothing has changed since ${at}.`]
+  return [
+    `Changed since ${at}:`,
+    ...changes.map(({ id, before, now }) => {
+      const was = before === undefined ? 'not known' : `${before.verdict} (${before.seen})`
+      return `  ${id.padEnd(ID_CHARACTERS)}  ${was} → ${now.verdict} (${now.seen})`
+    }),
+  ]
+}
+
+/** Lists what would be tried. */
+function planLines(
+  areas: readonly Area[],
+  wanted: readonly Assumption[],
+  allowed: Allowed,
+  service: string,
+): readonly string[] {
+  const tried = wanted.filter((assumption) => forbidden(assumption, allowed) === undefined)
+  const books = tried.filter(({ effect }) => effect === 'bookings').length
+  return [
+    `Would try ${tried.length} of ${wanted.length} assumptions at ${service}; ${books} of them make test bookings. Nothing is sent now.`,
+    ...areas.flatMap(({ title, assumptions: all }) => {
+      const own = all.filter((assumption) => wanted.includes(assumption))
+      return own.length === 0 ? [] : ['', title, ...own.flatMap((assumption) => plannedLines(assumption, allowed))]
+    }),
+  ]
+}
+
+function plannedLines(assumption: Assumption, allowed: Allowed): readonly string[] {
+  const { id, how, effect, requests } = assumption
+  const reason = forbidden(assumption, allowed)
+  const what = reason === undefined ? effect : `not tried: ${reason}`
+  return [`  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`, `  ${' '.repeat(ID_CHARACTERS)}  ${requests.join(', ')}`]
+}
+
+/** Returns an assumption with what would be done for it. */
+function plannedJson(assumption: Assumption, allowed: Allowed): object {
+  const { id, sentence, how, effect, requests } = assumption
+  const reason = forbidden(assumption, allowed)
+  return { id, sentence, how, effect, requests, isTried: reason === undefined, ...(reason !== undefined && { reason }) }
 }
