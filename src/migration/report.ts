@@ -45,7 +45,7 @@ export async function readReport(
   const at = store.now()
   const today = Math.floor(at / DAY_MS)
   const watched = await store.watchedDays()
-  const uses = Map.groupBy(await store.countedTenants(), ({ tenant }) => tenant)
+  const uses = Map.groupBy(await readUses(store), ({ tenant }) => tenant)
   const wanted = byLastCall([...new Set([...uses.keys(), ...named])], uses).filter(
     (tenant) => only === undefined || tenant === only,
   )
@@ -71,6 +71,16 @@ export async function readReport(
   }
 }
 
+async function readUses(store: Scoreboard): Promise<readonly NameCount[]> {
+  const uses: NameCount[] = []
+  for (;;) {
+    const some = await store.countedTenants(uses.at(-1))
+    if (some.length === 0) return uses
+    uses.push(...some)
+    await new Promise(setImmediate)
+  }
+}
+
 function byLastCall(tenants: readonly string[], uses: ReadonlyMap<string, readonly NameCount[]>): readonly string[] {
   const lastAt = (tenant: string) => Math.max(0, ...(uses.get(tenant) ?? []).map((use) => use.lastAt))
   return tenants
@@ -90,8 +100,9 @@ function verdictOnAll(
   basis: Pick<Parameters<typeof verdictOf>[0], 'today' | 'watched' | 'quietDays'>,
 ): Verdict {
   const lastDay = (use: string) => {
-    const ends = [...uses.values()].flat().filter(({ name }) => name === use)
-    return ends.length === 0 ? undefined : Math.floor(Math.max(...ends.map(({ lastAt }) => lastAt)) / DAY_MS)
+    const counts = [...uses.values()].flat().filter(({ name }) => name === use)
+    const lastAt = counts.reduce((last, count) => Math.max(last, count.lastAt), 0)
+    return counts.length === 0 ? undefined : Math.floor(lastAt / DAY_MS)
   }
   const verdict = verdictOf({
     ...basis,

@@ -1,5 +1,13 @@
 import { compareBytes } from './key-order.ts'
-import { addNames, boundNames, type CallCount, DAY_MS, type NameCount, type Scoreboard } from './scoreboard.ts'
+import {
+  addNames,
+  boundNames,
+  type CallCount,
+  DAY_MS,
+  type NameCount,
+  type Scoreboard,
+  USES_AT_ONCE,
+} from './scoreboard.ts'
 
 /** Creates the counts of a store that ends with the process. */
 export function createMemoryScoreboard(checkOpen: () => void): Scoreboard {
@@ -30,9 +38,11 @@ export function createMemoryScoreboard(checkOpen: () => void): Scoreboard {
         names.set(key, addNames(names.get(key), count))
       }
     },
-    async countedTenants() {
+    async countedTenants(after) {
       checkOpen()
-      return [...names.values()].filter(({ kind }) => kind === 'use').sort(byKey)
+      const uses = [...names.values()].filter(({ kind }) => kind === 'use').sort(byKey)
+      const at = after ? uses.findIndex(({ tenant, name }) => tenant === after.tenant && name === after.name) + 1 : 0
+      return uses.slice(at, at + USES_AT_ONCE)
     },
     async callCounts(tenant, fromDay) {
       checkOpen()

@@ -51,8 +51,8 @@ export interface CountBatch {
 export interface Scoreboard {
   /** Adds a batch in one durable step; a batch that was added before changes nothing. */
   addCounts(batch: CountBatch): Promise<void>
-  /** Returns the counts of the kind `use`, by tenant. */
-  countedTenants(): Promise<readonly NameCount[]>
+  /** Returns up to `USES_AT_ONCE` counts of the kind `use`, by tenant and name, after one of them. */
+  countedTenants(after?: Pick<NameCount, 'tenant' | 'name'>): Promise<readonly NameCount[]>
   /** Returns the counts of a tenant from a day on, by day. */
   callCounts(tenant: string, fromDay: number): Promise<readonly CallCount[]>
   nameCounts(tenant: string): Promise<readonly NameCount[]>
@@ -63,6 +63,9 @@ export interface Scoreboard {
 }
 
 export const DAY_MS = 86_400_000
+
+/** Reads of the embedded store run on the event loop. */
+export const USES_AT_ONCE = 1_000
 
 /** The name under which a bounded kind counts the names beyond its limit. */
 export const OTHER_NAMES = ''

@@ -7,6 +7,7 @@ import { storableName, storableTenant } from '../../src/migration/storable-name.
 import type { CountedCall } from '../../src/migration/tally.ts'
 import { dayText, percent, plural } from '../../src/migration/wording.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
+import { taken } from './taken.ts'
 
 const TODAY = 20_000
 const AT = (TODAY + 0.25) * DAY_MS
@@ -30,7 +31,7 @@ function counted(calls: readonly Partial<CountedCall & { readonly tenant: string
     counts.add(tenant, { ...CALL, ...call })
     at += 1_000
   }
-  return counts.take()
+  return taken(counts)
 }
 
 /** The names of a kind, each with its action, count, times after `AT` and example. */
@@ -121,8 +122,8 @@ test('the fields of a call are counted as used or unused, and unknown ones once 
 test('what was taken is not counted again', () => {
   const counts = createCounts(() => AT)
   counts.add('acme', CALL)
-  expect(counts.take().calls).toHaveLength(1)
-  expect(counts.take()).toEqual({ calls: [], names: [] })
+  expect(taken(counts).calls).toHaveLength(1)
+  expect(taken(counts)).toEqual({ calls: [], names: [] })
 })
 
 describe('the memory is bounded', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { sortFields } from '../../src/mapping/fields.ts'
 import { networkOf, productOf } from '../../src/migration/callers.ts'
@@ -10,6 +10,7 @@ import { createMemoryStore } from '../../src/store/memory.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { runs, size } from '../size.ts'
+import { taken } from './taken.ts'
 
 const NOON = 20_000.5 * DAY_MS
 /** Longer than any test: batches are stored by `close` alone. */
@@ -98,6 +99,14 @@ describe('what is counted', () => {
       ['used', 'quote.get', 'ActionName', 1],
       ['used', 'quote.get', 'TempShipFromPostalCode', 1],
     ])
+  })
+
+  test('of many tenants is stored before its time', async () => {
+    const store = createMemoryStore({ now: () => NOON })
+    const recorder = recorderOn(store)
+    for (let i = 0; i < 1_000; i += 1) recorder.count(`tenant ${i}`, call())
+    await vi.waitFor(async () => expect(await store.callCounts('tenant 999', 0)).toMatchObject([{ calls: 1 }]))
+    await recorder.close()
   })
 
   test('of a dry run is the dry run alone', async () => {
@@ -234,7 +243,7 @@ describe('bounds', () => {
       })
       counts.add('acme', { ...withFields(`Field ${i}`), agent: `agent${i}/${i}.1` })
     }
-    const { calls, names } = counts.take()
+    const { calls, names } = taken(counts)
     expect(new Set(calls.map(({ tenant }) => tenant)).size).toBeLessThanOrEqual(10_001)
     expect(calls.reduce((all, count) => all + count.calls, 0)).toBe(2 * many)
     const chosen = names.filter(({ kind, name }) => ['unknown', 'agent', 'network'].includes(kind) && name !== '')
@@ -243,7 +252,7 @@ describe('bounds', () => {
     expect(ofAcme('unknown').length).toBeLessThanOrEqual(101)
     expect(ofAcme('agent').length).toBeLessThanOrEqual(21)
     expect(ofAcme('unknown').reduce((all, { count }) => all + count, 0)).toBe(many)
-    expect(counts.take()).toEqual({ calls: [], names: [] })
+    expect(taken(counts)).toEqual({ calls: [], names: [] })
   })
 
   test('make any name storable, and each key of a batch unique', async () => {
@@ -254,7 +263,7 @@ describe('bounds', () => {
       fc.asyncProperty(fc.array(fc.tuple(text, text, text), { maxLength: 10 }), async (all) => {
         const counts = createCounts(() => NOON)
         for (const [tenant, name, agent] of all) counts.add(tenant, { ...withFields(name), agent })
-        const { calls, names } = counts.take()
+        const { calls, names } = taken(counts)
         no += 1
         await store.addCounts({ instance: 'test', no, days: [], calls, names })
         const keys = names.map(({ tenant, kind, action, name }) => JSON.stringify([tenant, kind, action, name]))

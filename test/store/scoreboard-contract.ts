@@ -113,6 +113,18 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
       expect(await other.countedTenants()).toEqual([use('', 'version-2'), use('a', 'version-2'), use('b', 'version-1')])
     })
 
+    test('list a thousand uses at once, and then the ones after them', async () => {
+      const names = Array.from({ length: 1_500 }, (_, i) =>
+        named({ tenant: `tenant ${String(i).padStart(4, '0')}`, kind: 'use', action: '', name: 'version-1' }),
+      )
+      await store.addCounts(batch(1, { names }))
+      const first = await other.countedTenants()
+      const second = await other.countedTenants(first.at(-1))
+      expect([first.length, second.length]).toEqual([1_000, 500])
+      expect([...first, ...second]).toEqual(names)
+      expect(await other.countedTenants(second.at(-1))).toEqual([])
+    })
+
     test('have at most 50 unknown names, 50 networks and 10 agents of a tenant, and the others as one', async () => {
       const many = (kind: 'unknown' | 'agent' | 'network', from: number, to: number) =>
         Array.from({ length: to - from }, (_, i) => named({ kind, action: '', name: `n${from + i}` }))

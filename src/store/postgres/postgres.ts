@@ -155,7 +155,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     orphanClaims: (silentForMs, by) => ask(() => claims.orphanClaims(silentForMs, by)),
     addCounts: (batch) => ask(() => counts.addCounts(batch)),
     dropCounts: (beforeDay) => ask(() => counts.dropCounts(beforeDay)),
-    countedTenants: () => ask(() => counts.countedTenants()),
+    countedTenants: (after) => ask(() => counts.countedTenants(after)),
     callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
     nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
     watchedDays: () => ask(() => counts.watchedDays()),

@@ -8,6 +8,7 @@ import {
   type NameCount,
   type NameKind,
   type Scoreboard,
+  USES_AT_ONCE,
 } from '../scoreboard.ts'
 import type { InTransaction } from './claims.ts'
 
@@ -48,9 +49,11 @@ export function createScoreboard(pool: pg.Pool, inTransaction: InTransaction): S
         const known = await knownNames(client, names)
         await client.query(ADD_NAMES, nameColumns(boundNames(names, known)))
       }),
-    async countedTenants() {
+    async countedTenants({ tenant, name } = { tenant: '', name: '' }) {
       const { rows } = await pool.query(
-        "SELECT * FROM transload.name_counts WHERE kind = 'use' ORDER BY tenant, action, name",
+        `SELECT * FROM transload.name_counts WHERE kind = 'use' AND (tenant, name) > ($1, $2)
+          ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`,
+        [tenant, name],
       )
       return rows.map((row) => nameCountOf(String(row.tenant), row))
     },

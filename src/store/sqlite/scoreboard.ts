@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { callCountOf, nameCountOf } from '../rows.ts'
-import { boundNames, type CallCount, type CountBatch, DAY_MS, type NameCount } from '../scoreboard.ts'
+import { boundNames, type CallCount, type CountBatch, DAY_MS, type NameCount, USES_AT_ONCE } from '../scoreboard.ts'
 
 /** How long the number of a process's last batch is kept: a batch is sent again within seconds. */
 const BATCHES_KEPT_MS = DAY_MS
@@ -54,13 +54,15 @@ export function createCountReads(db: DatabaseSync) {
   const ofTenant = 'tenant = (SELECT no FROM tenants WHERE name = ?)'
   const columns = 'kind, action, name, count, first_at, last_at, example'
   const uses = db.prepare(`SELECT t.name AS tenant, ${columns.replace('name', 'c.name')} FROM tenants t
-    JOIN name_counts c ON c.tenant = t.no AND c.kind = 'use' ORDER BY t.name, c.name`)
+    CROSS JOIN name_counts c ON c.tenant = t.no AND c.kind = 'use'
+    WHERE t.name >= ?1 AND (t.name, c.name) > (?1, ?2) ORDER BY t.name, c.name LIMIT ${USES_AT_ONCE}`)
   const calls = db.prepare(`SELECT day, use, action, outcome, calls FROM call_counts WHERE ${ofTenant} AND day >= ?
     ORDER BY day, use, action, outcome`)
   const names = db.prepare(`SELECT ${columns} FROM name_counts WHERE ${ofTenant} ORDER BY kind, action, name`)
   const days = db.prepare('SELECT day FROM watched_days ORDER BY day')
   return {
-    countedTenants: (): readonly NameCount[] => uses.all().map((row) => nameCountOf(String(row['tenant']), row)),
+    countedTenants: ({ tenant, name } = { tenant: '', name: '' }): readonly NameCount[] =>
+      uses.all(tenant, name).map((row) => nameCountOf(String(row['tenant']), row)),
     callCounts: (tenant: string, fromDay: number): readonly CallCount[] =>
       calls.all(tenant, fromDay).map((row) => callCountOf(tenant, row)),
     nameCounts: (tenant: string): readonly NameCount[] => names.all(tenant).map((row) => nameCountOf(tenant, row)),

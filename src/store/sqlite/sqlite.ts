@@ -114,7 +114,7 @@ export async function openSqliteStore({
     orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
     addCounts: (batch) => writer.call('addCounts', batch, now()),
     dropCounts: (beforeDay) => writer.step('dropCounts', beforeDay, now()),
-    countedTenants: async () => reader.read((reads) => reads.countedTenants()),
+    countedTenants: async (after) => reader.read((reads) => reads.countedTenants(after)),
     callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
     nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
     watchedDays: async () => reader.read((reads) => reads.watchedDays()),
