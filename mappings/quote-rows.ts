@@ -1,19 +1,17 @@
 import {
   type Joiner,
   join,
-  lookup,
   lossy,
   move,
-  phraseIn,
   quoteFact,
   type Row,
   ref,
   setting,
   split,
   v1Only,
-  wholeValue,
 } from '../src/mapping/declare.ts'
-import { contactParts, equipmentType, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
+import { contactParts, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
+import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 
 /** The names that a caller gives a quote. */
 export const quoteNames = ['ShipmentNumber', 'OrderRefNumber'] as const
@@ -35,15 +33,8 @@ export const tripRows = ({ update }: { readonly update: boolean }): readonly Row
     quoteZip,
     update ? { fallbacks: [quoteFact('delivery')] } : { required: true },
   ),
-  lookup(
-    [wholeValue('PickupCommodityCode'), wholeValue('DeliveryCommodityCode'), phraseIn('LoadReference')],
-    'vehicle_type',
-    'vehicle_types',
-    [update ? quoteFact('vehicle_type') : setting('vehicle_type')],
-  ),
-  move('EquipmentType', 'transport_type', equipmentType, {
-    fallbacks: [update ? quoteFact('transport_type') : setting('transport_type')],
-  }),
+  vehicleTypeRow('vehicle_type', update ? quoteFact('vehicle_type') : setting('vehicle_type')),
+  transportTypeRow(update ? quoteFact('transport_type') : setting('transport_type')),
 ]
 
 /** The fields of a quote request that version 2 has no place for. */

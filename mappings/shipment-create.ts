@@ -11,6 +11,7 @@ import {
   v1Only,
 } from '../src/mapping/declare.ts'
 import { bookingExample, bookingRows, shipmentExample } from './booking-rows.ts'
+import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'
 
 /** Books a trip. */
@@ -41,8 +42,8 @@ export const shipmentCreate = action({
   ],
   request: [
     ...bookingRows,
-    fromQuote('transport_type', 'transport_type', { fallbacks: [setting('transport_type')] }),
-    fromQuote('vehicles[0].type', 'vehicle_type'),
+    transportTypeRow(quoteFact('transport_type'), setting('transport_type')),
+    vehicleTypeRow('vehicles[0].type', quoteFact('vehicle_type')),
     fromQuote('customer.address', 'address'),
     fromQuote('customer.city', 'city'),
     fromQuote('customer.state', 'state'),

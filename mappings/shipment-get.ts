@@ -1,7 +1,7 @@
 import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
 import { bookedByStatus, bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
-import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows } from './shipment-rows.ts'
+import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows, unshownKinds } from './shipment-rows.ts'
 
 /** Reads a shipment: the rows of a booking, run backwards. */
 export const shipmentGet = action({
@@ -24,6 +24,7 @@ export const shipmentGet = action({
       ifSeveral('vehicles', 'It has {vehicles.length} vehicles; the first one is shown.'),
     ]),
     ...quoteOnlyPlaces,
+    ...unshownKinds,
     ...shipmentOnlyRows,
     ...partIdRows,
     ...serverRows,

@@ -29,7 +29,6 @@ export const shipmentOnlyRows: readonly Row[] = [
 /** Places of a shipment that only the remembered quote can fill. */
 export const quoteOnlyPlaces: readonly Row[] = v2Only(
   [
-    'transport_type',
     'customer.address',
     'customer.city',
     'customer.state',
@@ -37,9 +36,14 @@ export const quoteOnlyPlaces: readonly Row[] = v2Only(
     'customer.contact_name',
     'customer.contact_email',
     'customer.contact_phone',
-    'vehicles[0].type',
   ],
   'a version-1 booking has no field for it',
+)
+
+/** Places that a caller may send and a read does not show. */
+export const unshownKinds: readonly Row[] = v2Only(
+  ['transport_type', 'vehicles[0].type'],
+  'a version-1 booking has no field for it in its own document',
 )
 
 /** Places that only the service sets and no version-1 reply shows. */

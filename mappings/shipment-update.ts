@@ -1,5 +1,6 @@
 import { action, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
 import { bookedByStatus, bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 import {
   partIdRows,
   quoteOnlyPlaces,
@@ -26,6 +27,8 @@ export const shipmentUpdate = action({
   },
   request: [
     ...bookedRows,
+    transportTypeRow(),
+    vehicleTypeRow('vehicles[0].type'),
     ...nameRows,
     ...v1Only(['ActionName'], 'the path decides the action'),
     ...v1Only(['Cost', 'Status', 'TransportationBooked', 'Message'], 'a read shows it, and only the service sets it'),

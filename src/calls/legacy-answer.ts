@@ -1,6 +1,6 @@
 import type { Answer } from '../answer.ts'
 import { gatewayError } from '../errors.ts'
-import { valueAt } from '../mapping/paths.ts'
+import { parsePlace, valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
 import { headerText } from '../text/service-text.ts'
@@ -18,8 +18,11 @@ export function answerOf(plan: Plan, body: unknown, say = (message: string) => m
   const { compiled } = plan.request
   const { reply, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
-  const headers =
-    compiled.action.xrefRecord?.kind === 'shipment' ? idHeaders(body, compiled.action.xrefRecord.id) : NO_HEADERS
+  const { xrefRecord } = compiled.action
+  const headers = {
+    ...(xrefRecord?.kind === 'shipment' && idHeaders(body, xrefRecord.id)),
+    ...assumedHeader(plan),
+  }
   const { Message } = reply
   const message = say(Message ?? '')
   return {
@@ -29,7 +32,18 @@ export function answerOf(plan: Plan, body: unknown, say = (message: string) => m
   }
 }
 
-const NO_HEADERS = {}
+/** Returns what the translation assumed, as a header that names each place and its value. */
+function assumedHeader({ request, body, notes }: Plan): Readonly<Record<string, string>> {
+  const { request: rows } = request.compiled.action
+  const assumed = notes.flatMap(({ name, code }) => {
+    if (code !== 'assumed') return []
+    const row = rows.find((one) => one.kind === 'move' && one.v1 === name)
+    const path = row?.kind === 'move' ? row.v2 : name
+    const value = scalarText(valueAt(body, parsePlace(path) ?? []))
+    return value === undefined ? [] : [`${path}=${headerText(value)}`]
+  })
+  return assumed.length === 0 ? {} : { 'Transload-Assumed': assumed.join(', ') }
+}
 
 /** Returns the service's ids as headers, which version-1 parsers do not read. */
 function idHeaders(body: unknown, idKey: string): Record<string, string> {

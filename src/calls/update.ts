@@ -27,7 +27,8 @@ export async function update(plan: Plan, tenant: string, sending: Sending, merge
     if (!isSuccess(reply.status)) throw refusal(reply, compiled.nameFields)
     return shipmentWithId(reply, id)
   }
-  const asks = changingFields(request, found.namedBy).length > 0
+  const asked = changingFields(request, found.namedBy)
+  const asks = asked.length > 0
   const merging = { id, sent, asks, textOf, problems, vin: vinOf(request), compiled, settings, verify }
   const merged = await merge(merging, tenant, sending)
   if (!merged) throw gatewayError('reply-doubtful', { fault: 'it shows no shipment' })
@@ -37,9 +38,10 @@ export async function update(plan: Plan, tenant: string, sending: Sending, merge
     return changes.shown[field] ? [field] : []
   })
   const say = (message: string) => {
+    const unused = changes.unused.filter((field) => asked.includes(field))
     const parts = [
-      asks && changes.fields.length === 0 ? 'The shipment has these values already; nothing was changed.' : message,
-      sentence('Not understood', notUnderstood(request)),
+      asks && changes.fields.length === 0 ? nothingChanged(unused.length === 0) : message,
+      sentence('Not understood', [...notUnderstood(request), ...unused]),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
     ]
@@ -47,6 +49,9 @@ export async function update(plan: Plan, tenant: string, sending: Sending, merge
   }
   return { body: { ...before.body, ...after }, say }
 }
+
+const nothingChanged = (stands: boolean) =>
+  stands ? 'The shipment has these values already; nothing was changed.' : 'Nothing was changed.'
 
 const sentence = (about: string, names: readonly string[]) =>
   names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`

@@ -51,6 +51,8 @@ export interface Changes {
   readonly fields: readonly string[]
   /** The fields that were sent as a read shows them, even if they cannot be translated. */
   readonly standing: ReadonlySet<string>
+  /** The fields that were sent and mean nothing that can be written, such as a telephone number without digits. */
+  readonly unused: readonly string[]
   /** Every field as a read shows it. */
   readonly shown: Readonly<Record<string, string>>
 }
@@ -102,7 +104,12 @@ export function compileCompare(rows: readonly Row[]): Compare {
       putAt(places, place, value)
       for (const field of fieldsAt.get(path) ?? []) if (textOf(field) !== undefined) fields.add(field)
     }
-    return { places, fields: [...fields], standing, shown }
+    const unused = rows.flatMap((row) =>
+      placesOf(row).some((place) => valueAt(sent, placeOf(place)) !== undefined)
+        ? []
+        : fieldsOf(row).filter((field) => textOf(field) !== undefined && !standing.has(field)),
+    )
+    return { places, fields: [...fields], standing, unused, shown }
   }
 }
 

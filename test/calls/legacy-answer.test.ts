@@ -10,7 +10,8 @@ describe('the answer of a call', () => {
   test('is translated', () => {
     const plan = planOf('quote.get', { ShipmentNumber: 'N' })
     const reply = { shipment_id: 'Q', price: 5 }
-    expect(answerOf(plan, reply)).toEqual({ status: 200, headers: {}, body: '{"Cost":"5.00","ShipmentNumber":"N"}' })
+    const headers = { 'Transload-Assumed': 'vehicle_type=car, transport_type=open' }
+    expect(answerOf(plan, reply)).toEqual({ status: 200, headers, body: '{"Cost":"5.00","ShipmentNumber":"N"}' })
     const service = planOf('quote.get', { ShipmentNumber: 'N' }, { settings: { shipment_number: 'service' } })
     expect(answerOf(service, reply).body).toBe('{"Cost":"5.00","ShipmentNumber":"Q"}')
   })
@@ -55,7 +56,8 @@ describe('the answer of a call', () => {
     [{ id: 'S' }, { 'Transload-Shipment-Id': 'S' }],
     [{ id: {}, number: '..' }, { 'Transload-Shipment-Number': '..' }],
   ])('that records a shipment has its ids as headers: %j', (reply, headers) => {
-    expect(answerOf(planOf('shipment.create', {}), reply).headers).toEqual(headers)
+    const plan = planOf('shipment.create', { EquipmentType: 'OPEN AUTO' })
+    expect(answerOf(plan, reply).headers).toEqual(headers)
   })
 
   test('that records no shipment has none', () => {

@@ -48,7 +48,14 @@ const REPLY_HEADERS = new Set([
     'deprecation',
     'keep-alive',
   ],
-  ...['idempotent-replayed', 'retry-after', 'transload-shipment-id', 'transload-shipment-number', 'x-request-id'],
+  ...[
+    'idempotent-replayed',
+    'retry-after',
+    'transload-shipment-id',
+    'transload-shipment-number',
+    'transload-assumed',
+    'x-request-id',
+  ],
 ])
 
 interface Sent {
