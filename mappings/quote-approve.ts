@@ -8,10 +8,10 @@ const otherFields = [...tripRows({ update: true }), ...quoteOnlyRows, ...custome
   .flatMap(fieldsOf)
   .filter((v1) => !quoteNames.some((name) => name === v1) && v1 !== 'ActionName')
 
-/** Accepts a quote, which books the trip. */
+/** Accepts a quote. Where the service shows no shipment of it, the call answers `No` in place of these rows' `Yes`. */
 export const quoteApprove = action({
   name: 'quote.approve',
-  summary: 'Accept a quote: the trip is booked.',
+  summary: 'Accept a quote: the trip is booked if the service shows a shipment of it; else the answer says `No`.',
   family: 'quote',
   legacy: {
     method: 'POST',
@@ -31,7 +31,6 @@ export const quoteApprove = action({
     move('Cost', 'price', money),
     callerNumber('ShipmentNumber', 'shipment_id'),
     message('Message', [
-      // The service's reply is the only proof of a shipment.
       ifPresent(
         'shipment_id',
         'The quote is approved and the transportation is booked as shipment {number|shipment_id}.',

@@ -18,7 +18,16 @@ import { type Exclusive, withQuoteLock } from './quote-lock.ts'
 import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
-import { idAt, isCanceled, isGone, type Shipment, shipmentWithId } from './verify.ts'
+import {
+  idAt,
+  idsNamedIn,
+  isCanceled,
+  isGone,
+  isSameId,
+  type Shipment,
+  shipmentWithId,
+  showsShipment,
+} from './verify.ts'
 
 /** The dependencies of approvals. */
 export interface ApproveDeps {
@@ -68,8 +77,13 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
         await xref.setApproval(tenant, quote, 'approved')
         throw gatewayError('service-refused/canceled', {}, { status: 409 })
       }
-      await recordApproval(plan, reply, tenant, xref)
-      return answerOf(plan, reply)
+      const isShown = showsShipment(reply)
+      const shipment = isShown ? undefined : await madeNow(plan, tenant, sending, deps)
+      if (shipment)
+        await recordApproval(plan, { ...shipment.body, shipment_id: shipment.id }, tenant, xref, shipment.id)
+      else if (isShown) await recordApproval(plan, reply, tenant, xref)
+      else await xref.setApproval(tenant, quote, 'approved')
+      return isShown || shipment || namesOther(reply, quote) ? answerOf(plan, reply) : notBooked(plan, reply)
     } catch (error) {
       // The caller must learn of this error, even if the store fails as well.
       if (isSent) await keepIds(error, quote, tenant, xref).catch(() => undefined)
@@ -96,6 +110,30 @@ async function madeBefore(plan: Plan, tenant: string, read: ReadLive, xref: Xref
     return shipment
   }
   return undefined
+}
+
+/** Returns the shipment that the approval has just made; undefined if the service shows none. */
+async function madeNow(
+  plan: Plan,
+  tenant: string,
+  sending: Sending,
+  { service, xref, approvalBooks }: ApproveDeps,
+): Promise<Shipment | undefined> {
+  if (approvalBooks === 'no') return undefined
+  // The quote is approved whatever a read says: without a shipment in sight, a booking asks again.
+  return madeBefore(plan, tenant, (id) => readLive(id, sending, service), xref).catch(() => undefined)
+}
+
+/** Tells if a reply names another thing than the quote. */
+const namesOther = (reply: unknown, quote: string) => idsNamedIn(reply).some((id) => !isSameId(id, quote))
+
+function notBooked(plan: Plan, reply: unknown): Answer {
+  const told = {
+    Message:
+      'The quote is approved; the transportation is not booked yet. Send the booking to /createShipment.php, with this number as its ReferenceNumber.',
+    TransportationBooked: 'No',
+  }
+  return { ...answerOf(plan, reply, (translated) => ({ ...translated, ...told })), headers: {} }
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
@@ -155,11 +193,10 @@ function namesOf({ request, own }: Plan): readonly string[] {
 function bookedAlready(plan: Plan, { id, body }: Shipment): Answer {
   const number = idAt(body, 'number')
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
-  return answerOf(
-    plan,
-    { ...body, shipment_id: id },
-    () => `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
-  )
+  return answerOf(plan, { ...body, shipment_id: id }, (told) => ({
+    ...told,
+    Message: `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
+  }))
 }
 
 /** The longest number that the message shows. */

@@ -12,7 +12,7 @@ import {
   NOTHING_FOUND,
   type SeveralMatches,
 } from './look-up.ts'
-import { namingOf } from './names.ts'
+import { namingOf, numberUnknown } from './names.ts'
 import type { Version1 } from './read-request.ts'
 import { shipmentRead } from './service-request.ts'
 import { idAt, isGone, type Shipment, shipmentIfRead, shipmentNamed } from './verify.ts'
@@ -103,10 +103,7 @@ async function askForNamed(
       return { ...(await foundId(id, field, tenant, xref)), isNamedByService: true, isShipment: true, shipment }
     }
   }
-  throw gatewayError('number-unknown', {
-    kind: kind ?? 'shipment',
-    names: names.map(([field, value]) => `${field} ${value}`).join(' or '),
-  })
+  throw numberUnknown(request)
 }
 
 /** Statuses that the service may return for something that is not an id. */

@@ -12,8 +12,11 @@ export interface TextAnswer extends Answer {
   readonly body: string
 }
 
-/** Translates the service's reply into the version-1 answer of a call; `say` may change its message. */
-export function answerOf(plan: Plan, body: unknown, say = (message: string) => message): TextAnswer {
+/** The fields of a version-1 answer. */
+export type Told = Readonly<Record<string, string>>
+
+/** Translates the service's reply into the version-1 answer of a call; `tell` may change it. */
+export function answerOf(plan: Plan, body: unknown, tell = (told: Told): Told => told): TextAnswer {
   const { settings, own } = plan
   const { compiled } = plan.request
   const { reply, missing } = compiled.reply(body, { settings, own })
@@ -23,13 +26,7 @@ export function answerOf(plan: Plan, body: unknown, say = (message: string) => m
     ...(xrefRecord?.kind === 'shipment' && idHeaders(body, xrefRecord.id)),
     ...assumedHeader(plan),
   }
-  const { Message } = reply
-  const message = say(Message ?? '')
-  return {
-    status: 200,
-    headers,
-    body: JSON.stringify(message === (Message ?? '') ? reply : { ...reply, Message: message }),
-  }
+  return { status: 200, headers, body: JSON.stringify(tell(reply)) }
 }
 
 /** Returns what the translation assumed, as a header that names each place and its value. */

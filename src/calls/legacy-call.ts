@@ -123,7 +123,7 @@ async function answerVersion1(
 
   const updated = mergeInto && (await update(plan, tenant, sending, deps.merge))
   const reply = updated ? updated.body : await deps.send(plan, tenant, sending)
-  const answer = answerOf(plan, reply, updated?.say)
+  const answer = answerOf(plan, reply, updated?.tell)
   const record = recordOf(plan, reply)
   const { xrefRecord, target } = action
   if (!record && xrefRecord && !target && namesIn(request, xrefRecord.names).length === 0) {

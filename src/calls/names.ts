@@ -1,3 +1,4 @@
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Problem } from '../mapping/fields.ts'
 import type { Version1 } from './read-request.ts'
 
@@ -29,6 +30,15 @@ export function namingOf(request: Version1): Naming | undefined {
     newestWillDo: service.method === 'GET',
     changesVin: service.mergeInto === 'current',
   }
+}
+
+/** The error of a call that names nothing that is known. */
+export function numberUnknown(request: Version1): GatewayError {
+  const names = namingOf(request)?.names ?? []
+  return gatewayError('number-unknown', {
+    kind: request.compiled.action.target?.kind ?? 'shipment',
+    names: names.map(([field, value]) => `${field} ${value}`).join(' or '),
+  })
 }
 
 /** Returns the sent fields among these, with their values. */

@@ -4,6 +4,7 @@ import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
 import type { InspectReply, Merge } from './merge.ts'
+import { numberUnknown } from './names.ts'
 import type { Plan } from './plan.ts'
 import { readOf } from './service-request.ts'
 import { update } from './update.ts'
@@ -16,6 +17,7 @@ import {
   notCanceled,
   shipmentIfRead,
   shipmentWithId,
+  showsShipment,
 } from './verify.ts'
 
 /** Sends a planned call as its action declares, and returns the verified body of the service's reply. */
@@ -75,9 +77,10 @@ export function createSendPlan({
     const read = service.send(readOf(toService), sending)
     const now = await (isDone ? replyToChange(read) : read)
     if (NOT_FOUND.has(now.status)) {
-      // The cross-reference proves that it existed, so not found means canceled.
-      if (isDone || (found.isShipment && NOT_FOUND.has(reply.status))) return said
-      throw refusalOf(plan, reply)
+      // Where it existed, as the cross-reference or the reply proves, not found means canceled.
+      const existed = found.isShipment || showsShipment(said)
+      if (existed && (isDone || NOT_FOUND.has(reply.status))) return said
+      throw isDone ? numberUnknown(plan.request) : refusalOf(plan, reply)
     }
     if (isDone) {
       const { body } = shipmentWithId(succeeded(plan, now), id)

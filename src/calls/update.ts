@@ -4,6 +4,7 @@ import { fieldsOf } from '../mapping/row-parts.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending } from '../service/service.ts'
+import type { Told } from './legacy-answer.ts'
 import type { Merge } from './merge.ts'
 import { PLAIN_NAME, vinOf } from './names.ts'
 import type { Plan } from './plan.ts'
@@ -15,7 +16,7 @@ export interface Updated {
   /** The service's reply, over the shipment as it was read. */
   readonly body: unknown
   /** Completes the message of the answer. */
-  readonly say: (message: string) => string
+  readonly tell: (told: Told) => Told
 }
 
 /** Merges a planned update into its shipment. */
@@ -37,17 +38,17 @@ export async function update(plan: Plan, tenant: string, sending: Sending, merge
     const field = compiled.fields.names[slot] ?? ''
     return changes.shown[field] ? [field] : []
   })
-  const say = (message: string) => {
+  const tell = (told: Told) => {
     const unused = changes.unused.filter((field) => asked.includes(field))
     const parts = [
-      asks && changes.fields.length === 0 ? nothingChanged(unused.length === 0) : message,
+      asks && changes.fields.length === 0 ? nothingChanged(unused.length === 0) : told['Message'],
       sentence('Not understood', [...notUnderstood(request), ...unused]),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
     ]
-    return oneLine(parts.join(''))
+    return { ...told, Message: oneLine(parts.join('')) }
   }
-  return { body: { ...before.body, ...after }, say }
+  return { body: { ...before.body, ...after }, tell }
 }
 
 const nothingChanged = (stands: boolean) =>

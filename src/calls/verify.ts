@@ -88,6 +88,10 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
+/** Tells if a reply to a change shows a shipment: its id alone, or a status, may be those of the change. */
+export const showsShipment = (body: unknown): boolean =>
+  isObject(body) && (isPresent(body['number']) || (Array.isArray(body['vehicles']) && body['vehicles'].length > 0))
+
 /** The cause of a doubtful reply to a change: the ids that the reply names. */
 export class NamedIds extends Error {
   override readonly name = 'NamedIds'

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
-import { legacyError } from './legacy-answers.ts'
+import { errorShape, legacyError } from './legacy-answers.ts'
 import { problemDetails, refusalDetails } from './problem-details.ts'
 import type { AnswerRefusal, Refusal } from './refusals.ts'
 import { type Router, WEBHOOK_ROUTE } from './routing.ts'
@@ -24,15 +24,15 @@ export function createErrorAnswers(
   config: DeprecationConfig & Pick<Config, 'ERROR_STATUS'>,
   catalog: Catalog,
 ): AnswerError {
-  const families = new Map([...catalog.endpoints.values()].map(({ path, family }) => [`/legacy${path}`, family]))
+  const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
   const { headers: deprecation } = commonDeprecation(config)
   return (error, { route, target, own, errorStatus = config.ERROR_STATUS, legacyHeaders = deprecation }) => {
-    const family = families.get(route)
-    if (family) {
-      const { status, headers, body } = legacyError(error, family, own)
+    const shape = shapes.get(route)
+    if (shape) {
+      const { status, headers, body } = legacyError(error, shape, own)
       return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
     }
-    if (!isOwn(error, route, target)) return legacyError(error, 'shipment', '')
+    if (!isOwn(error, route, target)) return legacyError(error, 'booking', '')
     return error instanceof GatewayError ? problemDetails(error) : refusalDetails(error)
   }
 }

@@ -38,7 +38,7 @@ describe('in a brownout', () => {
     clock.now = START + HOUR - 1
     const last = await get(gateway, '/getShipment.php?ReferenceNumber=R-1')
     expect([last.status, last.headers.get('retry-after')]).toEqual([503, '1'])
-    expect(last.json.TransportationBooked).toBe('No')
+    expect(last.json.TransportationBooked).toBe('Unknown')
     expect(gateway.sandbox.requests).toHaveLength(sent)
     clock.now = START + HOUR
     expect((await quote(gateway)).status).toBe(200)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { bodyOf, checkCase, isTranslated } from '../cases/check.ts'
 import { actionOf, type Case, caseFiles, legacyCall, readCase, translate } from '../cases/read.ts'
 import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
 
 const files = caseFiles()
 
@@ -55,6 +56,7 @@ describe('played over HTTP', () => {
       if (one.current) gateway.sandbox.fail({ kind: 'status', status: 200, body: one.current })
       if (one.service === null) gateway.sandbox.fail({ kind: 'status', status: 204 })
       else if (one.sends) gateway.sandbox.fail({ kind: 'status', status: 200, body: bodyToAnswer(one, action) })
+      gateway.sandbox.fail(...(shownAfter[action] ?? []))
       const answer = await call(gateway, action, one.request, one.path)
       const received = gateway.sandbox.requests.slice(before)
 
@@ -71,12 +73,21 @@ describe('played over HTTP', () => {
         const { method, path, body } = translate(one, actionOf(action), one.request).outgoing
         expect({ method: last?.method, path: last?.path, body: last?.body }).toEqual({ method, path, body: body ?? '' })
         expect({ method, path, ...bodyOf(last?.body || undefined) }).toStrictEqual(one.sends)
-        expect(received).toHaveLength(one.current || last?.method === 'DELETE' ? 2 : 1)
+        expect(received).toHaveLength(one.current || shownAfter[action] ? 2 : 1)
       }
       if (one.replies) expect(answer.json).toStrictEqual(one.replies)
     },
   )
 })
+
+const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+const shown = (body: object): Fault => ({ kind: 'status', status: 200, body, on: { method: 'GET' } })
+
+/** What the service shows where its reply alone proves nothing. */
+const shownAfter: Readonly<Record<string, readonly Fault[]>> = {
+  'quote.approve': [shown({ id: ID, status: 'new' })],
+  'shipment.cancel': [shown({ id: ID, status: 'canceled' })],
+}
 
 function call(
   gateway: TestGateway,

@@ -51,15 +51,18 @@ async function failing(name: keyof typeof CALLS, fault: Fault, options: TestGate
 function expectError(
   answer: Answered,
   status: number,
-  isQuote: boolean,
+  isQuote: boolean | 'booking',
   says: RegExp | string,
   own: string = NUMBER,
 ): void {
   expect(answer.status, answer.text).toBe(status)
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
   const message = expect.any(String)
+  const booked = isQuote === 'booking' || status === 404 ? 'No' : 'Unknown'
   expect(answer.json).toEqual(
-    isQuote ? { Cost: '', ShipmentNumber: own, Message: message } : { Message: message, TransportationBooked: 'No' },
+    isQuote === true
+      ? { Cost: '', ShipmentNumber: own, Message: message }
+      : { Message: message, TransportationBooked: booked },
   )
   expect(answer.json.Message).toMatch(says)
   expect(answer.json.Message).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}]{10,500}$/u)
@@ -82,7 +85,7 @@ describe('a mistake of the caller', () => {
     const quote = await post(gateway, QUOTE, quoteExample, without)
     expectError(quote, 401, true, /Client ID/)
     expect(quote.headers.get('www-authenticate')).toMatch(/^Basic realm=/)
-    expectError(await post(gateway, '/createShipment.php', bookingExample, without), 401, false, /Client ID/)
+    expectError(await post(gateway, '/createShipment.php', bookingExample, without), 401, 'booking', /Client ID/)
     expectError(await get(gateway, '/getShipment.php?number=1', without), 401, false, /Client ID/)
     expect(gateway.sandbox.requests).toEqual([])
   })
@@ -104,7 +107,7 @@ describe('a mistake of the caller', () => {
   test('a body that is too large is 413', async () => {
     const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '100' } })
     expectError(await post(gateway, QUOTE, quoteExample), 413, true, /100 bytes/, '')
-    expectError(await post(gateway, '/createShipment.php', bookingExample), 413, false, /100 bytes/)
+    expectError(await post(gateway, '/createShipment.php', bookingExample), 413, 'booking', /100 bytes/)
   })
 
   test('fields that cannot be translated are 422, all of them at once', async () => {
@@ -116,7 +119,7 @@ describe('a mistake of the caller', () => {
 
     const wrong = { PickupZip: 'x', PickupState: 'Nowhere', Year: 'old', DeliveryZip: '1', DeliveryCity: ['a'] }
     const booking = await post(gateway, '/createShipment.php', { ...bookingExample, ...wrong })
-    expectError(booking, 422, false, /PickupZip/)
+    expectError(booking, 422, 'booking', /PickupZip/)
     for (const field of Object.keys(wrong)) expect(booking.json.Message).toContain(field)
     expect(gateway.sandbox.requests).toEqual([])
   })
@@ -125,7 +128,7 @@ describe('a mistake of the caller', () => {
     const gateway = await startGateway()
     const wrong = Object.fromEntries(Object.keys(bookingExample).map((field) => [field, { nested: true }]))
     const booking = await post(gateway, '/createShipment.php', wrong)
-    expectError(booking, 422, false, new RegExp(`^${Object.keys(wrong).length} fields`))
+    expectError(booking, 422, 'booking', new RegExp(`^${Object.keys(wrong).length} fields`))
     expect(booking.json.Message).toContain('PickupPhNo.')
   })
 
@@ -166,7 +169,7 @@ describe('a refusal of the service', () => {
   test('of a booking keeps its status and its words as well', async () => {
     const gateway = await startGateway()
     gateway.sandbox.fail({ kind: 'status', status: 422, body: { message: 'No such dealer' } })
-    expectError(await post(gateway, '/createShipment.php', bookingExample), 422, false, 'No such dealer')
+    expectError(await post(gateway, '/createShipment.php', bookingExample), 422, 'booking', 'No such dealer')
   })
 
   test.each(NAMES)('of the credential, at %s, is 401 with a challenge for version-1 callers', async (name) => {
@@ -410,8 +413,8 @@ describe('ERROR_STATUS=ok', () => {
     expectError(await post(gateway, QUOTE, 'nonsense'), 200, true, /JSON/, '')
     expectError(await post(gateway, QUOTE, quoteExample, without), 200, true, /Client ID/)
     expectError(await post(gateway, QUOTE, ACCEPT), 200, true, NUMBER)
-    expectError(await get(gateway, '/createShipment.php'), 200, false, /POST/)
-    expectError(await post(gateway, '/createShipment.php', { PickupZip: 'x' }), 200, false, /PickupZip/)
+    expectError(await get(gateway, '/createShipment.php'), 200, 'booking', /POST/)
+    expectError(await post(gateway, '/createShipment.php', { PickupZip: 'x' }), 200, 'booking', /PickupZip/)
     expectError(
       await failing('shipment.get', { kind: 'status', status: 500, body: 'Boom' }, { env }),
       200,

@@ -134,7 +134,7 @@ describe('the life of a quote', () => {
     await post(gateway, '/getShippingQuote.php', quoteExample)
     gateway.sandbox.fail({ kind: 'status', status: 200, body: {}, on: { path: '/v2/quote/*' } })
     const { json } = await post(gateway, '/getShippingQuote.php', { ActionName: 'ApproveRate', ShipmentNumber: NUMBER })
-    expect(json).toMatchObject({ Cost: '', ShipmentNumber: NUMBER, TransportationBooked: 'Yes' })
+    expect(json).toMatchObject({ Cost: '', ShipmentNumber: NUMBER, TransportationBooked: 'No' })
   })
 
   test('OrderRefNumber names the quote as well as ShipmentNumber does', async () => {
@@ -400,7 +400,7 @@ describe('the life of a booking', () => {
       const { status, json } =
         path === '/getShipment.php' ? await get(gateway, path) : await post(gateway, path, { VinNo: VIN })
       expect(status).toBe(422)
-      expect(json).toEqual({ Message: expect.stringContaining('ReferenceNumber'), TransportationBooked: 'No' })
+      expect(json).toEqual({ Message: expect.stringContaining('ReferenceNumber'), TransportationBooked: 'Unknown' })
       expect(sent(gateway)).toEqual([])
     },
   )
@@ -447,7 +447,7 @@ describe('several vehicles under one reference', () => {
       const before = structuredClone(gateway.sandbox.shipments)
       const { status, json } = await post(gateway, path, { ReferenceNumber: REFERENCE, PickupName: 'Nobody' })
       expect(status).toBe(409)
-      expect(json.TransportationBooked).toBe('No')
+      expect(json.TransportationBooked).toBe('Unknown')
       expect(json.Message).toContain(VIN)
       expect(json.Message).toContain(OTHER_VIN)
       expect(gateway.sandbox.shipments).toEqual(before)
@@ -623,7 +623,7 @@ describe('an update', () => {
     gateway.sandbox.requests.length = 0
     const { status, json } = await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'X' })
     expect(status).toBe(409)
-    expect(json).toEqual({ Message: expect.stringMatching(/again/), TransportationBooked: 'No' })
+    expect(json).toEqual({ Message: expect.stringMatching(/again/), TransportationBooked: 'Unknown' })
     const [one, other] = [`GET /v2/shipments/${id}`, `PUT /v2/shipments/${id}`]
     expect(sent(gateway)).toEqual([one, other, one, other, one, other])
   })

@@ -93,8 +93,11 @@ describe('a cancellation', () => {
       { id: 's', status: 'canceled', x: 1 },
     ],
     ['a read shows it', [replyOf(undefined), replyOf(CANCELED)], CANCELED],
-    ['nothing is found any more', [replyOf({ status: 'canceled' }), replyOf('', 404)], { status: 'canceled' }],
-    ['nothing is found, nor said', [replyOf('', 204), replyOf('', 410)], undefined],
+    [
+      'the reply shows it, and nothing is found any more',
+      [replyOf({ number: 'TL-1', status: 'canceled' }), replyOf('', 404)],
+      { number: 'TL-1', status: 'canceled' },
+    ],
     ...[400, 404, 409, 410, 422].map((status): [string, UpstreamReply[], unknown] => [
       `it was made before, and ${status} is the answer`,
       [replyOf('', status), replyOf(CANCELED)],
@@ -102,6 +105,15 @@ describe('a cancellation', () => {
     ]),
   ])('is made where %s', async (_, replies, body) => {
     expect(await cancel(false, ...replies)).toEqual(body)
+  })
+
+  test.each([
+    [replyOf({ status: 'canceled' }), replyOf('', 404)],
+    [replyOf({ success: true }), replyOf('', 410)],
+    [replyOf('', 204), replyOf('', 410)],
+  ])('of what was never shown as a shipment is none', async (...replies) => {
+    await expect(cancel(false, ...replies)).rejects.toMatchObject({ code: 'number-unknown', status: 404 })
+    expect(await cancel(true, ...replies)).not.toBeNull()
   })
 
   test.each([404, 410])('is made where the shipment existed, and %i is the answer to both', async (status) => {

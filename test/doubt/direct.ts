@@ -9,7 +9,7 @@ import { createSendPlan } from '../../src/calls/send.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import { toGatewayError } from '../../src/http/gateway-error.ts'
-import { legacyError } from '../../src/http/legacy-answers.ts'
+import { errorShape, legacyError } from '../../src/http/legacy-answers.ts'
 import type { Catalog } from '../../src/mapping/catalog.ts'
 import { beginCall } from '../../src/observe/call.ts'
 import { createLog } from '../../src/observe/log.ts'
@@ -128,7 +128,7 @@ export function openDirect(
     try {
       return read(await legacyCall(incoming, endpoint, call, deps))
     } catch (error) {
-      return read(legacyError(toGatewayError(error), endpoint.family, call.own))
+      return read(legacyError(toGatewayError(error), errorShape(endpoint), call.own))
     }
   }
 }

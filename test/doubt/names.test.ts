@@ -132,7 +132,7 @@ describe('a name that the service is asked for', () => {
     const gateway = await startGateway()
     const { status, json } = await ask(body)(gateway)
     expect(status).toBe(502)
-    expect(json).toEqual({ Message: expect.stringMatching(/not what was asked for/), TransportationBooked: 'No' })
+    expect(json).toEqual({ Message: expect.stringMatching(/not what was asked for/), TransportationBooked: 'Unknown' })
     expect((await get(gateway, '/getShipment.php?number=ABC-1')).status).toBe(404)
     expect(gateway.sandbox.requests.map(({ path }) => path)).not.toContain('/v2/shipments/s-1')
   })

@@ -16,9 +16,9 @@ the thing itself, 202             | 200      | 200          | 200      | 200    
 the thing itself, 203             | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
 the thing itself, 206             | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
 the thing itself, 299             | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-204                               | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-205                               | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-an empty body                     | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+204                               | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+205                               | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+an empty body                     | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
 blanks                            | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
 null                              | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
 true                              | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
@@ -29,11 +29,11 @@ words                             | 502      | 502          | 502      | U      
 a page                            | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
 an empty list                     | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
 a list of the thing               | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-an empty object                   | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-the thing in data                 | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-the thing in shipment             | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-a message alone                   | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-success alone                     | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+an empty object                   | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+the thing in data                 | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+the thing in shipment             | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+a message alone                   | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
+success alone                     | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
 half a JSON                       | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
 two JSONs                         | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
 a nest of 20,000 levels           | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
@@ -70,7 +70,7 @@ status in_transit                 | 200      | 200          | 200      | 200    
 no status                         | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502>GET
 no price                          | 502      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
 a price in words                  | 502      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-the id alone                      | 502      | 200          | 200      | 200     | 502     | 502            | 200         | 200>GET        | 502>GET
+the id alone                      | 502      | 200          | 200>GET  | 200     | 502     | 502            | 200         | 200>GET        | 502>GET
 no vehicles                       | 200      | 200          | 200      | 200     | 200     | 502            | 200         | 200>GET        | 502
 vehicles of null                  | 200      | 200          | 200      | 200     | 200     | 502            | 200         | 200>GET        | 502
 an empty list of vehicles         | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
@@ -122,7 +122,7 @@ test('the table has a line for every reply and a column for every call', () => {
 describe.each(callNames.map((name, column) => ({ name, column })))('the reply to a $name', ({ name, column }) => {
   test.each(rows)('is %s', async (what, change) => {
     const { answer, requests } = await doubt(name, change)
-    const isUnknown = answer.json['TransportationBooked'] === 'Unknown'
+    const isUnknown = name === 'booking' && answer.json['TransportationBooked'] === 'Unknown'
     const cell = [isUnknown ? 'U' : answer.status, ...requests.slice(1).map(({ method }) => method)].join('>')
     expect(cell, answer.text).toBe(expected.get(what)?.[column])
     if (answer.status !== 200) expectError(name, answer.json)

@@ -99,7 +99,7 @@ test.each(['../../oauth2/token', 'a/b', '..', 'a b', `${'a'.repeat(65)}`])(
   },
 )
 
-test('an approval that is repeated asks for the shipment of the first one once', async () => {
+test('an approval that is repeated asks for the shipment of the first one once before it is sent, and once after it', async () => {
   const { service, gateway } = await open()
   const number = { ShipmentNumber: 'Q-7' }
   await post(gateway, '/getShippingQuote.php', { ...QUOTE, ...number })
@@ -110,5 +110,5 @@ test('an approval that is repeated asks for the shipment of the first one once',
   const before = service.requests.length
   expect((await approve()).status).toBe(200)
   const reads = service.requests.slice(before).filter((request) => request === `GET /v2/shipments/${shipment?.['id']}`)
-  expect(reads).toHaveLength(1)
+  expect(reads).toHaveLength(2)
 })

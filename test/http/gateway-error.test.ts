@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError, gatewayError } from '../../src/errors.ts'
 import { toGatewayError } from '../../src/http/gateway-error.ts'
-import { legacyError } from '../../src/http/legacy-answers.ts'
+import { type ErrorShape, legacyError } from '../../src/http/legacy-answers.ts'
 import { problemDetails } from '../../src/http/problem-details.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import { LockTimeout, StoreDown } from '../../src/store/store.ts'
@@ -33,8 +33,8 @@ describe('anything thrown is an error that can be answered', () => {
 })
 
 describe('an error of version 1', () => {
-  const answered = (error: GatewayError, family: 'quote' | 'shipment') => {
-    const { status, headers, body } = legacyError(error, family, 'N-1')
+  const answered = (error: GatewayError, shape: ErrorShape) => {
+    const { status, headers, body } = legacyError(error, shape, 'N-1')
     return { status, headers, json: JSON.parse(String(body)) }
   }
   const error = new GatewayError('too-many-calls', 'One\nline.', { headers: { 'Retry-After': '1' } })
@@ -45,17 +45,23 @@ describe('an error of version 1', () => {
       ...answer,
       json: { Cost: '', ShipmentNumber: 'N-1', Message: 'One line.' },
     })
-    expect(answered(error, 'shipment')).toEqual({
+    expect(answered(error, 'booking')).toEqual({
       ...answer,
       json: { Message: 'One line.', TransportationBooked: 'No' },
     })
+  })
+
+  test('about a shipment says only of an unknown number that it is not booked', () => {
+    const unknown = gatewayError('number-unknown', { kind: 'shipment', names: 'id 1' })
+    expect(answered(unknown, 'shipment').json.TransportationBooked).toBe('No')
+    expect(answered(error, 'shipment').json.TransportationBooked).toBe('Unknown')
   })
 
   test('does not deny a booking that may have been made', () => {
     const unknown = gatewayError('outcome-unknown', { key: 'bk_1' })
     const perhaps = gatewayError('service-silent', {}, { mayHaveBooked: true })
     for (const one of [unknown, perhaps]) {
-      expect(answered(one, 'shipment').json).toMatchObject({ TransportationBooked: 'Unknown' })
+      expect(answered(one, 'booking').json).toMatchObject({ TransportationBooked: 'Unknown' })
     }
   })
 })
