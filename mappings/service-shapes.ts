@@ -2,7 +2,7 @@ import { any, choice, date, flag, list, type Members, number, object, type Shape
 
 /*
  * The replies of the service as its interface document shows them. The gateway reads any reply; these shapes only serve to
- * notice what has changed (decision 37).
+ * notice what has changed.
  */
 
 const parties = choice('AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT')

@@ -1,16 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { commands } from '../src/cli.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
-import { errorTable } from '../src/errors.ts'
 import { assumptionsPage } from './assumptions-page.ts'
 import { configurationTables } from './configuration-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePage } from './message-table.ts'
+import { withPart } from './part.ts'
 import { code, table } from './table.ts'
 
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
@@ -24,25 +22,8 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
     ['docs/operations.md', withPart(root, 'docs/operations.md', 'commands', commandTable())],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
-    ['docs/architecture.md', withPart(root, 'docs/architecture.md', 'errors', errors())],
   ])
 }
-
-/** Returns a document with a new generated part, which stands between two comments. */
-function withPart(root: string, path: string, name: string, part: string): string {
-  const text = readFileSync(join(root, path), 'utf8')
-  const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end of ${name} -->`]
-  const from = text.indexOf(begin)
-  const to = text.indexOf(end)
-  if (from === -1 || to < from) throw new Error(`${path} has no place for ${name}: ${begin} … ${end}`)
-  return `${text.slice(0, from + begin.length)}\n\n${part}\n${text.slice(to)}`
-}
-
-const errors = () =>
-  table(
-    ['Code', 'Status', 'Title'],
-    Object.entries(errorTable).map(([name, { status, title }]) => [code(name), String(status), title]),
-  )
 
 const commandTable = () =>
   table(

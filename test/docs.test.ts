@@ -23,6 +23,7 @@ const pages = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'deploy/README.md',
+  'bench/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),

@@ -29,7 +29,7 @@ export const shippedEnv: NodeJS.ProcessEnv = Object.fromEntries(
 
 /**
  * Returns the command of the image: the last `CMD` of the Dockerfile. Its rights name folders of the image, and are left out;
- * what they cost is in docs/decisions/0032.
+ * what they cost is in docs/architecture.md.
  */
 export function shippedCommand(root = ROOT): readonly string[] {
   const lines = DOCKERFILE.replaceAll('\\\n', ' ')

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { withPart } from '../../scripts/part.ts'
 import { chart } from './chart.ts'
 import { table } from './figures.ts'
 import { type Result, type Results, readResults } from './results.ts'
@@ -18,8 +19,8 @@ export function renderDocs(): ReadonlyMap<string, string> {
   const results = readResults()
   const drawn = chart(results)
   return new Map([
-    ['docs/performance.md', page(results, drawn !== undefined)],
-    ...(drawn === undefined ? [] : [['docs/performance.svg', drawn] as const]),
+    ['bench/README.md', withPart(ROOT, 'bench/README.md', 'results', page(results, drawn !== undefined))],
+    ...(drawn === undefined ? [] : [['bench/quotes.svg', drawn] as const]),
   ])
 }
 
@@ -31,22 +32,16 @@ export function writeDocs(): void {
 function page(results: Results, hasChart: boolean): string {
   const parts = [...sections].flatMap(([name, { title, about, markdown }]) => {
     const result = results[name]
-    return result ? [`## ${title}`, about, markdown(result.data), origin(result)] : []
+    return result ? [`### ${title}`, about, markdown(result.data), origin(result)] : []
   })
   return `${[
-    '# Performance',
-    '`npm run bench` measures all of this on your machine, and writes this page.',
-    ...(hasChart ? ['![Translated quotes a second, each contender on one core](performance.svg)'] : []),
+    ...(hasChart ? ['![Translated quotes a second, each contender on one core](quotes.svg)'] : []),
     ...parts,
-    '## How it was measured',
+    '### How it was measured',
     how,
     machines(results),
     versionTable(results),
     missing(results),
-    '## Again',
-    'A full run takes a little more than an hour. A run of some sections keeps the results of the others:',
-    '```sh\nnpm run bench\nnpm run bench -- --only quotes,pass-through --seconds 5 --rounds 3\n```',
-    'nginx, Redis, HAProxy and wrk take part if they are installed (Debian: `nginx libnginx-mod-http-lua lua-cjson lua-nginx-redis redis-server haproxy wrk`).',
   ]
     .filter((part) => part !== '')
     .join('\n\n')}\n`

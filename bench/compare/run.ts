@@ -12,7 +12,7 @@ import { createBench } from './section.ts'
 import { sections } from './sections.ts'
 
 /*
- * Measures the gateway beside other gateways, and writes docs/performance.md and docs/performance.svg.
+ * Measures the gateway beside other gateways, and writes bench/README.md and bench/quotes.svg.
  *
  * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,store,workers,xrefs,memory,stream,startup] [--seconds 10]
  * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]

@@ -15,7 +15,7 @@ import { recipientsOf } from './events.ts'
 import { createPassThrough } from './pass-through.ts'
 import { createUnprovenCalls, enteredLimits } from './unproven-calls.ts'
 
-/** Sends the caller's own credential to the service, which verifies it (docs/decisions/0016). */
+/** Sends the caller's own credential to the service, which verifies it (docs/architecture.md). */
 export function clientCredentials(deps: CredentialsDeps): Credentials {
   const { config } = deps
   const profile = commonProfile(deps)

@@ -18,7 +18,7 @@ export function noUsage(): Usage {
 
 /**
  * Makes the function that returns the usage of a source. Idle sources are removed in bulk once there are many, because
- * a map that changes with every call is expensive (docs/decisions/0010).
+ * a map that changes with every call is expensive (docs/architecture.md).
  */
 export function createUsages(): (source: string) => Usage {
   const usages = new Map<string, Usage>()

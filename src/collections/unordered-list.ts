@@ -20,7 +20,7 @@ const OUT = -1
  * Makes a list for items that come and go with every call. A `Set` or a `Map` would leak for a while: V8 replaces its
  * table every few dozen changes, and each old table points to the next. Once one is in the old generation, it keeps
  * all later tables and their items until the next full collection: 40 MB of garbage a second under load
- * (docs/decisions/0010).
+ * (docs/architecture.md).
  */
 export function createUnorderedList<T>(): UnorderedList<T> {
   const all: Held<T>[] = []

@@ -17,7 +17,7 @@ import { dropPermissions, stopSignal } from './process.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls
- * do. It never learns otherwise, and under load collects the old generation several times a second (docs/decisions/0010).
+ * do. It never learns otherwise, and under load collects the old generation several times a second (docs/architecture.md).
  */
 const YOUNG_FLAG = '--no-allocation-site-pretenuring'
 

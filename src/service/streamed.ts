@@ -201,7 +201,7 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#held = undefined
     if (this.#failure) this.#handedOver.reject(this.#failure)
     else if (this.#isOver) {
-      // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/decisions/0013).
+      // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/architecture.md).
       setImmediate(() => this.#finish(held.length > 1 ? Buffer.concat(held) : held[0]))
     } else {
       this.#reader.on('drain', this.#onDrain)

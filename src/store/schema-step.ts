@@ -2,7 +2,7 @@
 export interface SchemaStep {
   /**
    * The least number of steps that a gateway must know to use the store after this one. A step that only adds needs no more
-   * than the one before it; one that removes something needs the release that stopped using it (docs/decisions/0030).
+   * than the one before it; one that removes something needs the release that stopped using it (docs/architecture.md).
    */
   readonly needs: number
   readonly sql: string

@@ -18,7 +18,7 @@ export interface Checkpoints {
 
 /**
  * Runs checkpoints in a thread of their own: they take milliseconds in which no write would be answered
- * (docs/decisions/0012). The writing thread then copies the pages that were written meanwhile. They are few, and the WAL
+ * (bench/README.md). The writing thread then copies the pages that were written meanwhile. They are few, and the WAL
  * starts over only after a complete checkpoint.
  */
 export function createCheckpoints(path: string): Checkpoints {
