@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { type GatewayError, gatewayError } from '../errors.ts'
-import { freePart } from './free-part.ts'
-import { createGrowingBuffer, type GrowingBuffer } from './growing-buffer.ts'
+import { createGrowingBuffer, freePart, type GrowingBuffer } from './growing-buffer.ts'
 
 type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
 

@@ -1,5 +1,3 @@
-import { freePart } from './free-part.ts'
-
 /** A buffer for bytes that arrive in parts. */
 export interface GrowingBuffer {
   readonly append: (part: Buffer) => void
@@ -8,7 +6,7 @@ export interface GrowingBuffer {
   readonly take: () => Buffer
 }
 
-export interface GrowingBufferOptions {
+interface GrowingBufferOptions {
   /**
    * The largest size that the buffer will need.
    * @default not known
@@ -63,5 +61,20 @@ export function createGrowingBuffer({
       filledBytes = 0
       return bytes
     },
+  }
+}
+
+/** Smaller parts are not worth the call. */
+const LEAST_BYTES = 4_096
+
+/**
+ * Frees the memory of a part of a body that nothing reads any more. Without this, parts stay until the next garbage
+ * collection, which counts small objects and not their bytes: dozens of megabytes under many large bodies.
+ */
+export function freePart(part: Buffer): void {
+  const { buffer } = part
+  // A part that shares its memory with others has to stay.
+  if (part.length >= LEAST_BYTES && buffer instanceof ArrayBuffer && buffer.byteLength === part.length) {
+    buffer.transfer(0)
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { readBytes } from '../body/bytes.ts'
-import { readJsonValue } from '../body/json.ts'
+import { readJsonValue } from '../body/read.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type ExplainedReply, explainReplyTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
-import type { FlatBody } from '../body/flat.ts'
+import type { FlatBody } from '../body/read.ts'
 import { isReplay } from '../bookings/answers.ts'
 import type { Bookings } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { readJsonValue } from '../body/json.ts'
-import { type FlatBody, readBody, readQuery } from '../body/read.ts'
+import { type FlatBody, readBody, readJsonValue, readQuery } from '../body/read.ts'
 import { createMerge } from '../calls/merge.ts'
 import { type Version1, version1 } from '../calls/read-request.ts'
 import { createSendPlan } from '../calls/send.ts'

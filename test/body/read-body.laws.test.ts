@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, test } from 'vitest'
-import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
+import { readBody, readQuery } from '../../src/body/read.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { type FieldValue, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 

@@ -4,9 +4,10 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readBytes } from '../../src/body/bytes.ts'
-import { type FieldValue, NOT_FLAT, readBody, readQuery } from '../../src/body/read.ts'
+import { readBody, readQuery } from '../../src/body/read.ts'
 import { createShares } from '../../src/callers/shares.ts'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
+import { type FieldValue, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { unlimitedShare } from '../../src/observe/call.ts'
 
 type Entries = readonly (readonly [string, FieldValue])[]
