@@ -4,10 +4,18 @@ import { pipeline } from 'node:stream/promises'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Store } from '../store/store.ts'
 import { printableLines } from '../text/plain-text.ts'
-import { headerOf, lineOf } from '../xref/export-rows.ts'
 import { FileUnreadable, type Format } from '../xref/file-records.ts'
-import { readRows } from '../xref/import-rows.ts'
-import { checkpointOf, type ImportCounts, importRows, isInStore, lastKey, noProgress } from '../xref/transfer.ts'
+import {
+  checkpointOf,
+  headerOf,
+  type ImportCounts,
+  importRows,
+  isInStore,
+  lastKey,
+  lineOf,
+  noProgress,
+  readRows,
+} from '../xref/transfer.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { withExistingStore, withStore } from './open-store.ts'
 import { count, createProgress, print, printError, printJson, several } from './output.ts'

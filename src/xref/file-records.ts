@@ -1,7 +1,34 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { MEANINGS, type Meaning, meaningOf } from './columns.ts'
-import { fromCell } from './csv-cell.ts'
+import type { Kind } from '../store/store.ts'
+import { escapeControls, escapeSequence } from '../text/plain-text.ts'
+
+/** The columns of an export, in their order. */
+export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const
+export type Column = (typeof COLUMNS)[number]
+
+/** The meaning of a column's name. */
+interface Meaning {
+  readonly column: Column
+  /** The kind that the name of an id implies. */
+  readonly kind?: Kind
+}
+
+/** Columns by their names in lower case: those of an export, and those of old integrations' tables. */
+const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
+  ...COLUMNS.map((column) => [column, { column }] as const),
+  ['shipmentnumber', { column: 'name' }],
+  ['referencenumber', { column: 'name' }],
+  ['orderrefnumber', { column: 'name' }],
+  ['number', { column: 'name' }],
+  ['shipment_id', { column: 'id', kind: 'shipment' }],
+  ['quote_id', { column: 'id', kind: 'quote' }],
+  ['uuid', { column: 'id' }],
+  ['vinno', { column: 'vin' }],
+])
+
+/** Returns the meaning of a column's name, in any case; undefined for an unknown name. */
+const meaningOf = (name: string): Meaning | undefined => MEANINGS.get(name.trim().toLowerCase())
 
 /** The format of an import or an export. */
 export type Format = 'csv' | 'ndjson'
@@ -15,7 +42,7 @@ export class FileUnreadable extends Error {
 export type Cell = readonly [meaning: Meaning | undefined, value: string]
 
 /** A row of a file. */
-export interface FileRecord {
+interface FileRecord {
   readonly line: number
   /** The cells of a row, or an error. */
   readonly record: readonly Cell[] | string
@@ -131,4 +158,32 @@ async function* textOf(input: Readable): AsyncGenerator<string> {
     if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
     throw new FileUnreadable('is not UTF-8; convert it first', { cause: error })
   }
+}
+
+/** A spreadsheet takes a cell that begins like this for a formula, or hides the formula behind it. */
+const FORMULA_START = /^[=+\-@\t']/
+const GUARD = "'"
+const GUARDED = /^'(?=[=+\-@\t']|\\u0009)/
+
+/**
+ * Characters that a cell has as escape sequences, besides control characters: a backslash that would look like one of
+ * those, blanks that a reader of the file trims, and a semicolon that starts a formula where semicolons separate cells.
+ */
+const ESCAPED = /\\(?=u[0-9a-f]{4})|^\s+|\s+$|;(?=["\s]*[=+\-@])/gu
+const SEQUENCE = /\\u([0-9a-f]{4})/g
+
+/** Writes a value as a cell of a CSV line (RFC 4180) that is safe in terminals and spreadsheets. */
+export function toCell(value: string): string {
+  const escaped = escapeControls(value.replace(ESCAPED, (found) => [...found].map(escapeSequence).join('')))
+  const cell = FORMULA_START.test(value) ? GUARD + escaped : escaped
+  return /[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+/** Reads the value of a cell, without the quotes of CSV. Sequences that `toCell` never writes stay as they are. */
+export function fromCell(cell: string): string {
+  return cell.replace(GUARDED, '').replace(SEQUENCE, (sequence, digits: string) => {
+    const character = String.fromCharCode(Number.parseInt(digits, 16))
+    const isOurs = /[\\;\s]/.test(character) || escapeControls(character) !== character
+    return isOurs ? character : sequence
+  })
 }

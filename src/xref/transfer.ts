@@ -1,12 +1,23 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
-import type { Link, LinkKey, NewLink, Store } from '../store/store.ts'
-import { COLUMNS } from './columns.ts'
-import { fromCell } from './csv-cell.ts'
-import { headerOf } from './export-rows.ts'
-import { FileUnreadable, type Format } from './file-records.ts'
-import type { ImportRow } from './import-rows.ts'
+import { isStorableText } from '../store/storable-text.ts'
+import type { GivenBy, Kind, Link, LinkKey, NewLink, Store } from '../store/store.ts'
+import { printableJson } from '../text/plain-text.ts'
+import { serviceId } from '../text/service-text.ts'
+import {
+  type Cell,
+  COLUMNS,
+  type Column,
+  csvRecords,
+  FileUnreadable,
+  type Format,
+  fromCell,
+  jsonRecords,
+  toCell,
+} from './file-records.ts'
+import { vinKey } from './xref.ts'
 
 export interface ImportCounts {
   /** Rows of the file that are done, imported or not. */
@@ -25,7 +36,7 @@ export interface ImportProgress {
 }
 
 /** Receives the events of an import. */
-export interface ImportWatch {
+interface ImportWatch {
   readonly onConflict: (asked: NewLink, found: Link) => void
   readonly onBadRow: (line: number, error: string) => void
   /** Called when all rows so far are durable. */
@@ -78,7 +89,7 @@ export async function importRows(
 export const noProgress: ImportProgress = { counts: { rows: 0, written: 0, same: 0, conflicts: 0, badRows: 0 } }
 
 /** Keeps the progress of an import, for a second run that continues where the first was interrupted. */
-export interface Checkpoint {
+interface Checkpoint {
   readonly read: () => ImportProgress | undefined
   readonly write: (progress: ImportProgress) => void
   readonly remove: () => void
@@ -181,3 +192,69 @@ function fieldsIn(line: string, format: Format): { readonly [column: string]: un
     return {}
   }
 }
+
+/** The first line of an export. */
+export const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
+
+/** Writes a link as a line of an export; `readRows` reads it back. */
+export function lineOf(link: Link, format: Format): string {
+  const row = { ...link, at: new Date(link.at).toISOString(), given_by: link.givenBy }
+  if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
+  return `${printableJson(Object.fromEntries(COLUMNS.map((column) => [column, row[column]])))}\n`
+}
+
+/** A row of an import: its links, or the error. */
+export type ImportRow =
+  | { readonly line: number; readonly links: readonly NewLink[] }
+  | { readonly line: number; readonly error: string }
+
+/** The values of a row that leaves them out. */
+export interface RowDefaults {
+  readonly tenant: string | undefined
+}
+
+/** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
+export async function* readRows(
+  input: Readable,
+  format: Format,
+  defaults: RowDefaults,
+  onUnused: (columns: readonly string[]) => void = () => {},
+): AsyncGenerator<ImportRow> {
+  const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
+  for await (const { line, record } of records) {
+    yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, defaults)
+  }
+}
+
+function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): ImportRow {
+  const names = new Set<string>()
+  const values: { [column in Column]?: string } = {}
+  let implied: Kind = 'shipment'
+  for (const [meaning, cell] of cells) {
+    if (!meaning || cell === '') continue
+    const { column } = meaning
+    if (!isStorableText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
+    if (column === 'name') names.add(cell)
+    else if (values[column] === undefined) values[column] = cell
+    else if (values[column] !== cell) return { line, error: `has two different values for ${column}` }
+    if (column === 'id') implied = meaning.kind ?? implied
+  }
+  const { tenant = defaults.tenant, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
+  if (tenant === undefined) return { line, error: 'has no tenant; add the column or --tenant' }
+  if (names.size === 0 || id === undefined) return { line, error: `has no ${names.size === 0 ? 'name' : 'id'}` }
+  // No call could reach it: an id goes into a path, and the service's own ids are checked in the same way.
+  if (serviceId(id) === undefined) return { line, error: NO_ID }
+  if (!isKind(kind)) return { line, error: 'has a kind that is neither quote nor shipment' }
+  if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
+  const at = time === undefined ? undefined : /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN
+  if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
+  const link = { tenant, kind, vin: kind === 'quote' ? '' : vinKey(vin), id, givenBy, at }
+  // A row of several numbers, such as ShipmentNumber and ReferenceNumber, makes a link of each.
+  return { line, links: [...names].map((name) => ({ ...link, name })) }
+}
+
+const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
+
+const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
+
+const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fromCell, toCell } from '../../src/xref/csv-cell.ts'
+import { fromCell, toCell } from '../../src/xref/file-records.ts'
 import { runs } from '../size.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { headerOf, lineOf } from '../../src/xref/export-rows.ts'
 import { FileUnreadable, type Format } from '../../src/xref/file-records.ts'
-import { type ImportRow, type RowDefaults, readRows } from '../../src/xref/import-rows.ts'
+import { headerOf, type ImportRow, lineOf, type RowDefaults, readRows } from '../../src/xref/transfer.ts'
 import { link } from '../store/samples.ts'
 
 const LONG = 64 * 1024

@@ -3,15 +3,16 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import type { NewLink } from '../../src/store/store.ts'
-import { headerOf, lineOf } from '../../src/xref/export-rows.ts'
 import { FileUnreadable, type Format } from '../../src/xref/file-records.ts'
-import type { ImportRow } from '../../src/xref/import-rows.ts'
 import {
   checkpointOf,
+  headerOf,
   type ImportProgress,
+  type ImportRow,
   importRows,
   isInStore,
   lastKey,
+  lineOf,
   noProgress,
 } from '../../src/xref/transfer.ts'
 import { link, scanned } from '../store/samples.ts'
