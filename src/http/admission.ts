@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Handler } from 'hono'
+import type { BrowserChecks } from '../callers/browsers.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Env, Unavailable } from './env.ts'
 
@@ -20,4 +21,21 @@ export function admission(limitSource: (incoming: IncomingMessage) => void): Che
 function unavailableError(unavailable: Unavailable): GatewayError {
   // The body is not read.
   return gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
+}
+
+/** Refuses requests of other sites' pages, and those under an unknown host name. */
+export function refuseForeignPages({ demandOwnOrigin, demandOwnHost }: BrowserChecks): Checked {
+  return (handler) => (c, next) => {
+    demandOwnOrigin(c.env.incoming)
+    demandOwnHost(c.env.incoming)
+    return handler(c, next)
+  }
+}
+
+/** Refuses requests of other sites' pages. Health checks are answered under any host name. */
+export function refuseForeignOrigins({ demandOwnOrigin }: Pick<BrowserChecks, 'demandOwnOrigin'>): Checked {
+  return (handler) => (c, next) => {
+    demandOwnOrigin(c.env.incoming)
+    return handler(c, next)
+  }
 }

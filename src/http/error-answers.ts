@@ -1,16 +1,15 @@
 import type { Answer } from '../answer.ts'
 import { commonDeprecation, type DeprecationConfig } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
-import type { Catalog } from '../mapping/catalog.ts'
+import { GatewayError, oneLine } from '../errors.ts'
+import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
-import { errorShape, legacyError } from './legacy-answers.ts'
 import { problemDetails, refusalDetails } from './problem-details.ts'
 import type { AnswerRefusal, Refusal } from './refusals.ts'
 import { type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 /** The facts of a call that decide the shape of its error, as far as they are known. */
-export type ErrorPlace = Pick<Call, 'route' | 'own'> &
+type ErrorPlace = Pick<Call, 'route' | 'own'> &
   Partial<Pick<Call, 'errorStatus' | 'legacyHeaders'>> & {
     /** The target of the request, as it was sent. */
     readonly target: string
@@ -57,3 +56,25 @@ function isOwn(error: GatewayError | Refusal, route: string, target: string): bo
 }
 
 const DRY_RUN = /^\/dry-run(\/|$)/
+
+/** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
+export type ErrorShape = 'quote' | 'booking' | 'shipment'
+
+/** Returns the shape of the errors of a path. */
+export const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
+  family === 'shipment' && actions.some(({ action }) => action.service.notIdempotent) ? 'booking' : family
+
+/** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */
+export function legacyError(error: GatewayError | Refusal, shape: ErrorShape, own: string): Answer {
+  const { status, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & Refusal = error
+  const message = oneLine(error.message)
+  // Without an answer, a shipment that exists may be booked or canceled; a number that is not known is neither.
+  const isUnknown = mayHaveBooked || (shape === 'shipment' && status !== NOT_FOUND)
+  const body =
+    shape === 'quote'
+      ? { Cost: '', ShipmentNumber: own, Message: message }
+      : { Message: message, TransportationBooked: isUnknown ? 'Unknown' : 'No' }
+  return { status, headers, body: JSON.stringify(body) }
+}
+
+const NOT_FOUND = 404

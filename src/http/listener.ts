@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server as SocketServer } from 'node:net'
+import type { AddressInfo, Server, Socket, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createUnorderedList } from '../collections/unordered-list.ts'
+import { createUnorderedList, type UnorderedList } from '../collections/unordered-list.ts'
 import type { Logger } from '../observe/log.ts'
-import { type ConnectionLimits, limitConnections } from './connections.ts'
 import type { Unavailable } from './env.ts'
 import {
   type AnswerRefusal,
@@ -16,9 +15,36 @@ import {
   refuse,
   unsupported,
 } from './refusals.ts'
-import { destroyUnreadReplies } from './slow-readers.ts'
-import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './timeouts.ts'
 import { readTls, type TlsFiles, watchTls } from './tls.ts'
+
+/** The timeouts of a listener, in milliseconds. */
+export interface ListenerTimeouts {
+  /** For the head of a request, and for a TLS handshake. */
+  readonly headersMs: number
+  /** For a whole request. */
+  readonly requestMs: number
+  /** For a caller to read a reply that is ready. */
+  readonly replyMs: number
+  /** Between two checks of the timeouts above. */
+  readonly checkMs: number
+  /** For a refused caller to read the refusal; further input is discarded. */
+  readonly lingerMs: number
+  /** For the first request on a new connection while the listener closes. */
+  readonly lastRequestMs: number
+  /** Between two checks of the certificate's files. */
+  readonly certificateMs: number
+}
+
+/** The timeouts of the public and the admin listener. */
+export const LISTENER_TIMEOUTS: ListenerTimeouts = {
+  headersMs: 5_000,
+  requestMs: 15_000,
+  replyMs: 15_000,
+  checkMs: 1_000,
+  lingerMs: 1_000,
+  lastRequestMs: 500,
+  certificateMs: 2_000,
+}
 
 /** `import` would load all of the module's exports, including an unused `fetch`: 20 ms of every start. */
 const { createServer } = process.getBuiltinModule('node:http')
@@ -38,7 +64,7 @@ export interface Listener {
   readonly close: (graceMs: number) => Promise<void>
 }
 
-export interface ListenerOptions extends ConnectionLimits {
+interface ListenerOptions extends ConnectionLimits {
   readonly host: string
   readonly port: number
   /** @default plain HTTP */
@@ -184,4 +210,60 @@ function within(ms: number, work: Promise<void>): Promise<void> {
       resolve()
     })
   })
+}
+
+/** The limits for connections of a listener. */
+interface ConnectionLimits {
+  /** @default no limit */
+  readonly maxConnections?: number
+  /**
+   * Admits a connection and returns the function to call when it closes; undefined refuses it.
+   * @default admits all
+   */
+  readonly connect?: (socket: Socket) => (() => void) | undefined
+}
+
+const nothing = () => {}
+
+/**
+ * Refuses connections beyond the limits. Returns the function that closes all open ones, including those in a TLS
+ * handshake.
+ */
+function limitConnections(server: Server, { maxConnections, connect = () => nothing }: ConnectionLimits): () => void {
+  if (maxConnections !== undefined) server.maxConnections = maxConnections
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    const disconnect = connect(socket)
+    if (!disconnect) return void socket.destroy()
+    open.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      disconnect()
+    })
+  })
+  return () => {
+    for (const socket of open) socket.destroy()
+  }
+}
+
+/**
+ * Destroys replies that callers do not read in time. It checks all of them periodically, because a timer for each reply
+ * would cost every call, and almost none would fire.
+ */
+function destroyUnreadReplies(
+  unanswered: UnorderedList<ServerResponse>,
+  { replyMs, checkMs }: ListenerTimeouts,
+): NodeJS.Timeout {
+  const readySince = new WeakMap<ServerResponse, number>()
+  return setInterval(() => {
+    const now = performance.now()
+    for (const outgoing of unanswered.items()) {
+      // Without a socket, it waits behind another reply on its connection.
+      if (!outgoing.writableEnded || !outgoing.socket) continue
+      const since = readySince.get(outgoing) ?? now
+      readySince.set(outgoing, since)
+      // It was ready for up to one interval before the first check.
+      if (now - since > replyMs - checkMs) outgoing.destroy()
+    }
+  }, checkMs).unref()
 }

@@ -1,3 +1,4 @@
+import { gatewayError } from '../errors.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import { isBelowVersion2 } from './version-2-path.ts'
 
@@ -5,7 +6,7 @@ import { isBelowVersion2 } from './version-2-path.ts'
  * Decides the path that `app.ts` routes a request by. Each kind of route has its own prefix, so a caller's path cannot
  * match a route of another kind.
  */
-export type Route =
+type Route =
   | `/legacy${string}`
   | `/dry-run${string}`
   | `/own${string}`
@@ -73,4 +74,11 @@ function decoded(raw: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Throws for another method than those of a route. A `HEAD` is answered like a `GET`. */
+export function requireMethod(method: string | undefined, methods: readonly string[]): void {
+  if (methods.includes(method === 'HEAD' ? 'GET' : (method ?? ''))) return
+  const allowed = methods.join(', ')
+  throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
 }

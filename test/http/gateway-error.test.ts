@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError, gatewayError } from '../../src/errors.ts'
+import { type ErrorShape, legacyError } from '../../src/http/error-answers.ts'
 import { toGatewayError } from '../../src/http/gateway-error.ts'
-import { type ErrorShape, legacyError } from '../../src/http/legacy-answers.ts'
 import { problemDetails } from '../../src/http/problem-details.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import { LockTimeout, StoreDown } from '../../src/store/store.ts'
