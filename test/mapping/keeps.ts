@@ -10,6 +10,7 @@ import type { Row } from '../../src/mapping/row.ts'
 import { keepsOf } from '../../src/mapping/row-keeps.ts'
 import { fieldsOf, placesOf } from '../../src/mapping/row-parts.ts'
 import { shownText } from '../../src/text/service-text.ts'
+import { SAMPLE_SEED } from '../size.ts'
 
 /*
  * The laws of the classes of rows. A row runs alone: `put` from version 1 to version 2, `get` back.
@@ -102,7 +103,7 @@ export function wrongClass(rows: readonly Row[], numRuns: number): string | unde
     const breach = breachOf(trial, () => losses.set(trial.row, true))
     if (breach !== undefined) throw new Error(`${nameOf(trial.row)}: ${breach}`)
   })
-  const { failed, errorInstance, counterexample } = fc.check(law, { numRuns })
+  const { failed, errorInstance, counterexample } = fc.check(law, { numRuns, ...SAMPLE_SEED })
   if (failed) {
     const said = errorInstance instanceof Error ? errorInstance.message : String(errorInstance)
     return `${said}; put ${JSON.stringify(counterexample?.[0]?.fields)} beside ${JSON.stringify(counterexample?.[0]?.others)}`

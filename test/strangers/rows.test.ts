@@ -22,7 +22,7 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     ],
   },
   'long wrong credentials take no memory': {
-    'test/callers/unproven-calls.test.ts': ['refused credentials of eight kilobytes each leave nothing behind'],
+    'test/strangers/memory.slow.test.ts': ['refused credentials of eight kilobytes each leave nothing behind'],
   },
   'a wrong secret leaves no claim, tells no name, and doubts no booking': {
     'test/callers/proof.test.ts': [
