@@ -13,8 +13,7 @@ import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mappin
 import type { KnownFacts } from '../../src/mapping/request-run.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
 import { shownText } from '../../src/text/service-text.ts'
-import type { TestGateway } from '../gateway.ts'
-import { CLIENT, post, startGateway } from '../gateway.ts'
+import { CLIENT, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(80, 400)

@@ -1,6 +1,5 @@
 import { connect } from 'node:net'
-import type { Sandbox, SandboxOptions } from '../stand-in/stand-in.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
 /** An answer, read whole. */
 export interface Answer {

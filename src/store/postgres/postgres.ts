@@ -1,7 +1,6 @@
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
-import type { StoreOptions } from '../state.ts'
-import { createReadiness } from '../state.ts'
+import { createReadiness, type StoreOptions } from '../state.ts'
 import { withTextChecks } from '../storable-text.ts'
 import { type LinkKey, type Store, StoreDown } from '../store.ts'
 import { readAddress } from './address.ts'
