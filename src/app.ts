@@ -11,13 +11,17 @@ import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { gatewayError } from './errors.ts'
-import { admission, type Checked, refuseForeignOrigins, refuseForeignPages } from './http/admission.ts'
-import { endOfTurn } from './http/end-of-turn.ts'
-import type { Env } from './http/env.ts'
-import type { AnswerError } from './http/error-answers.ts'
-import { toGatewayError } from './http/gateway-error.ts'
-import { type Observers, observeCalls } from './http/observe-calls.ts'
-import { reply, replyReadably } from './http/reply.ts'
+import { type AnswerError, reply, replyReadably, toGatewayError } from './http/answers.ts'
+import {
+  admission,
+  type Checked,
+  type Env,
+  endOfTurn,
+  type Observers,
+  observeCalls,
+  refuseForeignOrigins,
+  refuseForeignPages,
+} from './http/middleware.ts'
 import { type Router, requireMethod, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
 import { alive, readiness } from './pages/health.ts'

@@ -1,6 +1,6 @@
 import type { StatusSet } from '../config/values.ts'
 import type { ErrorCode } from '../errors.ts'
-import { toGatewayError } from '../http/gateway-error.ts'
+import { toGatewayError } from '../http/answers.ts'
 import { NoReply, type Silence } from '../service/exchange.ts'
 import type { Moment } from '../store/elapsed.ts'
 import type { Claim, ClaimChange } from '../store/store.ts'

@@ -5,7 +5,7 @@ import { gatewayError } from '../errors.ts'
 import type { Credentials } from './caller.ts'
 
 /** Names and origins under which a gateway may be reached, besides those that it recognizes itself. */
-export interface AllowedHosts {
+interface AllowedHosts {
   readonly names: readonly string[]
   readonly origins: readonly string[]
 }

@@ -3,12 +3,22 @@ import { ConfigErrors } from '../config/errors.ts'
 import { readTenants, type Tenant } from '../config/tenants-file.ts'
 import type { Deprecation } from '../deprecation/deprecation.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Credentials, type CredentialsDeps, commonDeprecation } from './caller.ts'
+import { basicOf } from '../service/credential.ts'
+import {
+  accountAt,
+  type Caller,
+  type Credentials,
+  type CredentialsDeps,
+  commonDeprecation,
+  commonProfile,
+  passThroughOf,
+  recipientsOf,
+  refuseTokens,
+} from './caller.ts'
 import { clientCredentials } from './client.ts'
-import { fixedCredentials } from './fixed.ts'
 import { tenantCredentials } from './tenants.ts'
 
-export interface OpenCredentialsDeps extends CredentialsDeps {
+interface OpenCredentialsDeps extends CredentialsDeps {
   /** The actions that synonyms of a tenant may name. */
   readonly actions: ReadonlySet<string>
   readonly log: Logger
@@ -17,7 +27,7 @@ export interface OpenCredentialsDeps extends CredentialsDeps {
 }
 
 /** Credentials that may be renewed while the gateway runs. */
-export interface OpenCredentials extends Credentials {
+interface OpenCredentials extends Credentials {
   /** Returns the deprecation of each tenant of the tenants file; without one, that of all callers, under an empty name. */
   readonly deprecations: () => readonly (readonly [tenant: string, deprecation: Deprecation])[]
   readonly close: () => void
@@ -63,5 +73,27 @@ function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
       unwatchFile(path, readAgain)
       process.off('SIGHUP', readAgain)
     },
+  }
+}
+
+/** Sends one credential to the service instead of the caller's: the gateway is the sidecar of one application. */
+function fixedCredentials(deps: CredentialsDeps, id: string, secret: string): Credentials {
+  const basic = basicOf(id, secret)
+  const { V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+  const account = accountAt(deps, address, { basic, pool: basic, scheme })
+  const caller: Caller = { tenant: id, credential: undefined, account, profile: commonProfile(deps) }
+  const { WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = deps.config
+  const recipients = recipientsOf(id, { secrets, signingKeys })
+  return {
+    mode: 'fixed',
+    tenants: () => [id],
+    identify: () => caller,
+    verified: async () => caller,
+    passThrough: async (incoming) => {
+      refuseTokens(incoming)
+      return passThroughOf(caller)
+    },
+    ownCaller: (tenant) => (tenant === id ? caller : undefined),
+    eventRecipients: () => recipients,
   }
 }

@@ -1,6 +1,5 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
-import { NO_SHIPMENT } from '../service/acceptance.ts'
-import type { Account } from '../service/account.ts'
+import { type Account, NO_SHIPMENT } from '../service/account.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { timeAsked } from '../service/retries.ts'

@@ -26,7 +26,7 @@ export interface Source {
 }
 
 /** Returns the source of a connection, and of a request on it. */
-export interface SourceReader {
+interface SourceReader {
   readonly ofConnection: (socket: Pick<Socket, 'remoteAddress'>) => Source
   readonly ofRequest: (incoming: IncomingMessage) => Source
 }

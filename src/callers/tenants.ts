@@ -1,10 +1,15 @@
-import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { availableParallelism } from 'node:os'
+import { promisify } from 'node:util'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
+import { parseSecretHash } from '../config/secret-hash-form.ts'
 import type { Tenant } from '../config/tenants-file.ts'
 import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
+import { gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
-import { basicOf, basicPair } from '../service/basic.ts'
+import { type BasicPair, basicOf, basicPair } from '../service/credential.ts'
 import {
   accountAt,
   type Caller,
@@ -12,21 +17,22 @@ import {
   type CredentialsDeps,
   commonProfile,
   type DeprecationConfig,
+  type EventRecipient,
   isBearer,
   missingCredential,
   passThroughOf,
+  recipientsOf,
   refuseTokens,
   wrongCredential,
 } from './caller.ts'
-import { type EventRecipient, recipientsOf } from './events.ts'
-import { createLimits } from './limits.ts'
-import { type Candidate, type Candidates, createVerification } from './verification.ts'
+import { createFairQueue, createLimits, type Turn, turnOf } from './limits.ts'
+import { sourceOf } from './source-address.ts'
 
 /**
  * The callers of a shared edge: the gateway verifies a tenant's own credential, and sends the tenant's other one to
  * the service.
  */
-export interface TenantCredentials extends Credentials {
+interface TenantCredentials extends Credentials {
   /** Replaces the list; unchanged tenants keep their tokens and limits. */
   readonly replace: (tenants: readonly Tenant[]) => void
   /** Returns the deprecation of each tenant. */
@@ -164,3 +170,172 @@ export function tenantSettings({ defaults, shipment_number }: Tenant, common: Se
     shipment_number: shipment_number ?? common.shipment_number,
   }
 }
+
+/** A hash that the secret of an id may match, and the caller that the secret proves; undefined for a decoy. */
+interface Candidate {
+  readonly hash: string
+  readonly caller: Caller | undefined
+}
+
+/** The credentials of a tenants file. */
+interface Candidates {
+  /** Never empty: an unknown id has candidates too, so refusing it takes as long. */
+  readonly of: (id: string) => readonly Candidate[]
+}
+
+/** Verifies each credential once by its slow hash. */
+interface Verification {
+  /** Returns the caller; undefined if the credential is wrong. Throws if the credential was not checked. */
+  readonly verify: (
+    pair: Pick<BasicPair, 'id' | 'secret'>,
+    incoming: IncomingMessage,
+  ) => Caller | undefined | Promise<Caller | undefined>
+  /** Forgets wrong credentials, and verified ones of removed callers. */
+  readonly renew: (isCurrent: (caller: Caller) => boolean) => void
+}
+
+const VERIFIED_KEPT = 100_000
+/** Wrong secrets for one id from one source per period; further guesses are refused unchecked. */
+const GUESSES = 10
+/** Wrong secrets for all ids together from one source per period: invented ids cost the sender nothing. */
+const GUESSES_OF_SOURCE = 20
+const GUESSES_WINDOW_MS = 60_000
+const GUESSES_KEPT = 10_000
+
+/** At least two of libuv's four threads stay free for DNS and files, and one core for calls. */
+const HASHES_AT_ONCE = Math.max(1, Math.min(2, availableParallelism() - 1))
+
+/** Verifies credentials against the candidates that `current` returns. */
+export function createVerification(
+  { config: { MAX_IN_FLIGHT }, addressOf }: Pick<CredentialsDeps, 'config' | 'addressOf'>,
+  current: () => Candidates,
+): Verification {
+  // The key exists in this process only, so the remembered values are useless elsewhere.
+  const key = createSecretKey(randomBytes(32))
+  const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
+  const verified = createBoundedCache<string, Caller>(VERIFIED_KEPT)
+  // An old secret that is sent again and again uses no guesses and no hashing time.
+  const refused = createBoundedCache<string, true>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS })
+  const guesses = createBoundedCache<string, number>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
+  const hashes = createFairQueue({
+    atOnce: HASHES_AT_ONCE,
+    atOnceOfSource: HASHES_AT_ONCE,
+    calls: MAX_IN_FLIGHT,
+    // A source that has sent no wrong secret comes before those that have.
+    rankOf: (source) => guesses.peek(digest(source)) ?? 0,
+  })
+  /** The turns of calls with one credential, which share one hash. */
+  const underWay = new Map<string, Set<Turn>>()
+
+  async function check(
+    pair: Pick<BasicPair, 'id' | 'secret'>,
+    id: string,
+    incoming: IncomingMessage,
+  ): Promise<Caller | undefined> {
+    const source = sourceOf(addressOf(incoming))
+    const guessers = [
+      [digest(`${source} ${pair.id}`), GUESSES],
+      [digest(source), GUESSES_OF_SOURCE],
+    ] as const
+    demandGuesses(guessers)
+    const turn = hashes.enter(source)
+    const turns = underWay.get(id) ?? new Set()
+    underWay.set(id, turns.add(turn))
+    try {
+      await turnOf(incoming, turn)
+      const known = verified.get(id)
+      if (known || refused.has(id)) return known
+      demandGuesses(guessers)
+      return await decide(pair, id, guessers)
+    } finally {
+      turn.end()
+      turns.delete(turn)
+      if (turns.size === 0 && underWay.get(id) === turns) underWay.delete(id)
+    }
+  }
+
+  type Guessers = readonly (readonly [guesser: string, most: number])[]
+
+  function demandGuesses(guessers: Guessers): void {
+    for (const [guesser, most] of guessers) if ((guesses.get(guesser) ?? 0) >= most) throw tooManyGuesses()
+  }
+
+  function count(guessers: Guessers, by: number): void {
+    for (const [guesser] of guessers) guesses.set(guesser, Math.max(0, (guesses.get(guesser) ?? 0) + by))
+  }
+
+  /** Counts a guess before its result is known, because concurrent guesses count too. */
+  async function decide(
+    pair: Pick<BasicPair, 'id' | 'secret'>,
+    id: string,
+    guessers: Guessers,
+  ): Promise<Caller | undefined> {
+    const asked = current()
+    count(guessers, 1)
+    const caller = await matching(pair.secret, asked.of(pair.id))
+    if (caller) count(guessers, -1)
+    // A result from a list that was replaced in the meantime is not remembered.
+    if (asked !== current()) return caller
+    if (caller) verified.set(id, caller)
+    else refused.set(id, true)
+    for (const turn of underWay.get(id) ?? []) turn.settle()
+    return caller
+  }
+
+  return {
+    verify: (pair, incoming) => {
+      const id = digest(basicOf(pair.id, pair.secret))
+      const known = verified.get(id)
+      if (known || refused.has(id)) return known
+      return check(pair, id, incoming)
+    },
+    renew: (isCurrent) => {
+      // Tenants that did not change need no new slow hash.
+      for (const [id, caller] of verified) if (!isCurrent(caller)) verified.delete(id)
+      refused.clear()
+      guesses.clear()
+    },
+  }
+}
+
+async function matching(secret: string, candidates: readonly Candidate[]): Promise<Caller | undefined> {
+  for (const { hash, caller } of candidates) if (await matchesHash(secret, hash)) return caller
+  return undefined
+}
+
+const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, { headers: { 'Retry-After': '60' } })
+
+/** The cost of a hash: 2^15 rounds of 1 KiB, about 0.1 s and 32 MiB. */
+const COST_LOG2 = 15
+const BLOCK = 8
+const PARALLEL = 1
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+/** The memory limit of scrypt: 128 bytes per block and round, with a margin. */
+const MEMORY_BYTES = 256 * 1024 * 1024
+
+const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
+
+/** Returns a salted, slow hash of a secret as a PHC string: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+export async function hashSecret(secret: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES)
+  const hash = await derive(secret, salt, HASH_BYTES, {
+    N: 2 ** COST_LOG2,
+    r: BLOCK,
+    p: PARALLEL,
+    maxmem: MEMORY_BYTES,
+  })
+  return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(hash)}`
+}
+
+/** Returns true if the secret has this hash; takes the same time either way. */
+export async function matchesHash(secret: string, text: string): Promise<boolean> {
+  const parsed = parseSecretHash(text)
+  if (!parsed) return false
+  const { costLog2, block, parallel, salt, hash } = parsed
+  const options = { N: 2 ** costLog2, r: block, p: parallel, maxmem: MEMORY_BYTES }
+  return timingSafeEqual(await derive(secret, salt, hash.length, options), hash)
+}
+
+/** PHC strings carry no padding. */
+const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')

@@ -1,5 +1,5 @@
 import { gatewayError } from '../errors.ts'
-import { toGatewayError } from '../http/gateway-error.ts'
+import { toGatewayError } from '../http/answers.ts'
 import { vinKey, type Xref } from '../xref/xref.ts'
 import { idAt, idsNamedIn, isSameId, NamedIds, type Shipment } from './verify.ts'
 

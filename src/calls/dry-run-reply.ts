@@ -5,7 +5,7 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import { type ExplainedReply, explainReplyTranslation } from '../mapping/explain.ts'
 import type { Problem } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
-import { replyText } from '../service/error-message.ts'
+import { replyText } from '../service/failures.ts'
 import type { DryRunDeps } from './dry-run.ts'
 
 /** A reply's translation, explained. */

@@ -6,19 +6,24 @@ import type { Bookings } from '../bookings/bookings.ts'
 import type { Credentials, PassThrough } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { fullyDecoded } from '../http/routing.ts'
 import type { Call, Share } from '../observe/call.ts'
-import { NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { createMask, type Mask } from '../service/credential.ts'
+import {
+  HungUp,
+  NoReply,
+  type StreamedReply,
+  type StreamedRequest,
+  stream,
+  type UpstreamReply,
+} from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
-import { createMask } from '../service/mask.ts'
-import { BASE_HEADERS } from '../service/outgoing.ts'
-import { isSuccess } from '../service/service.ts'
-import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../service/streamed.ts'
+import { BASE_HEADERS, isSuccess } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
-import type { Xref } from '../xref/xref.ts'
+import type { Approval, Xref } from '../xref/xref.ts'
+import { keepIds } from './approval-ids.ts'
 import { freeCanceled } from './canceled.ts'
-import { challengesIn, replyLines, requestLines } from './pass-through-headers.ts'
-import { keepIdsOf, recordingApproval } from './passed-approval.ts'
-import { version2Call } from './version-2-call.ts'
+import { parsedOrNothing } from './verify.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -215,4 +220,181 @@ function streamedBodyOf(incoming: IncomingMessage, share: Share): Readable | nul
   if (coding === undefined && Number(length ?? 0) === 0) return null
   share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))
   return streamedBody(incoming)
+}
+
+/** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body,
+ * and `X_Forwarded_For` as the statement of a trusted proxy.
+ */
+const PLAIN_NAME = /^[a-z\d-]+$/
+
+/** The treatment of a header by its name. */
+interface Treatment {
+  /** The name in lower case. */
+  readonly key: string
+  readonly isPlain: boolean
+  readonly isOfOneHop: boolean
+}
+
+/** Treatments by the names as they were sent; most calls send the same few dozen. */
+const treatments = new Map<string, Treatment>()
+/** The most names that are kept, and the longest: callers choose them. */
+const MAX_TREATMENTS = 1_000
+const MAX_NAME_CHARACTERS = 64
+
+function treatmentOf(name: string): Treatment {
+  const known = treatments.get(name)
+  if (known) return known
+  const key = name.toLowerCase()
+  const made = { key, isPlain: PLAIN_NAME.test(key), isOfOneHop: HOP_BY_HOP.has(key) || key === 'x-request-id' }
+  if (name.length > MAX_NAME_CHARACTERS) return made
+  if (treatments.size >= MAX_TREATMENTS) treatments.clear()
+  treatments.set(name, made)
+  return made
+}
+
+/** Returns the header lines of a call that go to the service, with this credential instead of the caller's. */
+export function requestLines(lines: readonly string[], requestId: string, authorization: string | undefined): string[] {
+  const own = namedByConnection(lines)
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] ?? ''
+    const { key, isPlain, isOfOneHop } = treatmentOf(name)
+    if (isPlain && !isOfOneHop && key !== 'authorization' && !own?.includes(key)) kept.push(name, lines[i + 1] ?? '')
+  }
+  kept.push('x-request-id', requestId)
+  if (authorization !== undefined) kept.push('authorization', authorization)
+  return kept
+}
+
+/** Returns the header lines of a reply that go to the caller, with a mask over their values. */
+export function replyLines(lines: readonly string[], requestId: string, mask?: Pick<Mask, 'text'>): string[] {
+  const own = namedByConnection(lines)
+  const kept: string[] = []
+  for (let i = 0; i < lines.length; i += 2) {
+    const name = lines[i] ?? ''
+    const { key, isOfOneHop } = treatmentOf(name)
+    const value = lines[i + 1] ?? ''
+    if (!isOfOneHop && !own?.includes(key)) kept.push(name, mask ? mask.text(value) : value)
+  }
+  kept.push('X-Request-Id', requestId)
+  return kept
+}
+
+/** Returns the headers that `Connection` names, which apply to this hop only; undefined if there are none. */
+function namedByConnection(lines: readonly string[]): readonly string[] | undefined {
+  let names: string[] | undefined
+  for (let i = 0; i < lines.length; i += 2) {
+    if (treatmentOf(lines[i] ?? '').key !== 'connection') continue
+    names ??= []
+    for (const name of (lines[i + 1] ?? '').split(',')) names.push(name.trim().toLowerCase())
+  }
+  return names
+}
+
+const UNAUTHORIZED = 401
+const NO_CHALLENGES = {}
+
+/** Returns the challenges of a refusal, in one header. */
+export function challengesIn({ status, lines }: { readonly status: number; readonly lines: readonly string[] }) {
+  if (status !== UNAUTHORIZED) return NO_CHALLENGES
+  const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
+  return values.length > 0 ? { 'www-authenticate': values.join(', ') } : NO_CHALLENGES
+}
+
+/** The caller of an approval; one whose credential the service has not accepted yet gets no record before its reply. */
+interface Approver {
+  readonly tenant: string
+  readonly isProven: boolean
+}
+
+/**
+ * Sends the approval of a quote, and records it as one of version 1, before it is sent: a later booking asks the service for the
+ * quote's shipment even if the reply is lost. A store that fails does not fail the call.
+ */
+export async function recordingApproval<Reply extends { readonly status: number }>(
+  quote: string,
+  { tenant, isProven }: Approver,
+  xref: Pick<Xref, 'approval' | 'setApproval'>,
+  send: () => Promise<Reply>,
+): Promise<Reply> {
+  const note = (approval: Approval | undefined) => xref.setApproval(tenant, quote, approval).catch(() => undefined)
+  const before = isProven ? await xref.approval(tenant, quote).catch(() => undefined) : undefined
+  const isNoted = isProven && before === undefined
+  if (isNoted) await note('sent')
+  try {
+    const reply = await send()
+    if (isSuccess(reply.status)) await note('approved')
+    else if (isNoted && isRefusal(reply.status)) await note(undefined)
+    return reply
+  } catch (error) {
+    // Without a connection, nothing was sent.
+    if (isNoted && error instanceof NoReply && error.silence !== 'late') await note(undefined)
+    throw error
+  }
+}
+
+/** Keeps the ids that the body of a successful reply names beside the quote's. A body that says nothing names none. */
+async function keepIdsOf(
+  body: Buffer | undefined,
+  quote: string,
+  tenant: string,
+  xref: Pick<Xref, 'setIdsInApproval'>,
+): Promise<void> {
+  const reply = body && parsedOrNothing({ body })
+  await keepIds(reply, quote, tenant, xref).catch(() => undefined)
+}
+
+/** Refusals that may mean that the quote was approved earlier. */
+const MADE_PERHAPS = new Set([408, 409])
+
+const isRefusal = (status: number) => status >= 400 && status < 500 && !MADE_PERHAPS.has(status)
+
+/** The meaning of a version-2 call that concerns the gateway: it creates or cancels a shipment, or approves a quote. */
+type Version2Call =
+  | { readonly verb: 'create' }
+  | { readonly verb: 'approve'; readonly id: string }
+  /** `collection` is the path of the shipments, as the call spells it; `id` may be the service's number. */
+  | { readonly verb: 'cancel'; readonly id: string; readonly collection: string }
+
+/**
+ * Tells what a version-2 call means, by its method and path, in every spelling that some service may take for it: the case of
+ * words, parameters of a segment (`;`), escapes at any depth, blanks, and repeated or reversed slashes. Everything that asks
+ * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
+ */
+export function version2Call(method: string, url: string): Version2Call | undefined {
+  if (method !== 'POST' && method !== 'DELETE') return undefined
+  const [version, thing, id, verb, ...more] = segmentsOf(url)
+  const word = thing?.toLowerCase()
+  if (version?.toLowerCase() !== 'v2' || more.length > 0) return undefined
+  if (word === 'quote' || word === 'quotes') {
+    const isApproval = method === 'POST' && verb?.toLowerCase() === 'approve'
+    return isApproval && id !== undefined ? { verb: 'approve', id } : undefined
+  }
+  if ((word !== 'shipment' && word !== 'shipments') || verb !== undefined) return undefined
+  if (method === 'POST') return id === undefined ? { verb: 'create' } : undefined
+  return id === undefined ? undefined : { verb: 'cancel', id, collection: `/v2/${word}` }
+}
+
+function segmentsOf(url: string): readonly string[] {
+  const [path = ''] = url.split('?')
+  return (fullyDecoded(path) ?? path)
+    .split(/[/\\]/)
+    .map((segment) => (segment.split(';', 1)[0] ?? '').trim())
+    .filter((segment) => segment !== '')
 }

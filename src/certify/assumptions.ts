@@ -1,6 +1,6 @@
 import { isCanceled } from '../calls/verify.ts'
-import { NO_SHIPMENT } from '../service/acceptance.ts'
-import { serviceMessage } from '../service/error-message.ts'
+import { NO_SHIPMENT } from '../service/account.ts'
+import { serviceMessage } from '../service/failures.ts'
 import { isUuid, serviceId } from '../text/service-text.ts'
 import {
   CannotTell,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { replyText } from '../service/error-message.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
+import { replyText } from '../service/failures.ts'
 import { isStructure, parseJson, scalarText } from '../text/json.ts'
 import { shownText } from '../text/service-text.ts'
 

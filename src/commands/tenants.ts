@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { hashSecret } from '../callers/secret-hash.ts'
+import { hashSecret } from '../callers/tenants.ts'
 import { readConfig } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
 import { loadMappings } from '../config/mappings.ts'

@@ -1,10 +1,19 @@
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server, Socket, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { SecureContextOptions, SecureVersion } from 'node:tls'
+import { getRequestListener } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Hono } from 'hono'
 import { createUnorderedList, type UnorderedList } from '../collections/unordered-list.ts'
+import { OLD_CIPHERS } from '../config/certificates.ts'
+import type { Config } from '../config/config.ts'
+import { beginCall } from '../observe/call.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Unavailable } from './env.ts'
+import { refusalDetails } from './answers.ts'
+import type { Env, Unavailable } from './middleware.ts'
 import {
   type AnswerRefusal,
   parserRefusal,
@@ -15,7 +24,88 @@ import {
   refuse,
   unsupported,
 } from './refusals.ts'
-import { readTls, type TlsFiles, watchTls } from './tls.ts'
+
+interface ListenersOptions {
+  readonly config: Config
+  readonly app: Hono<Env>
+  readonly admin: Hono<Env>
+  /** Undefined turns the admin listener off. */
+  readonly adminPort: number | undefined
+  /** Admits a connection of a caller, as in `ConnectionLimits`. */
+  readonly connect: (socket: Socket) => (() => void) | undefined
+  /** On the public listener. */
+  readonly answerRefusal: AnswerRefusal
+  readonly timeouts: ListenerTimeouts
+  readonly log: Logger
+}
+
+/** The listeners of a gateway. */
+interface Listeners {
+  readonly url: string
+  /** Undefined if the admin listener is turned off. */
+  readonly adminUrl: string | undefined
+  /** Refuses new calls, finishes those in flight, and closes. */
+  readonly close: () => Promise<void>
+}
+
+/** Opens the public and the admin listener, or neither. */
+export async function openListeners(options: ListenersOptions): Promise<Listeners> {
+  const { config, app, admin, adminPort, connect, answerRefusal, timeouts, log } = options
+  const open: Listener[] = []
+  const close = async () => {
+    await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
+  }
+  try {
+    const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config
+    const tls = tlsFilesOf(config, log)
+    const publicOptions = { host, port, maxConnections, connect, tls, answerRefusal, timeouts, log }
+    open.push(await listen(createRequestHandler(app, answerRefusal), publicOptions))
+    if (adminPort !== undefined) {
+      const adminOptions = { host: config.ADMIN_HOST, port: adminPort, answerRefusal: refusalDetails, timeouts, log }
+      open.push(await listen(createRequestHandler(admin, refusalDetails), adminOptions))
+    }
+    const [listener, adminListener] = open
+    return { url: listener?.url ?? '', adminUrl: adminListener?.url, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Makes the request handler of an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
+function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>, answerRefusal: AnswerRefusal): RequestHandler {
+  let unavailable: Unavailable | undefined
+  let received: readonly [IncomingMessage, ServerResponse] | undefined
+  const listener = getRequestListener(
+    (request, bindings) => {
+      // The listener speaks HTTP/1, so the bindings are those of `node:http`.
+      const { incoming, outgoing } = bindings as Pick<Env['Bindings'], 'incoming' | 'outgoing'>
+      const answered = app.fetch(request, { incoming, outgoing, unavailable, call: beginCall(incoming) })
+      // If even the error reply failed, the connection closes.
+      if (answered instanceof Promise) answered.catch(() => outgoing.destroy())
+      // The app writes to `outgoing`. Nothing waits for it here: each promise in a row costs every call.
+      return RESPONSE_ALREADY_SENT
+    },
+    // An HTTP/1.0 request without Host needs a hostname. The listener discards the rest of a body itself.
+    { hostname: 'transload', autoCleanupIncoming: false, errorHandler: refuseMalformed },
+  )
+  return (incoming, outgoing, now) => {
+    // The adapter makes a `Request`, and calls the app, before it returns.
+    unavailable = now
+    received = [incoming, outgoing]
+    void listener(incoming, outgoing)
+    received = undefined
+  }
+
+  /** Answers a request that cannot become a `Request`, such as one with an unusual `Host`. */
+  function refuseMalformed(): Response | undefined {
+    // Any later failure is the app's, and of a request that is not known here.
+    if (!received) return new Response(undefined, { status: 500 })
+    const [incoming, outgoing] = received
+    refuse(outgoing, answerRefusal(refusals.malformed, incoming))
+    return undefined
+  }
+}
 
 /** The timeouts of a listener, in milliseconds. */
 export interface ListenerTimeouts {
@@ -50,7 +140,7 @@ export const LISTENER_TIMEOUTS: ListenerTimeouts = {
 const { createServer } = process.getBuiltinModule('node:http')
 
 /** Handles a request that the listener accepts. */
-export type RequestHandler = (
+type RequestHandler = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   /** The reason why the listener refuses new calls. */
@@ -58,7 +148,7 @@ export type RequestHandler = (
 ) => void
 
 /** A listening server. */
-export interface Listener {
+interface Listener {
   readonly url: string
   /** Refuses new calls, waits at most `graceMs` for those under way, and closes. */
   readonly close: (graceMs: number) => Promise<void>
@@ -76,7 +166,7 @@ interface ListenerOptions extends ConnectionLimits {
 }
 
 /** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
-export async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
+async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, log, answerRefusal, timeouts = LISTENER_TIMEOUTS } = options
   const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
@@ -266,4 +356,56 @@ function destroyUnreadReplies(
       if (now - since > replyMs - checkMs) outgoing.destroy()
     }
   }, checkMs).unref()
+}
+
+/** The files of the certificate and its key, and the oldest version of TLS that is accepted. */
+interface TlsFiles {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly minVersion: SecureVersion
+}
+
+/** Returns the files of the configuration; undefined where callers use plain HTTP. */
+function tlsFilesOf(config: Config, log: Logger): TlsFiles | undefined {
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
+  if (certFile === undefined || keyFile === undefined) return undefined
+  if (version === '1.0' || version === '1.1')
+    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
+  return { certFile, keyFile, minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}` }
+}
+
+/** Reads what a server needs for TLS from the files as they are now. */
+function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOptions {
+  const old = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
+  return {
+    cert: readFileSync(certFile),
+    key: readFileSync(keyFile),
+    minVersion,
+    ...(old && { ciphers: OLD_CIPHERS }),
+  }
+}
+
+/**
+ * Applies a new certificate when its files change, unless certificate and key do not match. Returns the function that
+ * stops it. It polls, because files on mounted volumes change without an event.
+ */
+function watchTls(
+  files: TlsFiles,
+  apply: (tls: SecureContextOptions) => void,
+  log: Logger,
+  interval: number,
+): () => void {
+  const reload = () => {
+    try {
+      apply(readTls(files))
+      log.info('the certificate was read again')
+    } catch (err) {
+      log.error({ err }, 'the new certificate is refused; the old one stays in use')
+    }
+  }
+  const paths = [files.certFile, files.keyFile]
+  for (const path of paths) watchFile(path, { interval, persistent: false }, reload)
+  return () => {
+    for (const path of paths) unwatchFile(path, reload)
+  }
 }

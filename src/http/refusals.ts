@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Answer } from '../answer.ts'
 import { requestId } from '../observe/call.ts'
-import { JSON_TYPE } from './reply.ts'
+import { JSON_TYPE } from './answers.ts'
 
 /** The reason why a listener refuses a request before routing. */
 export interface Refusal {

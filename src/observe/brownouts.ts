@@ -1,6 +1,6 @@
 import { type BrownoutWindow, windowAt, windowsToCome } from '../deprecation/brownouts.ts'
-import { type Gauge, labelledGauge } from './gauge.ts'
 import type { Logger } from './log.ts'
+import { type Gauge, labelledGauge } from './metrics.ts'
 
 /** The brownouts of a tenant; of all callers if the tenant is empty. */
 export interface TenantBrownouts {
@@ -8,7 +8,7 @@ export interface TenantBrownouts {
   readonly windows: readonly BrownoutWindow[]
 }
 
-export interface BrownoutSignalsDeps {
+interface BrownoutSignalsDeps {
   /** Read each time, because the tenants file may change. */
   readonly all: () => readonly TenantBrownouts[]
   readonly now: () => number
@@ -16,7 +16,7 @@ export interface BrownoutSignalsDeps {
 }
 
 /** Announces brownouts in the log and in gauges. */
-export interface BrownoutSignals {
+interface BrownoutSignals {
   /** Logs each brownout a day before, at its start and at its end; called periodically. */
   readonly look: () => void
   readonly gauges: readonly Gauge[]

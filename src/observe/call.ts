@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { BodyMemory } from '../body/bytes.ts'
 import type { Config } from '../config/config.ts'
@@ -6,9 +7,9 @@ import type { GatewayError } from '../errors.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
-import { type CallTrace, type TraceHeaders, traceHeadersOf } from './trace.ts'
+import type { Meters } from './meters.ts'
 
-/** The resources that a request holds; `callers/shares.ts` limits them. */
+/** The resources that a request holds; `callers/limits.ts` limits them. */
 export interface Share extends BodyMemory {
   /** Throws if there would be no room for the request even if it were complete. */
   readonly admit: () => void
@@ -143,4 +144,115 @@ export function recordError(call: Call, { code, status, cause }: GatewayError): 
   call.unauthorized = status === UNAUTHORIZED
   // The code describes the cause of every other error.
   call.cause = code === 'gateway-failed' ? cause : undefined
+}
+
+/*
+ * The trace of a call. Without an SDK of OpenTelemetry, it is no more than the caller's own headers, which go on to the
+ * service unchanged; `tracing.ts` does the rest.
+ */
+
+/** The headers that tell the service which trace a request belongs to. */
+type TraceHeaders = Readonly<Record<string, string>>
+
+/** Makes the spans of one call. */
+export interface CallTrace {
+  /** Begins the span of a store operation, and returns the function that ends it. */
+  readonly beginStore: (operation: string) => (error?: unknown) => void
+  /** Begins the span of a request to the service. */
+  readonly beginRequest: (request: TracedRequest) => RequestTrace
+}
+
+/** A request to the service, as its span describes it. */
+export interface TracedRequest {
+  readonly method: string
+  readonly origin: string
+  readonly path: string
+  /** The name of the operation; undefined for requests that are passed through. */
+  readonly operation?: string | undefined
+}
+
+/** The span of one request to the service. */
+interface RequestTrace {
+  /** Replace those of the caller. */
+  readonly headers: TraceHeaders
+  /** Dispatches the request while instrumented HTTP clients neither trace it again nor add headers. */
+  readonly dispatch: (work: () => void) => void
+  /** Ends the span; the status is that of a whole reply. */
+  readonly end: (status: number | undefined) => void
+}
+
+/** W3C Trace Context, 3.2: later versions may be longer. */
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[\w-]{1,256})?$/
+const TRACESTATE_LIMIT_CHARACTERS = 2_048
+
+/** Returns the caller's own trace headers; undefined if it sent none that can be read. */
+export function traceHeadersOf({ traceparent, tracestate }: IncomingHttpHeaders): TraceHeaders | undefined {
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined
+  const isState = typeof tracestate === 'string' && tracestate.length <= TRACESTATE_LIMIT_CHARACTERS
+  return isState ? { traceparent, tracestate } : { traceparent }
+}
+
+/** Names of headers that an SDK or a caller sends for traces. */
+const TRACE_NAMES = new Set(['traceparent', 'tracestate'])
+
+/** Returns header lines, names and values in turn, with these trace headers instead of those of the caller. */
+export function withTraceHeaders(lines: readonly string[], headers: TraceHeaders): string[] {
+  const replaced = new Set([...TRACE_NAMES, ...Object.keys(headers)])
+  const kept = lines.filter((_line, i) => !replaced.has((lines[i - (i % 2)] ?? '').toLowerCase()))
+  return [...kept, ...Object.entries(headers).flat()]
+}
+
+/*
+ * The call that the running code works for. Only time is accounted by it, never behavior: the store and the service's
+ * client add what they took to the call that waited for them, without a parameter through every layer between.
+ */
+
+const calls = new AsyncLocalStorage<Call>()
+
+/** Runs the work of a call. */
+export const runCall = <Args extends readonly unknown[], T>(call: Call, work: (...args: Args) => T, ...args: Args): T =>
+  calls.run(call, work, ...args)
+
+/** Returns the call that the running code works for; undefined for work of the gateway itself. */
+export const currentCall = (): Call | undefined => calls.getStore()
+
+/** Accounts for one request to the service: in the times of its call, in its trace and in the metrics. */
+export class RequestAccount {
+  readonly #call: Call | undefined = currentCall()
+  readonly #trace: RequestTrace | undefined
+  readonly #operation: string
+  readonly #startedAt: number
+  readonly #count: Meters['countRequest']
+
+  /** Begins the account of a request that starts now. */
+  constructor(request: TracedRequest, operation: string, now: number, count: Meters['countRequest']) {
+    this.#trace = this.#call?.trace?.beginRequest(request)
+    this.#operation = operation
+    this.#startedAt = now
+    this.#count = count
+  }
+
+  /** The trace headers of the gateway's own span; undefined without tracing. */
+  get ownHeaders(): TraceHeaders | undefined {
+    return this.#trace?.headers
+  }
+
+  /** The trace headers of a request that has none of its caller's headers. */
+  get headers(): TraceHeaders | undefined {
+    return this.#trace?.headers ?? this.#call?.traceHeaders
+  }
+
+  /** Dispatches the request. */
+  dispatch(work: () => void): void {
+    if (this.#trace) this.#trace.dispatch(work)
+    else work()
+  }
+
+  /** Ends the account, with the status of a whole reply; called once. */
+  end(status: number | undefined): void {
+    const ms = performance.now() - this.#startedAt
+    this.#count(this.#operation, status, ms)
+    if (this.#call) noteRequest(this.#call, status, ms)
+    this.#trace?.end(status)
+  }
 }

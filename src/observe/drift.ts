@@ -3,14 +3,14 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { type Place, parsePlace } from '../mapping/paths.ts'
 import { placesOf } from '../mapping/row-parts.ts'
 import { any, compileShape, DRIFT_KINDS, type DriftKind, object, type Shape } from '../mapping/shape.ts'
-import { type CountedMetric, createCounter } from './counters.ts'
 import type { Logger } from './log.ts'
+import { type CountedMetric, createCounter } from './metrics.ts'
 
 /** The places that are told one by one. A service can invent any number of names. */
 const MOST_PLACES = 200
 
 /** Notices how the replies of the service differ from the shapes that the gateway knows. */
-export interface Drift {
+interface Drift {
   /** Compares the reply to an action with its shape. */
   readonly inspect: (action: string, body: unknown) => void
   readonly metric: CountedMetric

@@ -1,5 +1,54 @@
+import type { CacheLookups, ClaimState, Claims, Store } from '../store/store.ts'
+import { createBrownoutSignals, type TenantBrownouts } from './brownouts.ts'
 import { type Call, gatewayMs } from './call.ts'
-import { type CountedMetric, createCounter, createHistogram, SHORT_BOUNDS_SECONDS } from './counters.ts'
+import type { Logger } from './log.ts'
+import {
+  type CountedMetric,
+  createCounter,
+  createHistogram,
+  createMetrics,
+  type Gauge,
+  gauge,
+  labelledGauge,
+  type Metrics,
+  type MetricsOptions,
+  type ReportedMetric,
+  SHORT_BOUNDS_SECONDS,
+} from './metrics.ts'
+
+interface SignalsDeps extends GaugeSources {
+  readonly meters: Meters
+  /** Metrics of other parts of the gateway. */
+  readonly more: readonly ReportedMetric[]
+  readonly brownouts: () => readonly TenantBrownouts[]
+  readonly now: () => number
+  readonly log: Logger
+  readonly share: MetricsOptions['share']
+}
+
+/** The signals of a running gateway for its operators, besides the lines of calls. */
+interface Signals {
+  readonly metrics: Metrics
+  readonly stop: () => void
+}
+
+const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
+
+/** Opens the metrics, measures the event loop and announces brownouts, until it is stopped. */
+export function openSignals(deps: SignalsDeps): Signals {
+  const { meters, more, brownouts: all, now, log, share } = deps
+  const brownouts = createBrownoutSignals({ all, now, log })
+  brownouts.look()
+  const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
+  const stopMeasuring = measureLoopDelay(meters)
+  return {
+    metrics: createMetrics({ counted: [...meters.all, ...createGauges(deps), ...brownouts.gauges, ...more], share }),
+    stop: () => {
+      clearInterval(looking)
+      stopMeasuring()
+    },
+  }
+}
 
 const MS_PER_SECOND = 1000
 
@@ -81,4 +130,87 @@ const CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx', '6xx', '7xx', '8xx',
 
 function statusClass(status: number | undefined): string {
   return status === undefined ? 'none' : (CLASSES[Math.floor(status / STATUSES_PER_CLASS)] ?? 'none')
+}
+
+/** The values of the gauges, read when they are scraped. */
+export interface GaugeSources {
+  readonly version: string
+  /** The current usage of all callers. */
+  readonly usage: { readonly connections: number; readonly calls: number; readonly bodyBytes: number }
+  /** The kept connections to the service. */
+  readonly upstream: () => { readonly connections: number; readonly running: number; readonly queued: number }
+  /** Each address of the service that was called, and if its circuit is open. */
+  readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
+  readonly store: Pick<Store, 'listClaims' | 'lookups'>
+}
+
+/** Makes the gauges of a gateway. */
+export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMetric)[] {
+  const { version, usage, upstream, circuits, store } = sources
+  return [
+    labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [
+      { labels: { version, node: process.versions.node }, value: 1 },
+    ]),
+    gauge('transload_connections', 'Connections of callers.', () => usage.connections),
+    gauge('transload_calls_under_way', 'Calls under way.', () => usage.calls),
+    gauge('transload_body_bytes', 'Memory that bodies take.', () => usage.bodyBytes),
+    gauge('transload_service_connections', 'Kept connections to the service.', () => upstream().connections),
+    gauge('transload_service_requests_under_way', 'Requests that the service answers now.', () => upstream().running),
+    gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => upstream().queued),
+    labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
+      circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
+    ),
+    labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store)),
+    ...(store.lookups ? [lookupCounter(store.lookups)] : []),
+  ]
+}
+
+const PENDING: readonly ClaimState[] = ['sending', 'unknown']
+/** A gauge that reads more claims would hold up the event loop. */
+const MOST_CLAIMS = 1_000
+
+/** Counts the bookings of each pending state; none while the store is down. */
+async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
+  try {
+    return await Promise.all(
+      PENDING.map(async (state) => ({
+        labels: { state },
+        value: (await listClaims({ state, limit: MOST_CLAIMS })).length,
+      })),
+    )
+  } catch {
+    return []
+  }
+}
+
+function lookupCounter(read: () => CacheLookups): CountedMetric {
+  const name = 'transload_store_lookups_total'
+  const about = {
+    name,
+    help: 'Look-ups in the store, by result of its cache.',
+    type: 'counter',
+    aggregator: 'sum',
+  } as const
+  const get = async () => {
+    const { hits, misses } = read()
+    const values = [
+      { labels: { result: 'hit' }, value: hits },
+      { labels: { result: 'miss' }, value: misses },
+    ]
+    return { ...about, values }
+  }
+  return { ...about, get }
+}
+
+const EVERY_MS = 100
+
+/** Measures how late a timer of the event loop is, ten times a second, until it is stopped. */
+function measureLoopDelay({ countLoopDelay }: Pick<Meters, 'countLoopDelay'>): () => void {
+  let dueAt = performance.now() + EVERY_MS
+  const timer = setInterval(() => {
+    const now = performance.now()
+    countLoopDelay(Math.max(0, now - dueAt))
+    dueAt = now + EVERY_MS
+  }, EVERY_MS).unref()
+  return () => clearInterval(timer)
 }

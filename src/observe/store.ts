@@ -1,10 +1,10 @@
 import type { Store } from '../store/store.ts'
-import { currentCall } from './current-call.ts'
-import { type Gauge, gauge } from './gauge.ts'
+import { currentCall } from './call.ts'
 import type { Meters } from './meters.ts'
+import { type Gauge, gauge } from './metrics.ts'
 
 /** A store whose operations are timed. */
-export interface ObservedStore {
+interface ObservedStore {
   readonly store: Store
   /** The operations that are waiting for the store. */
   readonly pending: Gauge

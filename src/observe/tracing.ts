@@ -1,9 +1,8 @@
+import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage } from 'node:http'
 import type { Attributes, Context, Span } from '@opentelemetry/api'
 import type { Config } from '../config/config.ts'
-import type { Call } from './call.ts'
-import { keepOneTraceparent } from './one-traceparent.ts'
-import type { CallTrace, TracedRequest } from './trace.ts'
+import type { Call, CallTrace, TracedRequest } from './call.ts'
 
 /** Traces calls with the SDK of OpenTelemetry that the operator has loaded. */
 export interface Tracing {
@@ -12,7 +11,7 @@ export interface Tracing {
   readonly end: (call: Call, status: number) => void
 }
 
-export interface TracingOptions extends Pick<Config, 'LOG_ADDRESSES' | 'LOG_USER_AGENTS'> {
+interface TracingOptions extends Pick<Config, 'LOG_ADDRESSES' | 'LOG_USER_AGENTS'> {
   readonly engine: string
   readonly sourceOf: (incoming: IncomingMessage) => string
 }
@@ -140,5 +139,43 @@ function attributesOf({ method, origin, path }: TracedRequest): Attributes {
     'url.full': origin + path.split('?', 1)[0],
     'server.address': hostname,
     'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+  }
+}
+
+/** Where undici announces each request that it has made; instrumentations add headers to it. */
+const CREATED = 'undici:request:create'
+
+let isKept = false
+
+/**
+ * Removes every `traceparent` but the first from requests of undici. The gateway adds the first one; an instrumentation
+ * may add another, for a request that undici had queued and makes outside of its call.
+ */
+function keepOneTraceparent(): void {
+  if (isKept) return
+  isKept = true
+  subscribe(CREATED, (message) => {
+    const headers = headersOf(message)
+    if (headers) removeRepeated(headers)
+  })
+}
+
+/** Returns the header lines of a request, names and values in turn. */
+function headersOf(message: unknown): unknown[] | undefined {
+  if (typeof message !== 'object' || message === null || !('request' in message)) return undefined
+  const { request } = message
+  if (typeof request !== 'object' || request === null || !('headers' in request)) return undefined
+  return Array.isArray(request.headers) ? request.headers : undefined
+}
+
+/** Removes what was added behind the first `traceparent` and its `tracestate`. */
+function removeRepeated(headers: unknown[]): void {
+  const seen = new Set<string>()
+  for (let i = 0; i < headers.length; ) {
+    const name = String(headers[i]).toLowerCase()
+    const isOfTrace = name === 'traceparent' || name === 'tracestate'
+    if (isOfTrace && seen.has(name)) headers.splice(i, 2)
+    else i += 2
+    seen.add(name)
   }
 }

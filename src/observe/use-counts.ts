@@ -10,14 +10,14 @@ export type CountUse = (call: Call, incoming: IncomingMessage, status: number) =
 
 const FIRST_ERROR_STATUS = 400
 
-export interface UseCountsDeps extends Omit<RecorderDeps, 'onError'> {
+interface UseCountsDeps extends Omit<RecorderDeps, 'onError'> {
   readonly log: Pick<Logger, 'warn'>
   /** Returns the address or the network that a call comes from. */
   readonly sourceOf: (incoming: IncomingMessage) => string
 }
 
 /** The counts of the callers' use, for the migration. */
-export interface UseCounts {
+interface UseCounts {
   readonly count: CountUse
   /** Stores the last counts. */
   readonly close: Recorder['close']

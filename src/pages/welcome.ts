@@ -1,5 +1,5 @@
 import type { Answer } from '../answer.ts'
-import { TEXT_TYPE } from '../http/reply.ts'
+import { TEXT_TYPE } from '../http/answers.ts'
 
 /** The answer of `/`. */
 export const welcome: Answer = {

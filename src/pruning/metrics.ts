@@ -1,4 +1,4 @@
-import { type Gauge, labelledGauge } from '../observe/gauge.ts'
+import { type Gauge, labelledGauge } from '../observe/metrics.ts'
 import type { StoreSize } from '../store/pruning.ts'
 import type { Store } from '../store/store.ts'
 

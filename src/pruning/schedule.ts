@@ -1,7 +1,5 @@
-import type { CountedMetric } from '../observe/counters.ts'
-import type { Gauge } from '../observe/gauge.ts'
-import { createLabeledCounter } from '../observe/labeled-counter.ts'
 import type { Logger } from '../observe/log.ts'
+import { type CountedMetric, createLabeledCounter, type Gauge } from '../observe/metrics.ts'
 import { PRUNED_TABLES } from '../store/pruning.ts'
 import { LockTimeout, type Store } from '../store/store.ts'
 import { sizeGauges } from './metrics.ts'

@@ -1,11 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflateRaw, inflate as inflateZlib, type ZlibOptions } from 'node:zlib'
 import type { Dispatcher } from 'undici'
-import type { Held } from '../collections/unordered-list.ts'
+import { hasZlibHeader } from '../body/bytes.ts'
+import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
+import { RequestAccount, withTraceHeaders } from '../observe/call.ts'
 import type { Meters } from '../observe/meters.ts'
-import { RequestAccount } from '../observe/request-account.ts'
-import type { Deadlines, Waiting } from './deadlines.ts'
-import { inflate } from './inflate.ts'
-import { OTHER } from './operation.ts'
+import type { Mask } from './credential.ts'
 
 /** A request to the service, complete before it is sent. */
 export interface UpstreamRequest {
@@ -62,7 +64,7 @@ export type Silence =
   /** The request left, and the reply is larger than the limit. */
   | 'too-large'
 
-export interface NoReplyOptions extends ErrorOptions {
+interface NoReplyOptions extends ErrorOptions {
   /**
    * True if the gateway itself lacked a resource, which proves nothing about the service.
    * @default `busy` and `withdrawn` alone
@@ -102,7 +104,7 @@ const OUR_LACKS = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN', 'E
 const OUR_RESOLVER = new Set(['EAI_AGAIN', 'EAI_MEMORY', 'EAI_SYSTEM'])
 
 /** The error of a call for which no connection could be made. */
-export function notConnected(cause: unknown): NoReply {
+function notConnected(cause: unknown): NoReply {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   return OUR_LACKS.has(code)
     ? new NoReply('busy', { cause })
@@ -113,7 +115,7 @@ export function notConnected(cause: unknown): NoReply {
 const STANDSTILL_MS = 1_000
 
 /** The error of a call that got no connection in time. */
-export function noConnectionInTime({ isBusy }: Line, deadline: number): NoReply {
+function noConnectionInTime({ isBusy }: Line, deadline: number): NoReply {
   return new NoReply(isBusy() || stoodStill(deadline) ? 'busy' : 'unsent')
 }
 
@@ -233,5 +235,362 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
     this.#line.deadlines.take(this.#held)
     this.#account.end(status)
     return true
+  }
+}
+
+/** A reply of the service that is passed on while it arrives. */
+export interface StreamedReply {
+  readonly status: number
+  /** Names and values in turn, as received, one character per byte. */
+  readonly lines: readonly string[]
+  /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. Rejects if it is late. */
+  readonly whole: () => Promise<Buffer | undefined>
+  /** Writes the body, through a mask, as fast as the reader takes it; resolves when all of it is written. */
+  readonly toReader: (mask?: Mask) => Promise<void>
+  /** Discards a reply that will not be read. */
+  readonly drop: () => void
+}
+
+/** The call that a reply is streamed for. */
+export interface StreamedRequest extends Dispatcher.DispatchOptions {
+  /** Names and values in turn. */
+  readonly headers: string[]
+}
+
+/** The caller has hung up, so there is no reader. */
+export class HungUp extends Error {
+  override readonly name = 'HungUp'
+}
+
+/** The most of a reply that is buffered while its head is examined; most replies are shorter. */
+const HELD_BYTES = 64 * 1024
+
+/** The operation of every request that is passed through, in the metrics. */
+const PASSED_THROUGH = 'passed through'
+
+/** The times that the service and the reader have. */
+interface Patience {
+  /**
+   * The deadline of the service, in milliseconds of `performance.now()`: for the head of its reply, and for the whole reply if
+   * it is buffered. A request whose body streams has `timeoutMs` from its end instead.
+   */
+  readonly deadline: number
+  readonly timeoutMs: number
+  readonly readerTimeoutMs: number
+}
+
+/**
+ * Sends a request and streams the reply to a reader. It uses undici's lowest-level call, because undici's streams
+ * would double the cost of a call. The call ends with the reader, and a reader that makes no progress for too long is
+ * dropped.
+ */
+export function stream(
+  line: Line,
+  request: StreamedRequest,
+  reader: ServerResponse,
+  patience: Patience,
+): Promise<StreamedReply> {
+  return new Promise((resolve, reject) => {
+    if (reader.destroyed) return reject(new HungUp())
+    const traced = { method: request.method, origin: line.origin, path: request.path }
+    const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
+    const { body } = request
+    const streamed = new Streamed(
+      line,
+      account,
+      reader,
+      patience,
+      body instanceof Readable ? body : undefined,
+      resolve,
+      reject,
+    )
+    const { ownHeaders } = account
+    const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
+    account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
+  })
+}
+
+class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
+  deadline: number
+  status = 0
+  lines: readonly string[] = []
+  readonly #line: Line
+  readonly #reader: ServerResponse
+  readonly #readerTimeoutMs: number
+  readonly #timeoutMs: number
+  readonly #streams: Readable | undefined
+  readonly #resolve: (reply: StreamedReply) => void
+  readonly #reject: (error: Error) => void
+  readonly #onClose = () => this.#abort(new HungUp())
+  readonly #onDrain = () => this.#goOn()
+  readonly #account: RequestAccount
+  #controller: Dispatcher.DispatchController | undefined
+  /** The body so far, until there is a reader; undefined afterwards. */
+  #held: Buffer[] | undefined = []
+  #heldBytes = 0
+  #whole: PromiseWithResolvers<Buffer | undefined> | undefined
+  #mask: Mask | undefined
+  #isOver = false
+  #failure: Error | undefined
+  #patience: NodeJS.Timeout | undefined
+  #waiting: Held<Waiting>
+  readonly #handedOver = Promise.withResolvers<void>()
+
+  constructor(
+    line: Line,
+    account: RequestAccount,
+    reader: ServerResponse,
+    { deadline, timeoutMs, readerTimeoutMs }: Patience,
+    streams: Readable | undefined,
+    resolve: (reply: StreamedReply) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.deadline = deadline
+    this.#line = line
+    this.#account = account
+    this.#reader = reader
+    this.#readerTimeoutMs = readerTimeoutMs
+    this.#timeoutMs = timeoutMs
+    this.#streams = streams
+    this.#resolve = resolve
+    this.#reject = reject
+    reader.on('close', this.#onClose)
+    this.#waiting = line.deadlines.add(this)
+  }
+
+  late(): void {
+    if (this.#controller) this.#abort(new NoReply('late'))
+    else this.#fail(noConnectionInTime(this.#line, this.deadline))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failure) controller.abort(this.#failure)
+    else if (this.#streams) {
+      this.#line.deadlines.take(this.#waiting)
+      this.#streams.once('end', () => {
+        if (this.#isOver || this.status > 0) return
+        this.deadline = performance.now() + this.#timeoutMs
+        this.#wait()
+      })
+    }
+  }
+
+  #wait(): void {
+    this.#line.deadlines.take(this.#waiting)
+    this.#waiting = this.#line.deadlines.add(this)
+  }
+
+  /** An informational status is not the answer (RFC 9110, 15.2). */
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return
+    this.status = status
+    this.#line.deadlines.take(this.#waiting)
+    // undici's parser gives buffers, names and values in turn.
+    this.lines = (controller.rawHeaders as Buffer[]).map((line) => line.toString('latin1'))
+    this.#resolve(this)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#held) {
+      this.#write(chunk)
+      return
+    }
+    this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+    if (this.#heldBytes <= HELD_BYTES) return
+    controller.pause()
+    this.#whole?.resolve(undefined)
+  }
+
+  onResponseEnd(): void {
+    this.#leave(this.status)
+    if (this.#held) this.#whole?.resolve(Buffer.concat(this.#held))
+    else this.#finish()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#controller ? error : notConnected(error))
+  }
+
+  async whole(): Promise<Buffer | undefined> {
+    if (this.#failure || this.#heldBytes > HELD_BYTES) return undefined
+    if (this.#isOver) return Buffer.concat(this.#held ?? [])
+    this.#wait()
+    this.#whole = Promise.withResolvers()
+    try {
+      return await this.#whole.promise
+    } finally {
+      this.#line.deadlines.take(this.#waiting)
+    }
+  }
+
+  toReader(mask?: Mask): Promise<void> {
+    this.#mask = mask
+    const held = this.#held ?? []
+    this.#held = undefined
+    if (this.#failure) this.#handedOver.reject(this.#failure)
+    else if (this.#isOver) {
+      // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/architecture.md).
+      setImmediate(() => this.#finish(held.length > 1 ? Buffer.concat(held) : held[0]))
+    } else {
+      this.#reader.on('drain', this.#onDrain)
+      for (const chunk of held) this.#write(chunk)
+      if (!this.#patience) this.#controller?.resume()
+    }
+    return this.#handedOver.promise
+  }
+
+  drop(): void {
+    if (this.#isOver) return
+    this.#leave()
+    this.#controller?.abort(new HungUp())
+  }
+
+  #write(arrived: Buffer): void {
+    const chunk = this.#mask ? this.#mask.bytes(arrived) : arrived
+    if (chunk.length === 0 || this.#reader.write(chunk)) return
+    this.#controller?.pause()
+    this.#patience ??= setTimeout(() => this.#lose(), this.#readerTimeoutMs)
+  }
+
+  /** Drops a reader that makes no progress, unless an earlier answer on its connection is still being written. */
+  #lose(): void {
+    if (this.#reader.socket) this.#reader.destroy()
+    else this.#patience = setTimeout(() => this.#lose(), this.#readerTimeoutMs)
+  }
+
+  #goOn(): void {
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    this.#controller?.resume()
+  }
+
+  #finish(last?: Buffer): void {
+    this.#reader.end(this.#mask ? masked(this.#mask, last) : last)
+    this.#handedOver.resolve()
+  }
+
+  #abort(error: Error): void {
+    this.#fail(error)
+    this.#controller?.abort(error)
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return
+    this.#leave()
+    this.#failure = error
+    if (error instanceof NoReply) this.#whole?.reject(error)
+    else this.#whole?.resolve(undefined)
+    this.#reject(error)
+    if (!this.#held) this.#handedOver.reject(error)
+  }
+
+  /** The service sends no more; the status is that of a whole reply. */
+  #leave(status?: number): void {
+    this.#isOver = true
+    this.#account.end(status)
+    this.#line.deadlines.take(this.#waiting)
+    clearTimeout(this.#patience)
+    this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)
+  }
+}
+
+/** Returns the end of a body through its mask. */
+function masked(mask: Mask, last: Buffer | undefined): Buffer | undefined {
+  const shown = last && mask.bytes(last)
+  const rest = mask.rest()
+  return shown && rest.length > 0 ? Buffer.concat([shown, rest]) : (shown ?? rest)
+}
+
+const OF_QUOTE = /^\/v2\/quote(\/[^/?]+)?(\/approve)?(?:\?|$)/
+const OF_SHIPMENT = /^\/v2\/shipments?(\/[^/?]+)?(?:\?|$)/
+
+const OF_VERSION_1 = /\.php(?:\?|$)/i
+
+/** Returns the name of an operation of version 2, without ids: `PUT /v2/shipments/{id}`; callers cannot make new ones. */
+export function operationOf(method: string, path: string): string {
+  const quote = OF_QUOTE.exec(path)
+  if (quote) return `${method} /v2/quote${quote[1] ? '/{id}' : ''}${quote[2] ?? ''}`
+  const shipment = OF_SHIPMENT.exec(path)
+  if (shipment) return `${method} /v2/shipments${shipment[1] ? '/{id}' : ''}`
+  if (OF_VERSION_1.test(path) && (method === 'GET' || method === 'POST')) return `${method} *.php`
+  return OTHER
+}
+
+/** Requests that no declaration of the gateway makes. */
+const OTHER = 'other'
+
+type Inflater = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
+
+const zlib: Inflater = promisify(inflateZlib)
+const raw: Inflater = promisify(inflateRaw)
+
+const INFLATERS = new Map<string, Inflater>([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  // RFC 9110 defines "deflate" as zlib, but some servers omit the zlib wrapper.
+  ['deflate', (bytes, limits) => (hasZlibHeader(bytes) ? zlib : raw)(bytes, limits)],
+  ['br', promisify(brotliDecompress)],
+])
+
+/**
+ * Inflates a body as its `Content-Encoding` says; undefined if it is not compressed, or not in that way. Rejects with a
+ * `RangeError` above the limit.
+ */
+export async function inflate(bytes: Buffer, coding: string, limitBytes: number): Promise<Buffer | undefined> {
+  const inflater = INFLATERS.get(coding.trim().toLowerCase())
+  try {
+    return await inflater?.(bytes, { maxOutputLength: limitBytes })
+  } catch (error) {
+    if (error instanceof RangeError) throw error
+    return undefined
+  }
+}
+
+/** Work with a deadline, in milliseconds of `performance.now()`. */
+interface Waiting {
+  readonly deadline: number
+  /** Called once, soon after the deadline, unless the work was removed before. */
+  readonly late: () => void
+}
+
+/** Watches the deadlines of calls under way. */
+export interface Deadlines {
+  readonly add: (waiting: Waiting) => Held<Waiting>
+  readonly take: (held: Held<Waiting>) => void
+}
+
+/** Watches all deadlines with one timer: a timer for each would cost every call, and almost none would fire. */
+export function createDeadlines(): Deadlines {
+  const all = createUnorderedList<Waiting>()
+  let timer: NodeJS.Timeout | undefined
+  /** When the timer fires: at the earliest deadline known when it was set, or added since. */
+  let lookAt = Number.POSITIVE_INFINITY
+
+  function setTimer(at: number): void {
+    clearTimeout(timer)
+    lookAt = at
+    // The connection of the work keeps the process alive.
+    timer = setTimeout(look, Math.ceil(Math.max(0, at - performance.now()))).unref()
+  }
+
+  function look(): void {
+    const now = performance.now()
+    let earliest = Number.POSITIVE_INFINITY
+    for (const waiting of all.items()) {
+      if (waiting.deadline <= now) waiting.late()
+      else earliest = Math.min(earliest, waiting.deadline)
+    }
+    lookAt = earliest
+    if (earliest < Number.POSITIVE_INFINITY) setTimer(earliest)
+  }
+
+  return {
+    add: (waiting) => {
+      if (waiting.deadline < lookAt) setTimer(waiting.deadline)
+      return all.add(waiting)
+    },
+    take: all.take,
   }
 }

@@ -2,23 +2,11 @@ import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
-import { parseJson } from '../text/json.ts'
+import { forEachMember, parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
-import { type Circuit, createCircuit } from './circuit.ts'
-import { replyText } from './error-message.ts'
-import type { UpstreamReply } from './exchange.ts'
-import { operationOf } from './operation.ts'
-import {
-  asksForQuote,
-  isAboutShipments,
-  plain,
-  type QuoteMethod,
-  quoteSpelled,
-  type ShipmentPath,
-  shipmentSpelled,
-} from './outgoing.ts'
-import { createRetry, type Retry } from './retries.ts'
-import { autoSpelling, fixedSpelling, type Spelling } from './spelling.ts'
+import { operationOf, type UpstreamReply } from './exchange.ts'
+import { replyText } from './failures.ts'
+import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
 import type { Upstream } from './upstream.ts'
 
 /** A request to version 2, in its declared spelling. */
@@ -205,3 +193,110 @@ export function withoutCredential(reply: UpstreamReply, account: Pick<Account, '
 
 /** Returns true for 2xx. */
 export const isSuccess = (status: number) => status >= 200 && status < 300
+
+/** The spellings of a request for a quote. */
+type QuoteMethod = 'POST' | 'GET'
+/** The spellings of a path of shipments. */
+type ShipmentPath = '/v2/shipments' | '/v2/shipment'
+
+/** Returns true for a request with two spellings of its method. */
+export const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
+
+/** Returns true for a request with two spellings of its path. */
+export const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
+
+/** The headers of every request that the gateway writes itself. */
+export const BASE_HEADERS = {
+  accept: 'application/json',
+  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
+  'accept-encoding': 'identity',
+  'user-agent': 'transload',
+} as const
+
+/** Writes a request in its declared spelling. */
+export function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  return {
+    method,
+    path,
+    headers: {
+      ...BASE_HEADERS,
+      ...(text !== undefined && { 'content-type': 'application/json' }),
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+    },
+    body: text,
+  }
+}
+
+/** Writes a request for a quote, with its facts in the query of a `GET`. */
+export function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
+  if (method === 'POST') return plain(request)
+  const { body, ...rest } = request
+  const query = new URLSearchParams()
+  const add = (name: string, value: unknown) => {
+    const text = scalarText(value)
+    // Of two members with one name, the last counts.
+    if (text === undefined) query.delete(name)
+    else query.set(name, text)
+  }
+  // Not parsed as a whole: a body may nest deeper than that reads, and a query takes only its single values.
+  if (typeof body === 'string') forEachMember(body, add)
+  else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
+  return plain({ ...rest, method, path: `${request.path}?${query}` })
+}
+
+/** Writes a request about shipments. */
+export function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing {
+  return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
+}
+
+/** Chooses between two documented spellings of a request. */
+interface Spelling<T> {
+  /**
+   * Tries the current spelling, and the other one if the service does not know it. A 404 to a request with an id means
+   * an unknown id, unless no spelling has been confirmed yet.
+   */
+  readonly send: <R extends { readonly status: number }>(
+    namesAnId: boolean,
+    attempt: (spelling: T) => Promise<R>,
+  ) => Promise<R>
+  /** The spelling in use. */
+  readonly current: () => T
+}
+
+/** Starts with the first spelling, and switches when the service knows only the other. */
+function autoSpelling<T>(first: T, second: T): Spelling<T> {
+  let current = first
+  let confirmed = false
+  return {
+    current: () => current,
+    send: async (namesAnId, attempt) => {
+      const tried = current
+      const reply = await attempt(tried)
+      if (!unknownPath(reply.status)) {
+        confirmed ||= proves(reply.status)
+        return reply
+      }
+      if (namesAnId && confirmed) return reply
+      const other = tried === first ? second : first
+      const secondReply = await attempt(other)
+      if (unknownPath(secondReply.status)) return reply
+      if (proves(secondReply.status)) {
+        current = other
+        confirmed = true
+      }
+      return secondReply
+    },
+  }
+}
+
+/** Always uses the spelling that the operator chose. */
+function fixedSpelling<T>(only: T): Spelling<T> {
+  return { current: () => only, send: (_namesAnId, attempt) => attempt(only) }
+}
+
+const unknownPath = (status: number) => status === 404 || status === 405
+
+/** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
+const proves = (status: number) =>
+  (status >= 200 && status < 300) || status === 400 || status === 409 || status === 412 || status === 422

@@ -1,13 +1,40 @@
-import type { LookupFunction } from 'node:net'
+import { ADDRCONFIG, type LookupAddress, lookup as lookupBySystem } from 'node:dns'
+import { readFileSync } from 'node:fs'
+import type { LookupFunction, Socket } from 'node:net'
+import { rootCertificates, TLSSocket } from 'node:tls'
 import { LRUCache } from 'lru-cache'
+import type { buildConnector as Build } from 'undici'
+import buildConnector from 'undici/lib/core/connect.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import { createBoundedCache } from '../collections/bounded-cache.ts'
+import type { Config } from '../config/config.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
-import { type Connector, createConnector } from './connector.ts'
-import { createDeadlines } from './deadlines.ts'
-import { exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
-import { createNames } from './lookup.ts'
+import { createDeadlines, exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
+
+/** The part of the configuration that connections to the service depend on. */
+type UpstreamConfig = Pick<
+  Config,
+  'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE' | 'V2_CERT_FILE' | 'V2_KEY_FILE'
+>
+
+/** Opens the client of the service as configured; the first call makes the first connection. */
+export function openUpstream(config: UpstreamConfig, meters?: Meters): Upstream {
+  return createUpstream({
+    connections: config.UPSTREAM_CONNECTIONS,
+    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    tls: tlsOf(config),
+    ...(meters && { meters }),
+  })
+}
+
+function tlsOf({ V2_CA_FILE: ca, V2_CERT_FILE: cert, V2_KEY_FILE: key }: UpstreamConfig): UpstreamTls {
+  return {
+    ...(ca !== undefined && { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }),
+    ...(cert !== undefined && { cert: readFileSync(cert) }),
+    ...(key !== undefined && { key: readFileSync(key) }),
+  }
+}
 
 /** The connections to the service. */
 export interface Upstream {
@@ -23,7 +50,7 @@ export interface Upstream {
 }
 
 /** The state of the kept connections to the service, of all credentials. */
-export interface UpstreamStats {
+interface UpstreamStats {
   readonly connections: number
   /** Requests that are sent and not answered. */
   readonly running: number
@@ -31,7 +58,7 @@ export interface UpstreamStats {
   readonly queued: number
 }
 
-export interface UpstreamOptions {
+interface UpstreamOptions {
   readonly connections: number
   readonly timeoutMs: number
   /** @default Node's authorities, and no client certificate */
@@ -48,7 +75,7 @@ export interface UpstreamOptions {
 }
 
 /** The trusted authorities and the client certificate for the service. */
-export interface UpstreamTls {
+interface UpstreamTls {
   readonly ca?: string[]
   readonly cert?: Buffer
   readonly key?: Buffer
@@ -169,6 +196,150 @@ export function createUpstream({
     close: async () => {
       // The callers of pending calls have hung up, and bookings have connections of their own.
       await Promise.all(allPools().map(({ pool }) => pool.destroy()))
+    },
+  }
+}
+
+/** Makes a connection to the service. */
+type Connector = Build.connector
+
+/**
+ * Makes the connector of one credential at one address. Its connections resume the last TLS session, which saves a round trip
+ * and most of the work of a handshake, also where each call has a connection of its own. undici would keep the session for
+ * the connections of one client only, and only until the next garbage collection.
+ */
+function createConnector(options: Build.BuildOptions): Connector {
+  const withoutCache = { ...options, maxCachedSessions: 0 }
+  const connectPlainly = buildConnector(withoutCache)
+  let session: Buffer | undefined
+  return (target, answer) => {
+    const callback: typeof answer = (...result) => {
+      if (result[1]) ignoreContinue(result[1])
+      answer(...result)
+    }
+    if (target.protocol !== 'https:') return connectPlainly(target, callback)
+    const connect = buildConnector(session ? { ...withoutCache, session } : withoutCache)
+    connect(target, (...result) => {
+      const [error, socket] = result
+      // A server that fails on a session must get a whole handshake next.
+      if (error) session = undefined
+      else if (socket instanceof TLSSocket) {
+        socket.on('session', (latest) => {
+          session = latest
+        })
+      }
+      callback(...result)
+    })
+  }
+}
+
+/** The start line of an interim reply that tells the client to send its body. */
+const CONTINUE = 'HTTP/1.1 100'
+const END_OF_HEAD = '\r\n\r\n'
+/** A longer head of an interim reply is not waited for. */
+const MOST_HEAD_BYTES = 4_096
+
+/**
+ * Drops each `100 Continue` that a service sends before a reply: a client that did not ask for it ignores it (RFC 9110, 15.2), but
+ * undici destroys the connection, and a booking on it would be unknown.
+ */
+function ignoreContinue(socket: Socket): void {
+  const read = socket.read.bind(socket)
+  const write = socket.write.bind(socket)
+  /** True from a request until the first bytes of its final reply: later ones are a body, whatever they look like. */
+  let isBeforeReply = true
+  let held = ''
+  socket.write = (data: string | Uint8Array, ...more: unknown[]) => {
+    // undici writes the head of a request as one string, and bodies as bytes.
+    if (typeof data === 'string') isBeforeReply = true
+    // The forms of its further arguments stay as they are.
+    return Reflect.apply(write, socket, [data, ...more])
+  }
+  socket.read = (size?: number) => {
+    for (;;) {
+      const chunk: Buffer | null = read(size)
+      if (chunk === null || !isBeforeReply) return chunk
+      if (held === '' && !CONTINUE.startsWith(chunk.toString('latin1', 0, CONTINUE.length))) {
+        isBeforeReply = false
+        return chunk
+      }
+      held += chunk.toString('latin1')
+      while (held.startsWith(CONTINUE) && held.includes(END_OF_HEAD)) {
+        held = held.slice(held.indexOf(END_OF_HEAD) + END_OF_HEAD.length)
+      }
+      if (CONTINUE.startsWith(held.slice(0, CONTINUE.length)) && held.length < MOST_HEAD_BYTES) continue
+      const rest = Buffer.from(held, 'latin1')
+      held = ''
+      isBeforeReply = false
+      return rest
+    }
+  }
+}
+
+/** Looks up the addresses of names for many connections at once. */
+interface Names {
+  readonly lookup: LookupFunction
+  /** Returns whether connections wait for the address of this name. */
+  readonly isPending: (hostname: string) => boolean
+}
+
+interface NamesOptions {
+  /** The time during which an address is used without asking again. */
+  readonly freshMs: number
+  /** The time during which an address is used while it is refreshed. */
+  readonly usableMs: number
+  /** @default the system's resolver */
+  readonly lookup?: LookupFunction | undefined
+}
+
+interface Known {
+  readonly addresses: LookupAddress[]
+  /** In milliseconds of `performance.now()`. */
+  readonly at: number
+}
+
+type Done = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
+
+/**
+ * Asks for each name once for all connections that wait for it, and caches the answer for seconds. Each question to
+ * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
+ * delay all other calls.
+ */
+export function createNames({ freshMs, usableMs, lookup = lookupBySystem as LookupFunction }: NamesOptions): Names {
+  const known = new Map<string, Known>()
+  const waiting = new Map<string, Done[]>()
+
+  function ask(hostname: string, done: Done): void {
+    const others = waiting.get(hostname)
+    if (others) return void others.push(done)
+    const all = [done]
+    waiting.set(hostname, all)
+    // `net` passes this hint.
+    lookup(hostname, { all: true, hints: ADDRCONFIG }, (error, answer, family = 0) => {
+      waiting.delete(hostname)
+      const addresses = typeof answer === 'string' ? [{ address: answer, family }] : answer
+      if (!error) known.set(hostname, { addresses, at: performance.now() })
+      for (const told of all) told(error, addresses)
+    })
+  }
+
+  return {
+    isPending: (hostname) => waiting.has(hostname),
+    lookup: (hostname, { all, family }, done) => {
+      const tell: Done = (error, addresses) => {
+        if (error) return done(error, '')
+        const version = family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family
+        const fitting = version === 4 || version === 6 ? addresses.filter((one) => one.family === version) : addresses
+        const [first] = fitting
+        if (!first) return done(Object.assign(new Error(`${hostname} has no such address`), { code: 'ENOTFOUND' }), '')
+        return all ? done(null, fitting) : done(null, first.address, first.family)
+      }
+      const found = known.get(hostname)
+      const ageMs = found ? performance.now() - found.at : Number.POSITIVE_INFINITY
+      if (!found || ageMs > usableMs) return ask(hostname, tell)
+      if (ageMs > freshMs) ask(hostname, () => undefined)
+      // Asynchronous in every case: the callback never runs before `lookup` returns.
+      return process.nextTick(tell, null, found.addresses)
     },
   }
 }

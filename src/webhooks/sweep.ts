@@ -1,5 +1,5 @@
 import type { Credentials } from '../callers/caller.ts'
-import { endOfTurn } from '../http/end-of-turn.ts'
+import { endOfTurn } from '../http/middleware.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Claim, LockTimeout, type Store, StoreDown } from '../store/store.ts'
 import { isPlainId } from '../text/service-text.ts'

@@ -1,8 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
-import { endOfLog } from '../observe/end-of-log.ts'
-import type { Logger } from '../observe/log.ts'
+import { endOfLog, type Logger } from '../observe/log.ts'
 import { relayMetrics } from './metrics.ts'
 import { tell } from './tell.ts'
 

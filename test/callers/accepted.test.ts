@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createAcceptedCredentials } from '../../src/callers/accepted.ts'
+import { createAcceptedCredentials } from '../../src/callers/client.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })

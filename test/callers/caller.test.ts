@@ -1,7 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { asksForToken, isBearer, missingCredential, refuseTokens, wrongCredential } from '../../src/callers/caller.ts'
-import { recipientOf, recipientsOf } from '../../src/callers/events.ts'
+import {
+  asksForToken,
+  isBearer,
+  missingCredential,
+  recipientOf,
+  recipientsOf,
+  refuseTokens,
+  wrongCredential,
+} from '../../src/callers/caller.ts'
 import { CHALLENGE } from '../../src/errors.ts'
 
 test.each([

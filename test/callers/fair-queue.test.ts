@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createFairQueue, type Turn } from '../../src/callers/fair-queue.ts'
+import { createFairQueue, type Turn } from '../../src/callers/limits.ts'
 
 /** Half of these may wait, a quarter from one source. */
 const CALLS = 16

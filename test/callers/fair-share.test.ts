@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Quota, shortage } from '../../src/callers/fair-share.ts'
+import { type Quota, shortage } from '../../src/callers/limits.ts'
 import { runs } from '../size.ts'
 
 /** For long runs with TRANSLOAD_RUNS=1000000. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Caller } from '../../src/callers/caller.ts'
-import { createVerification } from '../../src/callers/verification.ts'
+import { createVerification } from '../../src/callers/tenants.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { cheapHash } from './edge.ts'
 

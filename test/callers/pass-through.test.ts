@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
 import type { CredentialsDeps } from '../../src/callers/caller.ts'
-import { createPassThrough } from '../../src/callers/pass-through.ts'
+import { createPassThrough } from '../../src/callers/client.ts'
 import { readConfig } from '../../src/config/config.ts'
 
 /** Passes a call with this credential on, whose reply has this status; tells whether the credential is proven then. */

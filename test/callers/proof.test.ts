@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
+import { NO_SHIPMENT } from '../../src/service/account.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { createShares } from '../../src/callers/shares.ts'
+import { createShares } from '../../src/callers/limits.ts'
 
 const KIB = 1_024
 const LIMITS = {

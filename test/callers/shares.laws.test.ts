@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createShares } from '../../src/callers/shares.ts'
+import { createShares } from '../../src/callers/limits.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Share } from '../../src/observe/call.ts'
 import { runs } from '../size.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createUsages } from '../../src/callers/usage.ts'
+import { createUsages } from '../../src/callers/limits.ts'
 
 test('the usage of a source is remembered while it has some, and that of ten thousand others', () => {
   const usageOf = createUsages()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { challengesIn, replyLines, requestLines } from '../../src/calls/pass-through-headers.ts'
+import { challengesIn, replyLines, requestLines } from '../../src/calls/pass-through.ts'
 
 const OF_ONE_HOP = [
   'connection',

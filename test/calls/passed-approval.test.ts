@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordingApproval } from '../../src/calls/passed-approval.ts'
+import { recordingApproval } from '../../src/calls/pass-through.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { type Approval, createXref } from '../../src/xref/xref.ts'

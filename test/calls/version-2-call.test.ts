@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { version2Call } from '../../src/calls/version-2-call.ts'
+import { version2Call } from '../../src/calls/pass-through.ts'
 
 describe('a version-2 call, in every spelling that some service may take for it', () => {
   test.each([

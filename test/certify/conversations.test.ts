@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { assumptions } from '../../src/certify/assumptions.ts'
 import type { Result } from '../../src/certify/run.ts'
-import { NO_SHIPMENT } from '../../src/service/acceptance.ts'
+import { NO_SHIPMENT } from '../../src/service/account.ts'
 import { basic, CLIENT } from '../gateway.ts'
 import type { RecordedRequest, Sandbox } from '../stand-in/stand-in.ts'
 import { CONFIRMING, contradicting, tried } from './trial.ts'

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError, gatewayError } from '../../src/errors.ts'
-import { type ErrorShape, legacyError } from '../../src/http/error-answers.ts'
-import { toGatewayError } from '../../src/http/gateway-error.ts'
-import { problemDetails } from '../../src/http/problem-details.ts'
+import { type ErrorShape, legacyError, problemDetails, toGatewayError } from '../../src/http/answers.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import { LockTimeout, StoreDown } from '../../src/store/store.ts'
 

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { expect, test } from 'vitest'
-import type { Env } from '../../src/http/env.ts'
-import { JSON_TYPE, reply, replyReadably } from '../../src/http/reply.ts'
+import { JSON_TYPE, reply, replyReadably } from '../../src/http/answers.ts'
+import type { Env } from '../../src/http/middleware.ts'
 
 /** A context that keeps what is written to the caller; nothing else of it is used. */
 function context() {

@@ -1,8 +1,7 @@
 import { posix, win32 } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRouter } from '../../src/http/routing.ts'
-import { isBelowVersion2 } from '../../src/http/version-2-path.ts'
+import { createRouter, isBelowVersion2 } from '../../src/http/routing.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 

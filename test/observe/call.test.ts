@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
 import { beginCall, gatewayMs, noteRequest, recordError } from '../../src/observe/call.ts'
-import { CALL_LINE_END, callLine } from '../../src/observe/call-line.ts'
+import { CALL_LINE_END, callLine } from '../../src/observe/log.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

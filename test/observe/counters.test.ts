@@ -3,10 +3,10 @@ import {
   CALL_BOUNDS_SECONDS,
   createCounter,
   createHistogram,
+  createLabeledCounter,
   MAX_SERIES,
   SHORT_BOUNDS_SECONDS,
-} from '../../src/observe/counters.ts'
-import { createLabeledCounter } from '../../src/observe/labeled-counter.ts'
+} from '../../src/observe/metrics.ts'
 
 interface Value {
   readonly labels: Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGauges, type GaugeSources } from '../../src/observe/gauges.ts'
+import { createGauges, type GaugeSources } from '../../src/observe/meters.ts'
 import { StoreDown } from '../../src/store/store.ts'
 
 const asked: unknown[] = []

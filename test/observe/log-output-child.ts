@@ -1,4 +1,4 @@
-import { createLogOutput } from '../../src/observe/log-output.ts'
+import { createLogOutput } from '../../src/observe/log.ts'
 
 /*
  * Writes log lines as its arguments say, so many of so many bytes, and tells on standard error what happens to them. Each line

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { traceHeadersOf, withTraceHeaders } from '../../src/observe/trace.ts'
+import { traceHeadersOf, withTraceHeaders } from '../../src/observe/call.ts'
 import { book } from '../bookings/desk.ts'
 import { get, post, startGateway } from '../gateway.ts'
 

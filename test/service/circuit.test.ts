@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Circuit, createCircuit } from '../../src/service/circuit.ts'
 import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
+import { type Circuit, createCircuit } from '../../src/service/retries.ts'
 
 const WINDOW_MS = 10_000
 /** So many calls, half of which fail, open it. */

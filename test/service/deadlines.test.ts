@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createDeadlines, type Deadlines } from '../../src/service/deadlines.ts'
+import { createDeadlines, type Deadlines } from '../../src/service/exchange.ts'
 
 let deadlines: Deadlines
 let late: string[]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { replyText, serviceMessage } from '../../src/service/error-message.ts'
+import { replyText, serviceMessage } from '../../src/service/failures.ts'
 
 const messageIn = (body: unknown, nameFields?: (text: string) => string) =>
   serviceMessage(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), nameFields)

@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { inflate } from '../../src/service/inflate.ts'
+import { inflate } from '../../src/service/exchange.ts'
 import { OWN, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 

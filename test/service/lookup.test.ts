@@ -1,8 +1,7 @@
 import { ADDRCONFIG } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createNames } from '../../src/service/lookup.ts'
-import { createUpstream } from '../../src/service/upstream.ts'
+import { createNames, createUpstream } from '../../src/service/upstream.ts'
 import { openService } from '../http/service.ts'
 
 const NAME = 'service.example'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createMask } from '../../src/service/mask.ts'
+import { createMask } from '../../src/service/credential.ts'
 
 const BASIC = `Basic ${Buffer.from('acme:top?secret~?').toString('base64')}`
 const CREDENTIAL = BASIC.slice('Basic '.length)

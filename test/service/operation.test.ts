@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { operationOf } from '../../src/service/operation.ts'
+import { operationOf } from '../../src/service/exchange.ts'
 
 test.each([
   ['POST', '/v2/quote', 'POST /v2/quote'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { asksForQuote, isAboutShipments, plain, quoteSpelled, shipmentSpelled } from '../../src/service/outgoing.ts'
+import { asksForQuote, isAboutShipments, plain, quoteSpelled, shipmentSpelled } from '../../src/service/service.ts'
 
 /** What a request is about decides its spelling, not its id. */
 const namesAnId = false

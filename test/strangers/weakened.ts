@@ -5,36 +5,30 @@ import { registerHooks } from 'node:module'
  * WEAKENED=proof node --import ./test/strangers/weakened.ts src/main.ts serve
  */
 
-/** The file of each defense, and its replacement. */
+/** The function that makes each defense, and what it returns instead. */
 const WITHOUT = {
   /** A booking is claimed and sent before the service has accepted its credential. */
-  proof: { file: '/src/callers/prove.ts', source: 'export const createProve = () => () => undefined' },
+  proof: { file: '/src/callers/prove.ts', name: 'createProve', instead: '() => undefined' },
   /** One source may take everything. */
   shares: {
-    file: '/src/callers/fair-share.ts',
-    source:
-      "export const shortage = ({ limit }, heldByAll, _held, more) => (heldByAll + more > limit ? 'all' : undefined)",
+    file: '/src/callers/limits.ts',
+    name: 'shortage',
+    instead: "heldByAll + more > limit ? 'all' : undefined",
   },
   /** Pages of other sites may act. */
   browsers: {
     file: '/src/callers/browsers.ts',
-    source: `
-      const nothing = () => {}
-      export const createBrowserChecks = () => ({ demandOwnOrigin: nothing, demandOwnHost: nothing })
-      export const checkNetworkCallers = (credentials) => credentials`,
+    name: 'createBrowserChecks',
+    instead: '{ demandOwnOrigin: () => {}, demandOwnHost: () => {} }',
   },
   /** Slow hashes and new credentials run all at once. */
   queue: {
-    file: '/src/callers/fair-queue.ts',
-    source: `
-      const turn = { ready: Promise.resolve(), end: () => {}, settle: () => {} }
-      export const createFairQueue = () => ({ enter: () => turn })`,
+    file: '/src/callers/limits.ts',
+    name: 'createFairQueue',
+    instead: '{ enter: () => ({ ready: Promise.resolve(), end: () => {}, settle: () => {} }) }',
   },
   /** Any path that begins with /v2/ is passed through. */
-  paths: {
-    file: '/src/http/version-2-path.ts',
-    source: 'export const isBelowVersion2 = () => true\nexport const fullyDecoded = (path) => path',
-  },
+  paths: { file: '/src/http/routing.ts', name: 'isBelowVersion2', instead: 'true' },
 } as const
 
 /** A defense that can be removed. */
@@ -44,10 +38,16 @@ const weakened = process.env['WEAKENED']
 if (weakened !== undefined) {
   const replaced = Object.entries(WITHOUT).find(([name]) => name === weakened)?.[1]
   if (!replaced) throw new Error(`WEAKENED=${weakened} is none of ${Object.keys(WITHOUT).join(', ')}.`)
+  const { file, name, instead } = replaced
+  const head = new RegExp(`function ${name}\\([^]*?\\): [^\\n]*\\{\\n`)
   registerHooks({
-    load: (url, context, next) =>
-      url.endsWith(replaced.file)
-        ? { format: 'module', source: replaced.source, shortCircuit: true }
-        : next(url, context),
+    load: (url, context, next) => {
+      const loaded = next(url, context)
+      if (!url.endsWith(file)) return loaded
+      const source = String(loaded.source)
+      const weak = source.replace(head, (found) => `${found}return ${instead};\n`)
+      if (weak === source) throw new Error(`${file} has no function ${name}.`)
+      return { ...loaded, source: weak }
+    },
   })
 }

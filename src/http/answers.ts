@@ -1,12 +1,74 @@
+import { STATUS_CODES } from 'node:http'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Context } from 'hono'
 import type { Answer } from '../answer.ts'
 import { commonDeprecation, type DeprecationConfig } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError, oneLine } from '../errors.ts'
+import { errorTable, GatewayError, gatewayError, oneLine } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Call } from '../observe/call.ts'
-import { problemDetails, refusalDetails } from './problem-details.ts'
+import { NoReply } from '../service/exchange.ts'
+import { noReplyError } from '../service/failures.ts'
+import { LockTimeout, StoreDown } from '../store/store.ts'
+import type { Env } from './middleware.ts'
 import type { AnswerRefusal, Refusal } from './refusals.ts'
 import { type Router, WEBHOOK_ROUTE } from './routing.ts'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+export const TEXT_TYPE = 'text/plain; charset=utf-8'
+
+/** These have no body by their status, and no length of one (RFC 9110, 8.6). */
+const BODILESS = new Set([204, 304])
+
+/** Returns the headers of a body. An empty one is no JSON, and has only the type that it came with. */
+function bodyHeaders(status: number, body: Answer['body']) {
+  const bytes = Buffer.byteLength(body)
+  if (bytes > 0) return { 'Content-Type': JSON_TYPE, 'Content-Length': bytes }
+  return BODILESS.has(status) ? undefined : { 'Content-Length': 0 }
+}
+
+/** Writes an answer; its own headers win over `more`. */
+export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
+  c.env.outgoing
+    .writeHead(status, {
+      ...bodyHeaders(status, body),
+      'X-Request-Id': c.env.call.id,
+      ...more,
+      ...headers,
+    })
+    .end(body)
+  return RESPONSE_ALREADY_SENT
+}
+
+/** Writes indented JSON. It may be long, and its reader slow. */
+export function replyReadably(c: Context<Env>, value: object): Response {
+  const body = `${JSON.stringify(value, null, 2)}\n`
+  c.env.call.share.holdAnswer(Buffer.byteLength(body))
+  return reply(c, { status: 200, headers: {}, body })
+}
+
+const STORE_RETRY_AFTER_SECONDS = 5
+
+/** Converts anything thrown into an error that can be answered; an unexpected one is a fault of the gateway. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown
+  if (thrown instanceof NoReply) return noReplyError(thrown)
+  if (thrown instanceof StoreDown) {
+    return gatewayError(
+      'store-down',
+      {},
+      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
+    )
+  }
+  if (thrown instanceof LockTimeout) {
+    return gatewayError(
+      'shipment-changed/under-way',
+      {},
+      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
+    )
+  }
+  return gatewayError('gateway-failed', {}, { cause: thrown })
+}
 
 /** The facts of a call that decide the shape of its error, as far as they are known. */
 type ErrorPlace = Pick<Call, 'route' | 'own'> &
@@ -78,3 +140,27 @@ export function legacyError(error: GatewayError | Refusal, shape: ErrorShape, ow
 }
 
 const NOT_FOUND = 404
+
+const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+
+/** Returns an error as RFC 9457 problem details, the format of the gateway's own endpoints. */
+export function problemDetails(error: GatewayError): Answer {
+  const body = {
+    type: `urn:transload:error:${error.code}`,
+    title: errorTable[error.code].title,
+    status: error.status,
+    detail: oneLine(error.message),
+    ...(error.problems.length > 0 && { problems: error.problems }),
+  }
+  return {
+    status: error.status,
+    headers: { 'Content-Type': PROBLEM_TYPE, ...error.headers },
+    body: JSON.stringify(body),
+  }
+}
+
+/** Returns the refusal of a listener in the same format; its status says it all (RFC 9457, 4.2.1). */
+export function refusalDetails({ status, message }: Refusal): Answer {
+  const body = { type: 'about:blank', title: STATUS_CODES[status], status, detail: message }
+  return { status, headers: { 'Content-Type': PROBLEM_TYPE }, body: JSON.stringify(body) }
+}
