@@ -83,7 +83,8 @@ async function startGateway(folder: string, serviceUrl: string, callbackUrl: str
     HOST,
     PORT: '0',
     ADMIN_PORT: '0',
-    SOURCE_CALLS_PER_SECOND: '1000000',
+    // One source may send 1,000 events in a second.
+    TRUST_PROXY: HOST,
   }
   const main = join(import.meta.dirname, '../src/main.ts')
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -102,7 +103,8 @@ async function post(
   path: string,
   body: object,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const headers = { 'content-type': 'application/json' }
+  const source = `10.0.0.${Math.floor(performance.now()) % 250}`
+  const headers = { 'content-type': 'application/json', 'x-forwarded-for': source }
   const reply = await pool.request({ method: 'POST', path, headers, body: JSON.stringify(body) })
   return { status: reply.statusCode, text: await reply.body.text() }
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { commands } from '../src/cli.ts'
+import { defaultOf, sections } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { tenantsSchema } from '../src/config/tenants-file.ts'
 import { assumptionsPage } from './assumptions-page.ts'
-import { configurationTables } from './configuration-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePage } from './message-table.ts'
@@ -24,6 +24,17 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
     ...renderDocs(),
   ])
 }
+
+const configurationTables = () =>
+  Object.entries(sections)
+    .map(([title, variables]) => {
+      const rows = Object.entries(variables).map(([name, type]) => {
+        const value = defaultOf(type)
+        return [code(name), value === undefined ? '' : code(value), type.description ?? '']
+      })
+      return `### ${title}\n\n${table(['Name', 'Default', ''], rows)}`
+    })
+    .join('\n')
 
 const commandTable = () =>
   table(

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, type Handler, Hono, type NotFoundHandler } from 'hono'
 import type { Answer } from './answer.ts'
@@ -13,7 +12,7 @@ import type { Config } from './config/config.ts'
 import { gatewayError } from './errors.ts'
 import { type AnswerError, reply, replyReadably, toGatewayError } from './http/answers.ts'
 import {
-  admission,
+  admitted,
   type Checked,
   type Env,
   endOfTurn,
@@ -37,7 +36,6 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
   readonly answerError: AnswerError
   readonly browserChecks: BrowserChecks
   /** Throws if a source address makes too many calls. */
-  readonly limitSource: (incoming: IncomingMessage) => void
   readonly ready: () => boolean
   readonly receiveEvent: ReceiveEvent
 }
@@ -47,7 +45,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ob
  * `c.env.incoming` and write to `c.env.outgoing`.
  */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, credentials, browserChecks, route, limitSource, ready } = deps
+  const { config, catalog, credentials, browserChecks, route, ready } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // The share of the limits, the log line, the metrics and the error answer of every call.
@@ -58,10 +56,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const ownPages: Checked = isOpen ? refuseForeignPages(browserChecks) : unchecked
   const ownOrigins: Checked = isOpen ? refuseForeignOrigins(browserChecks) : unchecked
 
-  // Refuses calls while there are too many. Health checks and the gateway's own pages are always answered.
-  const admitted = admission(limitSource)
-
-  // All of it for one route. Only one handler may match a call: Hono chains several.
+  // All of it for one route: calls are refused while there are too many; health checks and the gateway's own pages never are. Only one
+  // handler may match a call: Hono chains several.
   const anyMethod = (path: string, handler: Handler<Env>) => app.all(path, observed(path, ownPages(handler)))
   const call = (path: string, methods: readonly string[], handler: Handler<Env>) =>
     anyMethod(path, allow(methods, admitted(handler)))

@@ -3,7 +3,7 @@ import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { openBookings } from './bookings/open.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
-import { createSourceLimits, openShares } from './callers/limits.ts'
+import { openShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
@@ -95,7 +95,7 @@ export async function openGateway(
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
-  const deliveries = openDeliveries({ ...parts, keepDays: config.WEBHOOK_DAYS, ...callbacks })
+  const deliveries = openDeliveries({ ...parts, ...callbacks })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
@@ -107,7 +107,7 @@ export async function openGateway(
   const drift = observeDrift(catalog, log)
   const merge = createMerge(service, store.exclusive, drift.inspect)
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
-  const uses = openUseCounts({ ...parts, keptDays: config.SCOREBOARD_DAYS, sourceOf, everyMs: countsEveryMs })
+  const uses = openUseCounts({ ...parts, sourceOf, everyMs: countsEveryMs })
   const shares = openShares(config)
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
@@ -175,7 +175,6 @@ export async function openGateway(
     route,
     answerError,
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
-    limitSource: createSourceLimits(config.SOURCE_CALLS_PER_SECOND, config.TRUST_PROXY),
   }
   const closeRest = async () => {
     signals.stop()

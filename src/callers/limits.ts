@@ -343,10 +343,9 @@ function tooMany(seconds: number): GatewayError {
 
 /** Limits the calls per second of each source; throws `too-many-calls`. */
 export function createSourceLimits(
-  perSecond: number | undefined,
+  perSecond: number,
   trustProxy: readonly string[] | undefined,
 ): (incoming: IncomingMessage) => void {
-  if (perSecond === undefined) return () => {}
   const trusted = trustProxy && compileNetworks(trustProxy)
   const sources = createBoundedCache<string, Limits>(SOURCES_KEPT)
   return (incoming) => {

@@ -541,7 +541,7 @@ const limits: readonly Assumption[] = [
     'reads-in-a-row',
     `${READS_IN_A_ROW} reads in a row are not limited.`,
     `Reads a shipment that does not exist ${READS_IN_A_ROW} times, one after the other, up to the first 429.`,
-    'Set the `limits` of tenants in TENANTS_FILE, or SOURCE_CALLS_PER_SECOND, below the rate that the service takes.',
+    'Set the `limits` of tenants in TENANTS_FILE below the rate that the service takes.',
     [READ],
     async (trial) => {
       for (let no = 1; no <= READS_IN_A_ROW; no += 1) {

@@ -6,15 +6,9 @@ import type { Environment } from './config.ts'
 /** OpenSSL 3 accepts old versions of TLS, and the short keys of their time, only at its lowest security level. */
 export const OLD_CIPHERS = 'DEFAULT@SECLEVEL=0'
 
-/** The variables that name a certificate and its key. */
-const PAIRS = [
-  ['V2_CERT_FILE', 'V2_KEY_FILE'],
-  ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
-] as const
-
 /** Returns the errors in the files of certificates and keys. The schema reports the files that cannot be read. */
 export function certificateErrors(set: Environment): string[] {
-  return [...authorityErrors(set['V2_CA_FILE']), ...PAIRS.flatMap((names) => pairErrors(names, set))]
+  return [...authorityErrors(set['V2_CA_FILE']), ...pairErrors(set)]
 }
 
 /** Node loads the certificates that it can parse and silently ignores the rest of the file. */
@@ -37,20 +31,19 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-function pairErrors([certName, keyName]: readonly [string, string], set: Environment): string[] {
-  const cert = contentOf(set[certName])
-  const key = contentOf(set[keyName])
-  const isOld = certName === 'TLS_CERT_FILE' && /^1\.[01]$/.test(set['TLS_MIN_VERSION'] ?? '')
-  const refusal = (files: { readonly [kind in 'cert' | 'key']?: Buffer | undefined }) =>
-    Object.values(files).includes(undefined) ? [] : refusalOf({ ...files, ...(isOld && { ciphers: OLD_CIPHERS }) })
+function pairErrors({ TLS_CERT_FILE, TLS_KEY_FILE, TLS_MIN_VERSION = '' }: Environment): string[] {
+  const [cert, key] = [contentOf(TLS_CERT_FILE), contentOf(TLS_KEY_FILE)]
+  const old = /^1\.[01]$/.test(TLS_MIN_VERSION) && { ciphers: OLD_CIPHERS }
   const errors = [
-    ...refusal({ cert }).map((why) => `${certName} names ${set[certName]}, which is not a certificate in PEM: ${why}`),
-    ...refusal({ key }).map(
-      (why) => `${keyName} names ${set[keyName]}, which is not a key in PEM without a passphrase: ${why}`,
+    ...(cert ? refusalOf({ cert, ...old }) : []).map(
+      (why) => `TLS_CERT_FILE names ${TLS_CERT_FILE}, which is not a certificate in PEM: ${why}`,
+    ),
+    ...(key ? refusalOf({ key, ...old }) : []).map(
+      (why) => `TLS_KEY_FILE names ${TLS_KEY_FILE}, which is not a key in PEM without a passphrase: ${why}`,
     ),
   ]
-  if (errors.length > 0 || refusal({ cert, key }).length === 0) return errors
-  return [`${keyName} names ${set[keyName]}, whose key does not match the certificate of ${certName}`]
+  if (errors.length > 0 || !cert || !key || refusalOf({ cert, key, ...old }).length === 0) return errors
+  return [`TLS_KEY_FILE names ${TLS_KEY_FILE}, whose key does not match the certificate of TLS_CERT_FILE`]
 }
 
 /** Returns the reason why TLS rejects certificates and keys, without quoting the files. */

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
-import { issueText } from './issues.ts'
-import { readJsonFile } from './json-file.ts'
+import { issueText, readJsonFile } from './json-file.ts'
 
 const texts = z.record(z.string(), z.string('must be text'), 'must be an object').default({})
 

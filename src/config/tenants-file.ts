@@ -1,15 +1,70 @@
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
-import { brownouts, sunset } from './brownout-values.ts'
-import { type CallbackSettings, callbackKeys, callbackMistakes, callbackOf } from './callback.ts'
 import { ConfigErrors } from './errors.ts'
-import { issueText } from './issues.ts'
-import { readJsonFile } from './json-file.ts'
-import { parseSecretHash } from './secret-hash-form.ts'
-import { fetchSecret, secretOf, secretRef } from './secret-ref.ts'
-import { serviceAddress, version2Word, webAddress } from './values.ts'
-import { PATH_SECRET_ERROR, pathSecretsIn, SIGNING_SECRET_ERROR, signingKeysIn } from './webhook-values.ts'
+import { codeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
+import { brownouts, pathSecrets, serviceAddress, signingKeys, sunset, version2Word, webAddress } from './values.ts'
+
+/** A parsed PHC string, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+export interface SecretHash {
+  /** The logarithm of the number of rounds, to base 2. */
+  readonly costLog2: number
+  readonly block: number
+  readonly parallel: number
+  readonly salt: Buffer
+  readonly hash: Buffer
+}
+
+const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+/** The highest accepted cost. More expensive hashes would allow denial of service. */
+const LIMITS = { costLog2: 17, block: 8, parallel: 4 } as const
+
+/** Parses a hash; undefined if the text is not a hash or its check would cost too much. */
+export function parseSecretHash(text: string): SecretHash | undefined {
+  const [, cost = '0', blocks = '0', lanes = '0', salt = '', hash = ''] = FORM.exec(text) ?? []
+  const [costLog2, block, parallel] = [Number(cost), Number(blocks), Number(lanes)]
+  const isBearable =
+    isBetween(costLog2, LIMITS.costLog2) && isBetween(block, LIMITS.block) && isBetween(parallel, LIMITS.parallel)
+  if (!isBearable) return undefined
+  return { costLog2, block, parallel, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') }
+}
+
+const isBetween = (value: number, most: number) => value >= 1 && value <= most
+
+/** Where a secret is; the tenants file holds none itself. */
+export const secretRef = z.union(
+  [z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })],
+  {
+    error:
+      'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
+  },
+)
+
+type SecretRef = z.output<typeof secretRef>
+
+/** Reads a secret that may be declared; undefined without one, or if it cannot be read. */
+export function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  const fetched = ref && fetchSecret(ref, env)
+  return fetched && 'secret' in fetched ? fetched.secret : undefined
+}
+
+/** Reads a secret from where the file points, or returns the error. */
+export function fetchSecret(
+  ref: SecretRef,
+  env: NodeJS.ProcessEnv,
+): { readonly secret: string } | { readonly error: string } {
+  if ('env' in ref) {
+    const secret = env[ref.env]
+    return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
+  }
+  try {
+    const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
+    return secret ? { secret } : { error: `the file ${ref.file} is empty` }
+  } catch (error) {
+    return { error: `the file ${ref.file} cannot be read (${codeOf(error)})` }
+  }
+}
 
 const credential = z.strictObject({
   id: z
@@ -40,7 +95,7 @@ const tenant = z
       .strictObject({
         client_id: z.string().min(1),
         client_secret: secretRef,
-        base_url: z.string().pipe(serviceAddress).optional().describe('Instead of V2_BASE_URL.'),
+        base_url: serviceAddress.optional().describe('Instead of V2_BASE_URL.'),
         token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
       })
       .describe('Its credential at the service.'),
@@ -50,7 +105,20 @@ const tenant = z
     webhook_signing_secret: secretRef
       .optional()
       .describe('The whsec_… secret with which the service signs its events; unsigned ones are then refused.'),
-    ...callbackKeys,
+    callback_url: webAddress.optional().describe('The address to which its events are delivered.'),
+    callback_format: z
+      .enum(['json', 'form'])
+      .default('json')
+      .describe('The body of a delivery: a JSON object or form fields.'),
+    callback_secrets: z
+      .array(secretRef)
+      .default([])
+      .describe('The whsec_… secrets that sign its deliveries; several at a time allow a change-over.'),
+    callback_allow_http: z.boolean().default(false).describe('Lets callback_url be plain HTTP.'),
+    callback_networks: z
+      .array(network)
+      .default([])
+      .describe('Networks that are not public to which callback_url may lead, such as 10.0.0.0/8.'),
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
       .default({})
@@ -58,8 +126,8 @@ const tenant = z
     error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
     shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
     sunset: z.string().pipe(sunset).optional().describe('Instead of SUNSET.'),
-    migration_guide_url: z.string().pipe(webAddress).optional().describe('Instead of MIGRATION_GUIDE_URL.'),
-    brownouts: z.string().pipe(brownouts).optional().describe('Instead of BROWNOUTS; `none` for none.'),
+    migration_guide_url: webAddress.optional().describe('Instead of MIGRATION_GUIDE_URL.'),
+    brownouts: brownouts.optional().describe('Instead of BROWNOUTS; `none` for none.'),
     brownout_bookings: z.boolean().optional().describe('Instead of BROWNOUT_BOOKINGS.'),
     actions: z.record(z.string(), z.string()).default({}).describe('More ActionNames: name → action.'),
     limits: z
@@ -86,7 +154,7 @@ const readable = z.object({
   webhook_secret: secretRef.optional().catch(undefined),
   callback_url: tenant.shape.callback_url.catch(undefined),
   callback_allow_http: tenant.shape.callback_allow_http.catch(true),
-  callback_secrets: z.array(secretRef.nullable().catch(null)).default([]).catch([null]),
+  callback_secrets: z.array(secretRef.optional().catch(undefined)).default([]).catch([undefined]),
   webhook_signing_secret: secretRef.optional().catch(undefined),
   actions: tenant.shape.actions.catch({}),
 })
@@ -102,8 +170,15 @@ export type Tenant = z.output<typeof tenant> & {
   readonly webhookSecrets: readonly string[]
   /** Of signed events; empty if events are not signed. */
   readonly signingKeys: readonly SigningKey[]
-  /** Undefined if events are not delivered to it. */
-  readonly callback: CallbackSettings | undefined
+  /** How events are delivered to it; undefined if they are not. */
+  readonly callback:
+    | {
+        readonly url: URL
+        readonly format: 'json' | 'form'
+        readonly keys: readonly SigningKey[]
+        readonly networks: readonly string[]
+      }
+    | undefined
 }
 
 /** The names of the actions. */
@@ -111,41 +186,43 @@ type Actions = Pick<ReadonlySet<string>, 'has'>
 
 /** Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. */
 export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessEnv = process.env): readonly Tenant[] {
-  const file = readJsonFile(path)
-  if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
-  const parsed = tenantsSchema.safeParse(file.content)
-  const tenants = readableTenants.safeParse(file.content).data?.tenants ?? []
+  const { content, placeOf } = contentOf(path)
+  const parsed = tenantsSchema.safeParse(content)
+  const tenants = readableTenants.safeParse(content).data?.tenants ?? []
   const misshapen = (parsed.error?.issues ?? []).map(
-    (issue) => `${path}:${file.placeOf(issue)}: ${placed(issue.path, issueText(issue))}`,
+    (issue) => `${path}:${placeOf(issue)}: ${placed(issue.path, issueText(issue))}`,
   )
   const errors = [
-    ...tenants.filter(isUnreachable).map(({ name }) => `${name}: needs credentials or networks; no call can match it`),
-    ...sharedValues(tenants),
-    ...unknownActions(tenants, actions),
-    ...tenants.flatMap((declared) => missingSecrets(declared, env)),
-    ...unusableSecrets(tenants, env),
-    ...tenants.flatMap((declared) =>
-      callbackMistakes(declared, callbackSecrets(declared, env)).map((mistake) => `${declared.name}: ${mistake}`),
-    ),
+    ...tenants.flatMap((one) => mistakesOf(one, actions, env).map((mistake) => `${one.name}: ${mistake}`)),
+    ...sharedValues(tenants, env),
   ]
   if (!parsed.success || errors.length > 0) {
     throw new ConfigErrors([...misshapen, ...errors.map((error) => `${path}: ${error}`)])
   }
   return parsed.data.tenants.map((declared) => {
-    // Without errors, every secret is present.
-    const secret = secretOf(declared.v2.client_secret, env) ?? ''
-    const webhookSecrets = pathSecretsIn(secretOf(declared.webhook_secret, env) ?? '') ?? []
-    const signingKeys = signingKeysIn(secretOf(declared.webhook_signing_secret, env) ?? '') ?? []
-    const callback = callbackOf(declared, callbackSecrets(declared, env))
-    return { ...declared, secret, webhookSecrets, signingKeys, callback }
+    const { v2, webhook_secret, webhook_signing_secret, callback_secrets } = declared
+    const { callback_url: url, callback_format: format, callback_networks: reachable } = declared
+    const keysOf = (ref: SecretRef | undefined) => signingKeys.safeParse(secretOf(ref, env)).data ?? []
+    return {
+      ...declared,
+      // Without errors, every secret is present.
+      secret: secretOf(v2.client_secret, env) ?? '',
+      webhookSecrets: pathSecretsOf(webhook_secret, env),
+      signingKeys: keysOf(webhook_signing_secret),
+      callback: url && { url, format, keys: callback_secrets.flatMap(keysOf), networks: reachable },
+    }
   })
 }
 
 /** Reads the names of the tenants in a file, which may lack secrets that only the gateway has; throws `ConfigErrors`. */
 export function readTenantNames(path: string): readonly string[] {
+  return (readableTenants.safeParse(contentOf(path).content).data?.tenants ?? []).map(({ name }) => name)
+}
+
+function contentOf(path: string): JsonContent {
   const file = readJsonFile(path)
   if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
-  return (readableTenants.safeParse(file.content).data?.tenants ?? []).map(({ name }) => name)
+  return file
 }
 
 /** Returns an error behind its place: `tenants[0].name: must be …`. */
@@ -154,73 +231,88 @@ function placed(keys: readonly PropertyKey[], message: string): string {
   return place === '' ? message : `${place.slice(1)}: ${message}`
 }
 
-function missingSecrets(
-  { name, v2, webhook_secret, webhook_signing_secret, callback_secrets }: Readable,
-  env: NodeJS.ProcessEnv,
-): string[] {
-  const ofCallback = callback_secrets.map((ref, i) => [`callback_secrets[${i}]`, ref] as const)
-  const places = { 'v2.client_secret': v2.client_secret, webhook_secret, webhook_signing_secret }
-  return [...Object.entries(places), ...ofCallback].flatMap(([place, ref]) => {
-    const fetched = ref && fetchSecret(ref, env)
-    return fetched && 'error' in fetched ? [`${name}: ${place}: ${fetched.error}`] : []
-  })
+/** Returns the mistakes of a tenant by itself, beyond its shape. */
+function mistakesOf(declared: Readable, known: Actions, env: NodeJS.ProcessEnv): readonly string[] {
+  const {
+    credentials,
+    networks: own,
+    webhook_secret,
+    webhook_signing_secret,
+    callback_secrets,
+    callback_url: url,
+  } = declared
+  const rules: readonly (readonly [isBroken: boolean, mistake: string])[] = [
+    [credentials.length === 0 && own.length === 0, 'needs credentials or networks; no call can match it'],
+    [!!webhook_signing_secret && !webhook_secret, 'needs a webhook_secret, because it has a webhook_signing_secret'],
+    [
+      url?.protocol === 'http:' && !declared.callback_allow_http,
+      'callback_url must be an https address, or callback_allow_http must be true',
+    ],
+    [url !== undefined && url.hash !== '', 'callback_url must have no fragment'],
+    [
+      url !== undefined && ![url.username, url.password].every(isEncoded),
+      'callback_url must have a percent-encoded user name and password',
+    ],
+    [
+      url === undefined && callback_secrets.some((ref) => secretOf(ref, env) !== undefined),
+      'callback_secrets sign nothing, because there is no callback_url',
+    ],
+  ]
+  return [
+    ...rules.flatMap(([isBroken, mistake]) => (isBroken ? [mistake] : [])),
+    ...Object.entries(declared.actions)
+      .filter(([, action]) => !known.has(action))
+      .map(([synonym, action]) => `the ActionName ${synonym} means ${action}, which is not an action`),
+    ...secretMistake('v2.client_secret', declared.v2.client_secret, z.string(), env),
+    ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env),
+    ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env),
+    ...callback_secrets.flatMap((ref, i) => secretMistake(`callback_secrets[${i}]`, ref, signingKeys, env)),
+  ]
 }
 
-/** Returns the errors of secrets that are present and do not serve their purpose. */
-function unusableSecrets(tenants: readonly Readable[], env: NodeJS.ProcessEnv): string[] {
-  const ofPaths = tenants.map(({ name, webhook_secret }) => ({ name, text: secretOf(webhook_secret, env) }))
+/** Returns the mistake of a secret that cannot be read, or does not serve its purpose. */
+function secretMistake(
+  place: string,
+  ref: SecretRef | undefined,
+  type: z.ZodType,
+  env: NodeJS.ProcessEnv,
+): readonly string[] {
+  if (ref === undefined) return []
+  const fetched = fetchSecret(ref, env)
+  if ('error' in fetched) return [`${place}: ${fetched.error}`]
+  const [issue] = type.safeParse(fetched.secret).error?.issues ?? []
+  return issue ? [`${place} ${issue.message}`] : []
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** Returns the mistakes of values that several tenants, or several credentials, have. */
+function sharedValues(tenants: readonly Readable[], env: NodeJS.ProcessEnv): readonly string[] {
+  const ids = tenants.map(({ credentials }) => credentials.flatMap((one) => one?.id ?? []))
+  const hashes = tenants.flatMap(({ credentials }) => credentials.flatMap((one) => one?.secret_hash ?? []))
   return [
-    ...ofPaths.flatMap(({ name, text }) =>
-      text === undefined || pathSecretsIn(text) ? [] : [`${name}: webhook_secret ${PATH_SECRET_ERROR}`],
+    ...duplicates(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
+    ...duplicates(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
+    ...shared(ids).map((id) => `two tenants accept the credential ${id}`),
+    ...shared(tenants.map((one) => one.networks.flatMap((own) => own ?? []))).map(
+      (own) => `two tenants have the network ${own}`,
     ),
-    ...tenants.flatMap(({ name, webhook_signing_secret }) => {
-      const text = secretOf(webhook_signing_secret, env)
-      return text === undefined || signingKeysIn(text)
-        ? []
-        : [`${name}: webhook_signing_secret ${SIGNING_SECRET_ERROR}`]
-    }),
-    ...tenants
-      .filter(({ webhook_secret, webhook_signing_secret }) => webhook_signing_secret && !webhook_secret)
-      .map(({ name }) => `${name}: needs a webhook_secret, because it has a webhook_signing_secret`),
-    ...duplicates(ofPaths.flatMap(({ text }) => [...new Set(pathSecretsIn(text ?? ''))])).map(
+    ...shared(tenants.map((one) => pathSecretsOf(one.webhook_secret, env))).map(
       () => 'two tenants have the same webhook_secret',
     ),
   ]
 }
 
-const isUnreachable = ({ credentials, networks }: Readable) => credentials.length === 0 && networks.length === 0
+const pathSecretsOf = (ref: SecretRef | undefined, env: NodeJS.ProcessEnv): readonly string[] =>
+  pathSecrets.safeParse(secretOf(ref, env)).data ?? []
 
-function sharedValues(tenants: readonly Readable[]): string[] {
-  const hashes = tenants.flatMap(({ credentials }) => texts(credentials.map((one) => one?.secret_hash)))
-  return [
-    ...duplicates(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
-    ...duplicates(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
-    ...sharedBy(tenants, ({ credentials }) => texts(credentials.map((one) => one?.id))).map(
-      (id) => `two tenants accept the credential ${id}`,
-    ),
-    ...sharedBy(tenants, ({ networks }) => texts(networks)).map((shared) => `two tenants have the network ${shared}`),
-  ]
-}
+/** Returns the values that more than one tenant has. */
+const shared = (values: readonly (readonly string[])[]) => duplicates(values.flatMap((own) => [...new Set(own)]))
 
-const texts = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === 'string')
-
-function unknownActions(tenants: readonly Readable[], known: Actions): string[] {
-  return tenants.flatMap(({ name, actions }) =>
-    Object.entries(actions)
-      .filter(([, action]) => !known.has(action))
-      .map(([synonym, action]) => `${name}: the ActionName ${synonym} means ${action}, which is not an action`),
-  )
-}
-
-function sharedBy<T>(tenants: readonly T[], of: (tenant: T) => readonly string[]): string[] {
-  return duplicates(tenants.flatMap((one) => [...new Set(of(one))]))
-}
-
-function duplicates(names: readonly string[]): string[] {
-  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
-}
-
-/** Returns the secrets of a callback that can be read. */
-function callbackSecrets({ callback_secrets }: Pick<Readable, 'callback_secrets'>, env: NodeJS.ProcessEnv): string[] {
-  return callback_secrets.flatMap((ref) => secretOf(ref ?? undefined, env) ?? [])
-}
+const duplicates = (names: readonly string[]) => [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]

@@ -39,18 +39,18 @@ export interface OpenDeliveriesDeps extends DeliveryOptions {
   /** The settings of tenants that have none of their own. */
   readonly settings: Settings
   readonly log: Logger
-  /** How many days finished events are kept. */
-  readonly keepDays: number
 }
 
 const DAY_MS = 86_400_000
+/** How long finished events are kept. */
+const FINISHED_DAYS = 30
 const PRUNE_EVERY_MS = 3_600_000
 /** A try that is under way at a shutdown may take so long at most; it is made again later. */
 const LONGEST_GRACE_MS = 5_000
 
 /** Opens the deliveries of a gateway, and deletes old events. */
 export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
-  const { catalog, store, xref, settings, log, keepDays, resolve = createResolve(), timeoutMs } = deps
+  const { catalog, store, xref, settings, log, resolve = createResolve(), timeoutMs } = deps
   const { counters, metrics } = createDeliveryMetrics(store, store.now)
   const deliveries = startDeliveries({
     events: store,
@@ -66,7 +66,9 @@ export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
     ...(deps.leaseMs !== undefined && { leaseMs: deps.leaseMs }),
   })
   const pruning = setInterval(() => {
-    store.pruneEvents(keepDays * DAY_MS).catch((err: unknown) => log.warn({ err }, 'old events could not be deleted'))
+    store
+      .pruneEvents(FINISHED_DAYS * DAY_MS)
+      .catch((err: unknown) => log.warn({ err }, 'old events could not be deleted'))
   }, PRUNE_EVERY_MS)
 
   return {

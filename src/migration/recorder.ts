@@ -1,4 +1,4 @@
-import { type CountBatch, DAY_MS, type Scoreboard } from '../store/scoreboard.ts'
+import { COUNTED_DAYS, type CountBatch, DAY_MS, type Scoreboard } from '../store/scoreboard.ts'
 import { StoreDown } from '../store/store.ts'
 import { createCounts } from './counts.ts'
 import type { CountedCall } from './tally.ts'
@@ -14,8 +14,6 @@ export interface RecorderDeps {
   readonly store: Scoreboard & { readonly now: () => number }
   /** The name of this process among those that share the store. */
   readonly instance: string
-  /** How long counts are kept. */
-  readonly keptDays: number
   /** Called with the first failure in a row. Counts are kept while the store is down; a batch that it refuses is lost. */
   readonly onError: (error: unknown) => void
   /** @default 10000 */
@@ -31,7 +29,7 @@ const LAST_WAIT_MS = 5_000
 
 /** Starts to count calls. */
 export function startRecorder(deps: RecorderDeps): Recorder {
-  const { store, instance, keptDays, onError, everyMs = STORE_EVERY_MS } = deps
+  const { store, instance, onError, everyMs = STORE_EVERY_MS } = deps
   const counts = createCounts(store.now)
   let no = 0
   let watched = -1
@@ -64,7 +62,7 @@ export function startRecorder(deps: RecorderDeps): Recorder {
     }
     const today = dayOf(store.now())
     if (droppedOn === today) return
-    await store.dropCounts(today - keptDays)
+    await store.dropCounts(today - COUNTED_DAYS)
     droppedOn = today
   }
 

@@ -24,7 +24,7 @@ const NAME = 'transload'
 export type LogCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
 /** The origin of a call, as its line in the log shows it. */
-interface CallLogOptions extends Pick<Config, 'LOG_ADDRESSES' | 'LOG_USER_AGENTS'> {
+interface CallLogOptions extends Pick<Config, 'LOG_ADDRESSES'> {
   /** Returns the source address of a call. */
   readonly sourceOf: (incoming: IncomingMessage) => string
   /** Returns the client id that a call names. */
@@ -35,7 +35,7 @@ const UNAUTHORIZED = 401
 
 /** Makes the function that logs calls. Only the line of a refused credential has the client id. */
 export function createLogCall(log: Logger, options: CallLogOptions): LogCall {
-  const { LOG_ADDRESSES: addresses, LOG_USER_AGENTS: userAgents, sourceOf, clientOf } = options
+  const { LOG_ADDRESSES: addresses, sourceOf, clientOf } = options
   // A logger of pino keeps its destination under a symbol.
   const destination = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
   const isEnabled = log.isLevelEnabled('info')
@@ -63,7 +63,7 @@ export function createLogCall(log: Logger, options: CallLogOptions): LogCall {
       error,
       source: addresses === 'all' || (isRefused && addresses === 'refused') ? sourceOf(incoming) : undefined,
       client: isRefused ? shown(clientOf(incoming)) : undefined,
-      user_agent: userAgents ? shown(incoming.headers['user-agent']) : undefined,
+      user_agent: shown(incoming.headers['user-agent']),
     }
     if (isRefused || cause === undefined) {
       if (isEnabled) destination.write(callLine(line, Date.now(), NAME))

@@ -11,7 +11,7 @@ export interface Tracing {
   readonly end: (call: Call, status: number) => void
 }
 
-interface TracingOptions extends Pick<Config, 'LOG_ADDRESSES' | 'LOG_USER_AGENTS'> {
+interface TracingOptions extends Pick<Config, 'LOG_ADDRESSES'> {
   readonly engine: string
   readonly sourceOf: (incoming: IncomingMessage) => string
 }
@@ -125,7 +125,7 @@ function serverAttributes(call: Call, incoming: IncomingMessage, options: Tracin
     'url.path': KNOWN_PATHS.test(call.route) ? (incoming.url ?? '').split('?', 1)[0] : call.route,
     'network.protocol.version': httpVersion,
     ...(options.LOG_ADDRESSES === 'all' && { 'client.address': options.sourceOf(incoming) }),
-    ...(options.LOG_USER_AGENTS && { 'user_agent.original': headers['user-agent'] }),
+    'user_agent.original': headers['user-agent'],
   }
 }
 

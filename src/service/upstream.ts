@@ -13,10 +13,7 @@ import { createMeters, type Meters } from '../observe/meters.ts'
 import { createDeadlines, exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
 
 /** The part of the configuration that connections to the service depend on. */
-type UpstreamConfig = Pick<
-  Config,
-  'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE' | 'V2_CERT_FILE' | 'V2_KEY_FILE'
->
+type UpstreamConfig = Pick<Config, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE'>
 
 /** Opens the client of the service as configured; the first call makes the first connection. */
 export function openUpstream(config: UpstreamConfig, meters?: Meters): Upstream {
@@ -28,12 +25,8 @@ export function openUpstream(config: UpstreamConfig, meters?: Meters): Upstream 
   })
 }
 
-function tlsOf({ V2_CA_FILE: ca, V2_CERT_FILE: cert, V2_KEY_FILE: key }: UpstreamConfig): UpstreamTls {
-  return {
-    ...(ca !== undefined && { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
-  }
+function tlsOf({ V2_CA_FILE: ca }: UpstreamConfig): UpstreamTls {
+  return ca === undefined ? {} : { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }
 }
 
 /** The connections to the service. */
@@ -61,7 +54,7 @@ interface UpstreamStats {
 interface UpstreamOptions {
   readonly connections: number
   readonly timeoutMs: number
-  /** @default Node's authorities, and no client certificate */
+  /** @default Node's authorities */
   readonly tls?: UpstreamTls
   /**
    * The lifetime of a connection, after which a changed address of the name takes effect.
@@ -74,11 +67,9 @@ interface UpstreamOptions {
   readonly meters?: Pick<Meters, 'countRequest' | 'countToken'>
 }
 
-/** The trusted authorities and the client certificate for the service. */
+/** The trusted authorities of the service. */
 interface UpstreamTls {
   readonly ca?: string[]
-  readonly cert?: Buffer
-  readonly key?: Buffer
 }
 
 /** The connections of one credential, which are replaced together when they are too old. */

@@ -63,6 +63,8 @@ export interface Scoreboard {
 }
 
 export const DAY_MS = 86_400_000
+/** How many days the counts of calls are kept, and with them who was quiet. */
+export const COUNTED_DAYS = 400
 
 /** Reads of the embedded store run on the event loop. */
 export const USES_AT_ONCE = 1_000

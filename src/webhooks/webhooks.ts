@@ -36,8 +36,7 @@ type Own =
   | 'limitSource'
 
 /**
- * The events that one source may send, unless `SOURCE_CALLS_PER_SECOND` says how many calls. The service sends some for
- * each shipment; more than this is a flood.
+ * The events that one source may send. The service sends some for each shipment; more than this is a flood.
  */
 const EVENTS_PER_SECOND = 1_000
 
@@ -90,9 +89,7 @@ export function createWebhooks(config: Config, deps: WebhooksDeps): Webhooks {
   return {
     receive: createReceiveEvent({
       ...deps,
-      limitSource: config.SOURCE_CALLS_PER_SECOND
-        ? () => {}
-        : createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+      limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
       onReceipt: (result, event = '') =>
         events.count({ event: event === '' || EVENT_NAMES.includes(event) ? event : 'other', result }),
       onStored: ({ tenant }, { spelled, event }) => {

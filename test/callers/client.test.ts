@@ -165,9 +165,9 @@ test('no secret, no field and no path of a caller gets into the log, with any ou
   const canaries = Array.from({ length: 40 }, (_, i) => `CANARY${i}X`)
   const unused = [...canaries]
   const next = () => unused.pop() ?? 'MORE'
-  const env = { ...FIXED, V2_CLIENT_SECRET: next(), LOG_USER_AGENTS: 'false' }
+  const env = { ...FIXED, V2_CLIENT_SECRET: next() }
   const gateway = await startGateway({ env, sandbox: { credentials: 'any' } })
-  const headers = { authorization: basic('acme', next()), cookie: next(), 'x-api-key': next(), 'user-agent': next() }
+  const headers = { authorization: basic('acme', next()), cookie: next(), 'x-api-key': next() }
   const fields = (): Record<string, string> => ({
     PickupName: next(),
     VinNo: next(),

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { hashSecret, matchesHash } from '../../src/callers/tenants.ts'
-import { parseSecretHash } from '../../src/config/secret-hash-form.ts'
+import { parseSecretHash } from '../../src/config/tenants-file.ts'
 import { basic, post } from '../gateway.ts'
 import { as, atOnce, cheapHash, clocks, counted, openEdge, quote, slowHash, tenant, writeTenants } from './edge.ts'
 

@@ -160,7 +160,7 @@ test('the log of a gateway has nothing that a terminal obeys', async () => {
     const log = createLog('info')
     log.warn({ err: new Error(${JSON.stringify(NASTY)}) }, 'warned')
     const nasty = ${JSON.stringify(NASTY)}
-    const options = { LOG_ADDRESSES: 'all', LOG_USER_AGENTS: true, sourceOf: () => '192.0.2.1', clientOf: () => undefined }
+    const options = { LOG_ADDRESSES: 'all', sourceOf: () => '192.0.2.1', clientOf: () => undefined }
     const incoming = { method: 'GET', headers: { 'user-agent': nasty } }
     createLogCall(log, options)({ ...beginCall(incoming), tenant: nasty }, incoming, 200)`
   const ended = await run(process.execPath, ['--input-type=module', '--eval', script])

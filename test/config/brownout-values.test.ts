@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { brownouts, sunset } from '../../src/config/brownout-values.ts'
+import { brownouts, sunset } from '../../src/config/values.ts'
 import { read } from './read-value.ts'
 
 describe('brownouts', () => {

@@ -61,7 +61,7 @@ test.each<[string, object, NodeJS.ProcessEnv, RegExp]>([
     'a secret of another form',
     { callback_url: 'https://a.example.com', callback_secrets: [{ env: 'S' }] },
     { S: 'my-canary' },
-    /callback_secrets must be whsec_/,
+    /callback_secrets\[0\] must be whsec_/,
   ],
   ['secrets without an address', { callback_secrets: [{ env: 'S' }] }, { S: SECRET }, /there is no callback_url/],
   ['a network that is none', { callback_networks: ['10.0.0.0/99'] }, {}, /must be a network/],

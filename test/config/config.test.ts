@@ -64,7 +64,6 @@ const WRONG: Record<string, string> = {
   QUOTE_MEMORY: '90',
   DEDUPE_WINDOW: '10 m',
   BOOKING_REFUSED_STATUSES: '4xx,never',
-  SCOREBOARD_DAYS: '400',
   QUIET_DAYS: '12h',
   WEBHOOK_SECRET: 'too-short',
   SWEEP_INTERVAL: '999ms',
@@ -109,12 +108,10 @@ describe('errors', () => {
     expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
   })
 
-  test('counts must be kept for longer than callers must be quiet', () => {
-    const told = (env: Record<string, string>) => errorsIn({ ...URL_ALONE, ...env })
-    const message = 'QUIET_DAYS is 30d, and SCOREBOARD_DAYS only 30d; keep the counts longer'
-    expect(told({ SCOREBOARD_DAYS: '30d' })).toEqual([message])
-    expect(told({ SCOREBOARD_DAYS: '31d' })).toEqual([])
-    expect(told({ QUIET_DAYS: '0d' })).toEqual(['QUIET_DAYS must be a number of days such as 30d'])
+  test.each(['0d', '400d', '30'])('callers are quiet for fewer days than are counted: not %s', (QUIET_DAYS) => {
+    expect(errorsIn({ ...URL_ALONE, QUIET_DAYS })).toEqual([
+      'QUIET_DAYS must be a number of days such as 30d, at most 399d',
+    ])
   })
 
   test.each([
@@ -135,8 +132,8 @@ describe('errors in files of certificates', () => {
     (name) => join(ROOT, 'test/http/certificates', name),
   )
 
-  test.each(['TLS', 'V2'])('certificate and key of %s_… must be PEM and match', (whose) => {
-    const [certName, keyName] = [`${whose}_CERT_FILE`, `${whose}_KEY_FILE`]
+  test('certificate and key must be PEM and match', () => {
+    const [certName, keyName] = ['TLS_CERT_FILE', 'TLS_KEY_FILE']
     const told = (cert: string | undefined, key: string | undefined) =>
       errorsIn({ ...URL_ALONE, [certName]: cert, [keyName]: key })
     const noCertificate = expect.stringMatching(`^${certName} names \\S+, which is not a certificate in PEM: `)
@@ -262,7 +259,6 @@ describe('valid values', () => {
       SHIPMENT_NUMBER: 'caller',
       SEND_QUOTE_ID: false,
       QUOTE_MEMORY: 90 * 86_400_000,
-      SCOREBOARD_DAYS: 400,
       QUIET_DAYS: 30,
       DEDUPE_WINDOW: 600_000,
     })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Config } from '../../src/config/config.ts'
-import { contradictions } from '../../src/config/contradictions.ts'
+import { type Config, contradictions } from '../../src/config/config.ts'
 
 const set = (names: string, more: Readonly<Record<string, string>> = {}) =>
   contradictions({ ...Object.fromEntries(names.split(' ').map((name) => [name, 'x'])), ...more }, {})
@@ -10,7 +9,6 @@ describe('variables that belong together', () => {
   test.each([
     ['V2_CLIENT_ID', 'V2_CLIENT_SECRET'],
     ['WEBHOOK_CLIENT_ID', 'WEBHOOK_CLIENT_SECRET'],
-    ['V2_CERT_FILE', 'V2_KEY_FILE'],
     ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
   ])('%s and %s are set both, or none', (one, other) => {
     expect(set(`${one} ${other}`)).toEqual([])
@@ -94,13 +92,6 @@ describe('values that contradict each other', () => {
     ],
     [{ BODIES_LIMIT_BYTES: 1 }, []],
     [{ BODY_LIMIT_BYTES: 1_000 }, []],
-    [{ QUIET_DAYS: 30, SCOREBOARD_DAYS: 31 }, []],
-    [
-      { QUIET_DAYS: 30, SCOREBOARD_DAYS: 30 },
-      ['QUIET_DAYS is 30d, and SCOREBOARD_DAYS only 30d; keep the counts longer'],
-    ],
-    [{ QUIET_DAYS: 30 }, []],
-    [{ SCOREBOARD_DAYS: 30 }, []],
     [{ QUOTE_MEMORY: 2 * DAY_MS, BOOKING_DAYS: 2 }, []],
     [
       { QUOTE_MEMORY: 2 * DAY_MS + 1, BOOKING_DAYS: 2 },
@@ -114,6 +105,6 @@ describe('values that contradict each other', () => {
 })
 
 test('all are told at once', () => {
-  const variables = { V2_CERT_FILE: 'x', BROWNOUT_BOOKINGS: 'true', STORE_URL: 'memory:', WORKERS: '2' }
-  expect(contradictions(variables, { QUIET_DAYS: 2, SCOREBOARD_DAYS: 1 })).toHaveLength(4)
+  const variables = { TLS_CERT_FILE: 'x', BROWNOUT_BOOKINGS: 'true', STORE_URL: 'memory:', WORKERS: '2' }
+  expect(contradictions(variables, { BODIES_LIMIT_BYTES: 1, BODY_LIMIT_BYTES: 2 })).toHaveLength(4)
 })

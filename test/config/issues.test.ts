@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { issueText } from '../../src/config/issues.ts'
+import { issueText } from '../../src/config/json-file.ts'
 
 describe('the error of a value in a file', () => {
   const schema = z.strictObject({

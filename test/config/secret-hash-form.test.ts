@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseSecretHash } from '../../src/config/secret-hash-form.ts'
+import { parseSecretHash } from '../../src/config/tenants-file.ts'
 
 const SALT = 'AAECAwQFBgcICQoLDA0ODw'
 const HASH = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8'

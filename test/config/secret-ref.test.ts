@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { fetchSecret, secretOf, secretRef } from '../../src/config/secret-ref.ts'
+import { fetchSecret, secretOf, secretRef } from '../../src/config/tenants-file.ts'
 import { read } from './read-value.ts'
 
 describe('a secret that stands elsewhere', () => {

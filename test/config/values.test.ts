@@ -35,9 +35,9 @@ describe('every value of an enumerated setting is read as it is', () => {
     }
   })
 
-  test.each(['SEND_QUOTE_ID', 'LOG_USER_AGENTS'])('%s', (name) => {
-    expect(read(name, 'true')).toBe(true)
-    expect(read(name, 'false')).toBe(false)
+  test('SEND_QUOTE_ID', () => {
+    expect(read('SEND_QUOTE_ID', 'true')).toBe(true)
+    expect(read('SEND_QUOTE_ID', 'false')).toBe(false)
   })
 })
 

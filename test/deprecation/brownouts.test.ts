@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { brownouts } from '../../src/config/brownout-values.ts'
+import { brownouts } from '../../src/config/values.ts'
 import { windowAt, windowsToCome } from '../../src/deprecation/brownouts.ts'
 
 const windowsOf = (text: string) =>

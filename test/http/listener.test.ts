@@ -3,10 +3,9 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { quoteExample } from '../../mappings/quote-rows.ts'
 import { sourceOf } from '../../src/callers/source-address.ts'
 import { newFolder } from '../command.ts'
-import { get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
 import { openLine } from './line.ts'
 
 const CERTIFICATES = join(import.meta.dirname, 'certificates')
@@ -157,45 +156,6 @@ test('MAX_CONNECTIONS is the most that there are', async () => {
   for (const line of lines) expect(line.isClosed()).toBe(false)
 })
 
-describe('SOURCE_CALLS_PER_SECOND', () => {
-  const quotes = (gateway: TestGateway, headers: (i: number) => Readonly<Record<string, string>>) =>
-    Promise.all(
-      Array.from({ length: 20 }, (_, i) => {
-        return post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` }, headers(i))
-      }),
-    )
-
-  test('is the most that one address may make; more is 429 with Retry-After', async () => {
-    const gateway = await startGateway({ env: { SOURCE_CALLS_PER_SECOND: '1' } })
-    // Modules are loaded at the first call of each kind; during that time more calls would be admitted.
-    await get(gateway, '/openapi.json')
-    const answers = await quotes(gateway, () => ({}))
-    const refused = answers.filter(({ status }) => status === 429)
-    expect(refused.length).toBeGreaterThan(0)
-    expect(gateway.sandbox.requests).toHaveLength(20 - refused.length)
-    for (const { headers, json } of refused) {
-      expect(headers.get('retry-after')).toBe('1')
-      expect(json).toEqual({ Cost: '', ShipmentNumber: '', Message: expect.stringMatching(/^Too many calls/) })
-    }
-    expect((await get(gateway, '/healthz')).status).toBe(200)
-    for (const path of ['/v2/x', '/dry-run/getShipment.php']) expect((await get(gateway, path)).status).toBe(429)
-    // The header of an untrusted address does not count.
-    const claimed = await quotes(gateway, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
-    expect(claimed.some(({ status }) => status === 429)).toBe(true)
-  })
-
-  test('counts whom a trusted proxy speaks for', async () => {
-    const gateway = await startGateway({ env: { SOURCE_CALLS_PER_SECOND: '5', TRUST_PROXY: '127.0.0.0/8' } })
-    const apart = await quotes(gateway, (i) => ({ 'x-forwarded-for': `192.0.2.${i}` }))
-    expect(apart.map(({ status }) => status)).toEqual(apart.map(() => 200))
-    const together = await quotes(gateway, () => ({ 'x-forwarded-for': '198.51.100.7' }))
-    expect(together.some(({ status }) => status === 429)).toBe(true)
-    // The nearest untrusted address counts, not its header.
-    const lying = await quotes(gateway, (i) => ({ 'x-forwarded-for': `203.0.113.${i}, 198.51.100.8` }))
-    expect(lying.some(({ status }) => status === 429)).toBe(true)
-  })
-})
-
 describe('a source', () => {
   test.each([
     ['192.0.2.1', '192.0.2.1'],
@@ -214,19 +174,6 @@ describe('a source', () => {
     ['', ''],
     ['unknown:', 'unknown:'],
   ])('of %j is %j', (address, source) => expect(sourceOf(address)).toBe(source))
-
-  test('of IPv6 is a network, whose addresses share the limits', async () => {
-    const env = { HOST: LOOPBACK, SOURCE_CALLS_PER_SECOND: '2', TRUST_PROXY: LOOPBACK }
-    const gateway = await startGateway({ env })
-    const from = (address: string) =>
-      post(gateway, '/getShippingQuote.php', quoteExample, { 'x-forwarded-for': address })
-    const together = await Promise.all([1, 2, 3, 4, 5, 6].map((host) => from(`2001:db8:1:1:${host}::${host}`)))
-    expect(together.some(({ status }) => status === 429)).toBe(true)
-    const apart = await Promise.all([1, 2, 3, 4, 5, 6].map((net) => from(`2001:db8:2:${net}::1`)))
-    expect(apart.map(({ status }) => status)).toEqual(apart.map(() => 200))
-    const mapped = await Promise.all([1, 2, 3, 4, 5, 6].map((host) => from(`::ffff:192.0.2.${host}`)))
-    expect(mapped.map(({ status }) => status)).toEqual(mapped.map(() => 200))
-  })
 
   test('of IPv6 has its share of the connections', async () => {
     const gateway = await startGateway({ env: { HOST: LOOPBACK, SOURCE_CONNECTIONS: '1' }, proven: false })

@@ -48,7 +48,6 @@ function recorderOn(store: Store, errors: unknown[] = []) {
     store,
     // Each process has another one.
     instance: crypto.randomUUID(),
-    keptDays: 400,
     onError: (error) => errors.push(error),
     everyMs: NEVER_MS,
   })
@@ -156,7 +155,6 @@ describe('a store that fails', () => {
     const recorder = startRecorder({
       store,
       instance: 'test',
-      keptDays: 400,
       everyMs: 1,
       onError: (error) => {
         errors.push(error)
@@ -177,7 +175,6 @@ describe('a store that fails', () => {
     const recorder = startRecorder({
       store,
       instance: 'test',
-      keptDays: 400,
       everyMs: 1,
       onError: (e) => errors.push(e),
     })
@@ -215,7 +212,6 @@ describe('a store that fails', () => {
     const recorder = startRecorder({
       store,
       instance: 'test',
-      keptDays: 400,
       everyMs: 1,
       onError: (error) => {
         errors.push(error)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { brownouts } from '../../src/config/brownout-values.ts'
+import { brownouts } from '../../src/config/values.ts'
 import { createBrownoutSignals } from '../../src/observe/brownouts.ts'
 import { createLog } from '../../src/observe/log.ts'
 

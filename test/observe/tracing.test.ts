@@ -119,13 +119,13 @@ describe('with an SDK', () => {
   })
 
   test('a refused call says why, and keeps secrets out of its span', async () => {
-    const gateway = await startGateway({ env: { ...OWN, LOG_ADDRESSES: 'none', LOG_USER_AGENTS: 'false' } })
+    const gateway = await startGateway({ env: { ...OWN, LOG_ADDRESSES: 'none' } })
     exporter.reset()
     await get(gateway, '/webhooks/s3cret-in-a-path?token=s3cret')
     await post(gateway, '/createShipment.php', { PickupZip: 's3cret' })
     expect(spans().map(({ attributes }) => attributes['error.type'])).toEqual(['path-unknown', 'untranslatable'])
     const text = JSON.stringify(spans().map(({ name, attributes, events }) => ({ name, attributes, events })))
-    expect(text).not.toMatch(/s3cret|127\.0\.0\.1|node"/)
+    expect(text).not.toMatch(/s3cret|127\.0\.0\.1/)
     expect(text).not.toContain('demo-secret')
   })
 
@@ -156,7 +156,6 @@ describe('the attributes of spans', () => {
     const tracing = await openTracing({
       engine: 'postgres',
       LOG_ADDRESSES: 'refused',
-      LOG_USER_AGENTS: true,
       sourceOf: () => '192.0.2.1',
     })
     const incoming = Object.assign(new IncomingMessage(new Socket()), {

@@ -13,7 +13,6 @@ import { basic, get, OWN, post, startGateway, type TestGateway } from '../gatewa
 
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 const TRUSTED = { V2_CA_FILE: file('authority.pem') }
-const SHOWN = { V2_CERT_FILE: file('client.pem'), V2_KEY_FILE: file('client.key') }
 
 /** A service behind TLS that says yes to everything, and who it was that called. */
 async function openTlsService(options: ServerOptions = {}) {
@@ -90,19 +89,6 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('connections of their own, over %
     // The first booking of each has its credential proven before, over a connection that shares nothing.
     expect(handshakes).toEqual([[false, false], [true], [false, false], [true]])
   })
-})
-
-test('a service that asks for a certificate is shown the one of V2_CERT_FILE', async () => {
-  const service = await openTlsService({
-    requestCert: true,
-    rejectUnauthorized: true,
-    ca: readFileSync(file('authority.pem')),
-  })
-  const gateway = await startGateway({ env: { ...TRUSTED, ...SHOWN }, serviceUrl: service.url })
-  expect((await quote(gateway)).status).toBe(200)
-  expect((await book(gateway)).status).toBe(200)
-  expect((await get(gateway, '/v2/x')).status).toBe(200)
-  expect(service.calls.map(({ client }) => client)).toEqual(Array.from({ length: 3 }, () => 'gateway.example'))
 })
 
 test.each([
