@@ -90,6 +90,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.tenant = caller?.tenant
   call.acceptance = caller?.account.acceptance
   call.errorStatus = caller?.profile.errorStatus
+  call.support = caller?.profile.support
   call.legacyHeaders = caller?.profile.deprecation.headers
 }
 

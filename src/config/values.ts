@@ -217,6 +217,9 @@ export const statuses = value((text): StatusSet | undefined => {
   return (status) => patterns.some((pattern) => String(status).startsWith(pattern))
 }, 'must be a list of statuses from 300 to 599 such as 4xx,503')
 
+/** Whom a caller should ask: short enough for every message. */
+export const supportContact = z.string().trim().min(1).max(100, 'must be 100 characters at most')
+
 /** A value of version 2. Only its form is checked, because the service's lists grow. */
 export const version2Word = z
   .string()

@@ -97,6 +97,8 @@ const DRY_RUN = jsonSchema(
       body: z.unknown().optional(),
       over: z.string().optional(),
     }),
+    didYouMean: TEXTS.optional(),
+    remembered: z.array(EXPLANATION).optional(),
     reply: z.object({ example: z.unknown(), v1: TEXTS }),
     curl: z.string(),
   }),

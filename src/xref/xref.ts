@@ -1,6 +1,7 @@
 import type { NoteUse } from '../pruning/uses.ts'
 import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/kept-things.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
+import { isNotKnown } from '../text/not-known.ts'
 import { isUuid, thingKey } from '../text/service-text.ts'
 
 /** A quote or shipment that a name stands for. */
@@ -169,5 +170,5 @@ function namesOf({ names, serviceNames = [] }: XrefRecord): readonly (readonly [
 
 /** Returns a VIN as the cross-reference compares it. */
 export function vinKey(vin: string | undefined): string {
-  return (vin ?? '').replace(/\s+/g, '').toUpperCase()
+  return vin === undefined || isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase()
 }

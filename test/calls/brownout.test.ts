@@ -62,7 +62,7 @@ describe('in a brownout', () => {
     expect([refused.status, refused.json.Cost, refused.json.Message]).toEqual([
       200,
       '',
-      expect.stringMatching(/being retired.*ask the operator of this gateway how\.$/),
+      expect.stringMatching(/being retired.*ask the people who run this address how\.$/),
     ])
   })
 

@@ -122,7 +122,7 @@ test.each([
     ShipmentNumber: 'TL-100001',
     ReferenceNumber: bookingExample.ReferenceNumber,
     Status: 'hold',
-    Message: `Shipment ${bookingExample.ReferenceNumber} is hold. Its price is 1300.`,
+    Message: `Shipment ${bookingExample.ReferenceNumber} is hold. Its price is 1300.00.`,
     PickupZip: '02134',
     DeliveryName: '',
     Make: 'Chevrolet',
