@@ -25,7 +25,7 @@ import type { MetricsOptions } from './observe/metrics.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { openUseCounts } from './observe/use-counts.ts'
-import { openPruning } from './pruning/open.ts'
+import { openPruning } from './pruning/pruning.ts'
 import { clientIdOf } from './service/credential.ts'
 import { createService } from './service/service.ts'
 import { openUpstream } from './service/upstream.ts'
@@ -55,7 +55,7 @@ export interface GatewayParts {
   readonly callbacks?: DeliveryOptions
   /** How often the counts of calls are stored. @default 10000 */
   readonly countsEveryMs?: number | undefined
-  /** How often the gateway looks if a round of pruning is due. @default once an hour */
+  /** How often the gateway deletes old rows. @default once an hour */
   readonly pruneEveryMs?: number | undefined
 }
 

@@ -1,5 +1,5 @@
 import type { Answer } from '../answer.ts'
-import { NAMES_OF } from '../store/kept-things.ts'
+import { NAMES_OF } from '../store/pruning.ts'
 import type { Claim, GivenBy, Link, LinkToId, Store } from '../store/store.ts'
 
 type NamesStore = Pick<Store, 'links' | 'put' | 'unlink' | 'thing'>

@@ -41,14 +41,10 @@ export interface OpenDeliveriesDeps extends DeliveryOptions {
   readonly log: Logger
 }
 
-const DAY_MS = 86_400_000
-/** How long finished events are kept. */
-const FINISHED_DAYS = 30
-const PRUNE_EVERY_MS = 3_600_000
 /** A try that is under way at a shutdown may take so long at most; it is made again later. */
 const LONGEST_GRACE_MS = 5_000
 
-/** Opens the deliveries of a gateway, and deletes old events. */
+/** Opens the deliveries of a gateway. */
 export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
   const { catalog, store, xref, settings, log, resolve = createResolve(), timeoutMs } = deps
   const { counters, metrics } = createDeliveryMetrics(store, store.now)
@@ -65,11 +61,6 @@ export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
     ...(deps.pollEveryMs !== undefined && { pollEveryMs: deps.pollEveryMs }),
     ...(deps.leaseMs !== undefined && { leaseMs: deps.leaseMs }),
   })
-  const pruning = setInterval(() => {
-    store
-      .pruneEvents(FINISHED_DAYS * DAY_MS)
-      .catch((err: unknown) => log.warn({ err }, 'old events could not be deleted'))
-  }, PRUNE_EVERY_MS)
 
   return {
     setTenants(tenants) {
@@ -85,7 +76,6 @@ export function openDeliveries(deps: OpenDeliveriesDeps): OpenDeliveries {
     },
     metrics,
     async close(graceMs) {
-      clearInterval(pruning)
       await deliveries.close(Math.min(graceMs, LONGEST_GRACE_MS))
     },
   }

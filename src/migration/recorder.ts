@@ -1,4 +1,4 @@
-import { COUNTED_DAYS, type CountBatch, DAY_MS, type Scoreboard } from '../store/scoreboard.ts'
+import { type CountBatch, DAY_MS, type Scoreboard } from '../store/scoreboard.ts'
 import { StoreDown } from '../store/store.ts'
 import { createCounts } from './counts.ts'
 import type { CountedCall } from './tally.ts'
@@ -33,7 +33,6 @@ export function startRecorder(deps: RecorderDeps): Recorder {
   const counts = createCounts(store.now)
   let no = 0
   let watched = -1
-  let droppedOn = -1
   /** The counts that are being stored, and the batch of them that is not, or not provably. */
   let round = counts.take()
   let unstored: CountBatch | undefined
@@ -60,10 +59,6 @@ export function startRecorder(deps: RecorderDeps): Recorder {
         watched = Math.max(...unstored.days)
       }
     }
-    const today = dayOf(store.now())
-    if (droppedOn === today) return
-    await store.dropCounts(today - COUNTED_DAYS)
-    droppedOn = today
   }
 
   let storing: Promise<void> | undefined

@@ -213,9 +213,15 @@ describe('the emergency log', () => {
     const made = [...first.sandbox.shipments.keys()][0] ?? expect.fail('nothing was booked')
     const log = openEmergencyLog(emergency)
     const { record, ...rest } = entry(key)
-    log.write({ ...entry('bk_bad'), tenant: 'no\0tenant' })
+    log.write({ ...entry('bk_bad'), tenant: 'refused' })
     log.write({ ...rest, record: { ...record, id: made } })
-    const { store } = first
+    const store: Store = {
+      ...first.store,
+      put: async (write) => {
+        if (write.links.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
+        return first.store.put(write)
+      },
+    }
     const second = await startGateway({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
     // The unrecorded booking is not lost.

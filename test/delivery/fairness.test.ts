@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createSlots, type TryResult } from '../../src/delivery/slots.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { endpoint, openOffice } from './office.ts'
 import { startReceiver } from './receiver.ts'
 

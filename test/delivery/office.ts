@@ -9,7 +9,7 @@ import type { SlotOptions } from '../../src/delivery/slots.ts'
 import { compileNetworks } from '../../src/networks.ts'
 import { createLog } from '../../src/observe/log.ts'
 import type { NewEvent, StoredEvent } from '../../src/store/events.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createXref } from '../../src/xref/xref.ts'
 

@@ -4,8 +4,8 @@ import { fieldsOf } from '../../src/mapping/row-parts.ts'
 import { createEquivalents } from '../../src/migration/equivalents.ts'
 import { readReport } from '../../src/migration/report.ts'
 import { slotKinds } from '../../src/migration/slots.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
 import { DAY_MS, type NameCount } from '../../src/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 
 const catalog = await loadMappings()
 const TODAY = 20_100

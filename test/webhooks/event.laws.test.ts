@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
-import { isStorableText } from '../../src/store/storable-text.ts'
+import { isText } from '../../src/mapping/fields.ts'
 import { EVENT_LIMIT_BYTES, type ReceivedEvent, readEvent } from '../../src/webhooks/event.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
@@ -17,7 +17,7 @@ function read(bytes: Uint8Array): ReceivedEvent | undefined {
 }
 
 function expectStorable({ payload, ...texts }: ReceivedEvent): void {
-  for (const text of [...Object.values(texts), payload]) expect(isStorableText(text)).toBe(true)
+  for (const text of [...Object.values(texts), payload]) expect(isText(text)).toBe(true)
   expect(Object.values(texts).join('')).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
   expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(EVENT_LIMIT_BYTES)
   expect(JSON.parse(payload)).toBeTypeOf('object')

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { NewEvent } from '../../src/store/events.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { openEdge, tenant, writeTenants } from '../callers/edge.ts'
 import { deliver, EVENT } from './deliver.ts'
 

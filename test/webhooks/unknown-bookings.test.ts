@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Claims, type Store, StoreDown } from '../../src/store/store.ts'
 import { identityKey } from '../../src/webhooks/identity.ts'
 import { createUnknownBookings, type UnknownBookingsReader } from '../../src/webhooks/unknown-bookings.ts'

@@ -32,8 +32,8 @@ export const MISTAKES = {
     breaks: 'one shipment',
     scenario: 'crashes',
     file: 'src/store/claim.ts',
-    right: "return { state: 'unknown', instance: by,",
-    wrong: "return { state: 'freed', instance: by,",
+    right: "{ state: 'unknown', instance: by,",
+    wrong: "{ state: 'freed', instance: by,",
   },
   'the claim is not looked at again before the request': {
     breaks: 'sent from its own claim',
@@ -66,9 +66,9 @@ export const MISTAKES = {
   'a change does not compare the version': {
     breaks: 'settled stays',
     scenario: 'settlements',
-    file: 'src/store/memory.ts',
-    right: 'return before?.version === claim.version ? apply(before, change) : undefined',
-    wrong: 'return before ? apply(before, change) : undefined',
+    file: 'src/store/claim.ts',
+    right: 'return before?.version === version ? yield* updateClaim(before, change) : undefined',
+    wrong: 'return before ? yield* updateClaim(before, change) : undefined',
   },
   'a late fact overrides a settlement': {
     breaks: 'settled stays',
@@ -102,8 +102,8 @@ export const MISTAKES = {
     breaks: 'known steps',
     scenario: 'crashes',
     file: 'src/store/claim.ts',
-    right: "return { state: 'unknown', instance: by,",
-    wrong: "return { state: 'refused', instance: by,",
+    right: "{ state: 'unknown', instance: by,",
+    wrong: "{ state: 'refused', instance: by,",
   },
 } as const satisfies Readonly<Record<string, Mistake>>
 

@@ -1,12 +1,20 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { backoffMs } from '../retry.ts'
+import { backoffMs } from '../elapsed.ts'
 import { StoreTooNew } from '../store.ts'
-import { checkpoint, createCheckpoints } from './checkpoints.ts'
-import { type Connection, openConnection } from './connection.ts'
-import { isDamage, isNoDatabase, isStoreFailure, messageOf } from './errors.ts'
-import { damaged, FilesLost } from './file-guard.ts'
 import {
-  changesCachedData,
+  type Connection,
+  damaged,
+  FilesLost,
+  isDamage,
+  isNoDatabase,
+  isStoreFailure,
+  messageOf,
+  NotAStore,
+  openConnection,
+} from './connection.ts'
+import { workOf } from './session.ts'
+import { keepStamp } from './stamp.ts'
+import {
   decode,
   encode,
   type WorkerData,
@@ -14,11 +22,7 @@ import {
   type WriteResult,
   type WriterReply,
   type WriterRequest,
-} from './protocol.ts'
-import { NotAStore } from './schema.ts'
-import { keepStamp } from './stamp.ts'
-import { closeDeletedIndexes } from './wal-index.ts'
-import type { Writes } from './writes.ts'
+} from './writer.ts'
 
 /** The most writes that share a commit, to bound the wait of the first one. */
 const MAX_BATCH = 1_000
@@ -26,30 +30,32 @@ const MAX_BATCH = 1_000
 const WATCH_EVERY_MS = 500
 /** A copy that was made in between is told only by its other marks. */
 const STAMP_EVERY_MS = 60_000
+/** A checkpoint follows so many writes, once they are answered: it takes milliseconds. */
+const CHECKPOINT_WRITES = 500
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
 // `workerData` is untyped; only `startWriter` starts this worker.
-const { path, room, file, mustExist = false } = workerData as WorkerData
-const checkpoints = createCheckpoints(path)
+const { path, room, file, now: startedAt = Date.now(), mustExist = false } = workerData as WorkerData
 let connection: Connection | undefined
 /** The file that was opened first: as long as the process lives, the store is in no other. */
 let identity = file
-/** The number of the last commit that changed cached data. */
-let cacheVersion = 0
+/** The count of the last commit. */
+let commits: number | undefined
+let writesSinceCheckpoint = 0
 /** Why the open connection cannot be trusted any more. */
 let lost: FilesLost | undefined
 let failures = 0
 let retry: NodeJS.Timeout | undefined
 
 function connect(): Connection {
-  closeDeletedIndexes()
   const isKnown = identity !== undefined
   const opened = openConnection({
     path,
     file: identity,
     mustExist: mustExist || isKnown,
-    cacheVersion,
+    commits,
+    now: startedAt,
     room: room?.[0] ?? 0,
   })
   identity = opened.guard.identity
@@ -65,31 +71,20 @@ class InvalidWrite extends Error {}
  */
 function commitBatch(calls: WriteCall[], more: () => readonly WriteCall[]): WriterReply {
   connection ??= connect()
-  const { writes, guard } = connection
+  const { session, guard } = connection
   guard.check()
   if (connection.begin(() => send({ waiting: true }))) calls.push(...more())
-  const results: WriteResult[] = calls.map((call) => {
+  const results: WriteResult[] = calls.map(({ no, name, args, now }) => {
     try {
-      return { no: call.no, result: run(writes, call) }
+      return { no, result: session.run(workOf(name, args), now) }
     } catch (error) {
       throw isStoreFailure(error) ? error : new InvalidWrite(messageOf(error))
     }
   })
-  const next = isCacheOutdated(calls, results) ? connection.nextCacheVersion() : undefined
-  connection.commit()
+  commits = connection.commit()
   guard.check()
-  if (next === undefined) return { results }
-  cacheVersion = next
-  return { results, cacheVersion }
-}
-
-/** Tells if writes have changed cached data: a step of pruning that deletes no such row leaves all caches as they are. */
-function isCacheOutdated(calls: readonly WriteCall[], results: readonly WriteResult[]): boolean {
-  return calls.some((call, index) => {
-    // The result has the type of the write of that name.
-    const result = results[index]?.result as ReturnType<Writes['prune']> | undefined
-    return changesCachedData(call) && (call.name !== 'prune' || (result?.dropped.length ?? 0) > 0)
-  })
+  writesSinceCheckpoint += calls.length
+  return { results }
 }
 
 /** Commits a batch; if one of its writes is invalid, commits each write by itself. */
@@ -99,17 +94,10 @@ function commitAll(calls: WriteCall[], more: () => readonly WriteCall[]): void {
   } catch (error) {
     if (!(error instanceof InvalidWrite)) throw error
     connection?.db.exec('ROLLBACK')
-    connection?.writes.clearTenantNumbers()
     const [only, ...others] = calls
     if (only && others.length === 0) send({ results: [{ no: only.no, failed: error.message }] })
     else for (const call of calls) commitAll([call], () => [])
   }
-}
-
-function run(writes: Writes, { name, args }: WriteCall): unknown {
-  // The types of the sending side paired name and arguments.
-  const write = writes[name] as (...args: readonly unknown[]) => unknown
-  return write(...args)
 }
 
 function serve(calls: readonly WriteCall[]): void {
@@ -119,11 +107,24 @@ function serve(calls: readonly WriteCall[]): void {
       if (lost) throw lost
       commitAll(batch, arrived)
       markUp()
-      if (connection) checkpoints.afterCommit(connection.db, connection.guard)
+      if (connection && writesSinceCheckpoint >= CHECKPOINT_WRITES) checkpoint(connection, 'PASSIVE')
     } catch (error) {
       if (error !== lost) markDown(error)
       send({ results: batch.map(({ no }) => ({ no, down: messageOf(error) })) })
     }
+  }
+}
+
+/**
+ * Copies pages from the WAL into the database: what can be copied (`PASSIVE`), or all, and empties the WAL (`TRUNCATE`). A
+ * full or broken disk fails the commits; the pages in the WAL are not lost.
+ */
+function checkpoint({ db }: Connection, mode: 'PASSIVE' | 'TRUNCATE'): void {
+  writesSinceCheckpoint = 0
+  try {
+    db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()
+  } catch {
+    // The next commit tells.
   }
 }
 
@@ -133,7 +134,7 @@ function probe(): void {
     connection ??= connect()
     connection.guard.check()
     connection.begin(() => undefined)
-    connection.db.exec('UPDATE change_counter SET commits = commits; COMMIT')
+    connection.db.exec('UPDATE identity SET one = 1; COMMIT')
     lost = undefined
     markUp()
   } catch (error) {
@@ -145,7 +146,7 @@ function probe(): void {
 function stamp(): void {
   if (!connection || lost) return
   try {
-    keepStamp(connection.db, path)
+    keepStamp(connection.session, path)
   } catch {
     // The next write tells what is wrong with the store.
   }
@@ -181,10 +182,11 @@ function markDown(failure: unknown): void {
   if (lost?.kind !== 'spoiled') retry = setTimeout(probe, backoffMs(failures))
 }
 
-function markLost({ db }: Connection, error: FilesLost): void {
+function markLost(open: Connection, error: FilesLost): void {
+  const { db } = open
   if (db.isTransaction) db.exec('ROLLBACK')
   // All of it goes into the database file: at the next start, neither that nor a restored backup meets a WAL of the other.
-  if (error.kind === 'moved' && !lost) checkpoint(db, 'TRUNCATE')
+  if (error.kind === 'moved' && !lost) checkpoint(open, 'TRUNCATE')
   lost = error
 }
 
@@ -233,11 +235,8 @@ port.on('message', (first: string) => {
   clearInterval(stamping)
   stamp()
   // Closing the last connection runs the last checkpoint and removes the WAL.
-  void checkpoints.close().then(() => {
-    disconnect()
-    closeDeletedIndexes()
-    port.close()
-  })
+  disconnect()
+  port.close()
 })
 
 const watching = setInterval(watch, WATCH_EVERY_MS)
