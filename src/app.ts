@@ -23,9 +23,8 @@ import {
 } from './http/middleware.ts'
 import { type Router, requireMethod, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
-import { alive, readiness } from './pages/health.ts'
+import { alive, readiness, welcome } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
-import { welcome } from './pages/welcome.ts'
 import type { ReceiveEvent } from './webhooks/receive.ts'
 
 /** The dependencies of the public app. */
