@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
-import { openBookings } from './bookings/open.ts'
+import { openBookings } from './bookings/bookings.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createBacklog } from '../../src/bookings/backlog.ts'
-import { createBookingRecord } from '../../src/bookings/record.ts'
+import { createBacklog, createBookingRecord } from '../../src/bookings/record.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 

@@ -1,5 +1,5 @@
-import { type Booking, type Made, NotBooked } from '../../src/bookings/booking.ts'
-import { type BookingsDeps, createBookings } from '../../src/bookings/bookings.ts'
+import { type Booking, type BookingsDeps, createBookings, type Made } from '../../src/bookings/bookings.ts'
+import { NotBooked } from '../../src/bookings/protocol.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 

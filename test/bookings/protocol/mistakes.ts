@@ -38,7 +38,7 @@ export const MISTAKES = {
   'the claim is not looked at again before the request': {
     breaks: 'sent from its own claim',
     scenario: 'one pause',
-    file: 'src/bookings/lease.ts',
+    file: 'src/bookings/leases.ts',
     right: 'return () => isHeldSince(term, state.lease, age())',
     wrong: 'return () => true',
   },

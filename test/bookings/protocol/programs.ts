@@ -1,12 +1,15 @@
 import type { Answer } from '../../../src/answer.ts'
-import { type Backlog, createBacklog, type LateWork } from '../../../src/bookings/backlog.ts'
-import type { Booking, Made } from '../../../src/bookings/booking.ts'
-import { createBookings } from '../../../src/bookings/bookings.ts'
-import type { EmergencyLog, Unrecorded } from '../../../src/bookings/emergency-log.ts'
-import { createLease, type IsHeld } from '../../../src/bookings/lease.ts'
-import { createHeartbeat, endDeadLeases } from '../../../src/bookings/leases.ts'
+import { type Booking, createBookings, type Made } from '../../../src/bookings/bookings.ts'
+import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/bookings/leases.ts'
 import type { Lease } from '../../../src/bookings/protocol.ts'
-import { createBookingRecord } from '../../../src/bookings/record.ts'
+import {
+  type Backlog,
+  createBacklog,
+  createBookingRecord,
+  type EmergencyLog,
+  type LateWork,
+  type Unrecorded,
+} from '../../../src/bookings/record.ts'
 import { reopen, settle } from '../../../src/bookings/settlement.ts'
 import { commonProfile } from '../../../src/callers/caller.ts'
 import { readConfig } from '../../../src/config/config.ts'
