@@ -55,7 +55,6 @@ export interface CompiledAction {
     fields: Fields,
     body: Draft,
     settings: Settings,
-    explanations?: Explanation[],
   ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
   /** Translates version 2 to version 1. */
   readonly reply: (body: unknown, context: ReplyContext) => ReplyTranslation
@@ -73,7 +72,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
   const requestStepsOf = (rows: readonly Row[]) => [
     ...compileRequest(rows, fields, tables),
-    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields, rows)),
+    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields)),
   ]
   const requestSteps = requestStepsOf(action.request)
   const requestStepsNamedBy = new Map(
@@ -98,10 +97,10 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       for (const step of steps) step(run)
       return { body, problems, notes }
     },
-    remember: ({ values }, body, settings, explanations) => {
+    remember: ({ values }, body, settings) => {
       const facts: Draft = { ...body }
       const problems: Problem[] = []
-      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], explanations }
+      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], explanations: undefined }
       for (const step of rememberSteps) step(run)
       // The rows' codecs give strings and integers, and a quote's body is flat.
       return { facts: facts as KnownFacts, problems }

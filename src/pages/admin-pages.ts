@@ -8,7 +8,8 @@ import { printableJson } from '../text/plain-text.ts'
 import { bookingsPage, listBookings } from './bookings.ts'
 import { brownoutsToCome } from './brownouts.ts'
 import { asksForHtml } from './layout.ts'
-import { migrationPage, tenantPage } from './migration.ts'
+import { migrationPage } from './migration.ts'
+import { tenantPage } from './migration-tenant.ts'
 
 /** The dependencies of the pages for operators. */
 export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {

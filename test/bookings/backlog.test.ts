@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { createBacklog, createBookingRecord } from '../../src/bookings/record.ts'
+import { createBacklog } from '../../src/bookings/backlog.ts'
+import { createBookingRecord } from '../../src/bookings/record.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
 
 const HANDLE = 'bk_000000000001'
 

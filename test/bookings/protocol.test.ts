@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { NotBooked } from '../../src/bookings/booking.ts'
 import {
   afterAnother,
   courseOf,
@@ -8,7 +9,6 @@ import {
   isStale,
   LEASE_MS,
   NO_LEASE,
-  NotBooked,
   proofOf,
   renewed,
 } from '../../src/bookings/protocol.ts'

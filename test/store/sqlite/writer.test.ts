@@ -19,28 +19,33 @@ async function openWriter(onLost: () => void = () => undefined) {
   const note = (thread: Worker) => threads.push(thread)
   process.on('worker', note)
   const states = listen()
-  const writer = startWriter({ path }, () => SAMPLE_TIME, { onState: states.onState, onLost })
+  const commits: number[] = []
+  const writer = startWriter(
+    { path },
+    { onState: states.onState, onCommit: (_, calls) => commits.push(calls.length), onLost },
+  )
   onTestFinished(async () => {
     process.off('worker', note)
     await writer.close()
     rmSync(folder, { recursive: true, force: true })
   })
   await writer.started
-  return { path, threads, states, writer }
+  return { path, threads, states, commits, writer }
 }
 
-const put = (id: string) => [{ links: [], thing: thing({ id }) }]
+const put = (id: string) => [{ links: [], thing: thing({ id }) }, SAMPLE_TIME] as const
 
 test('a thread that dies with writes under way and others queued rejects each, and the next one goes on', async () => {
-  const { path, threads, states, writer } = await openWriter()
-  await writer.call('put', put('before'))
+  const { path, threads, states, commits, writer } = await openWriter()
+  await writer.call('put', ...put('before'))
   // Another process writes: the first of these waits for it at the worker, the second for the first.
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
-  const sent = writer.call('put', put('sent'))
+  const sent = writer.call('put', ...put('sent'))
   await new Promise(setImmediate)
-  const queued = writer.call('put', put('queued'))
-  const late = writer.call('claim', [newClaim()])
+  const queued = writer.call('put', ...put('queued'))
+  const late = writer.call('claim', newClaim(), SAMPLE_TIME)
+  expect(writer.isChangingCachedData()).toBe(true)
   const outcomes = Promise.allSettled([sent, queued, late])
   const down = states.next(false)
   const up = states.next(true)
@@ -53,14 +58,17 @@ test('a thread that dies with writes under way and others queued rejects each, a
   })
   expect(await outcomes).toEqual(Array(3).fill({ status: 'rejected', reason: because }))
   expect(await down).toMatchObject({ ready: false, error: { name: 'StoreDown' } })
+  expect(writer.isChangingCachedData()).toBe(false)
   // Nothing waits for a thread that is not there.
-  await expect(writer.call('put', put('meanwhile'))).rejects.toThrow(/is restarting/)
+  await expect(writer.call('put', ...put('meanwhile'))).rejects.toThrow(/is restarting/)
 
   other.exec('ROLLBACK')
   other.close()
   await up
   expect(threads).toHaveLength(2)
-  await Promise.all([writer.call('put', put('one')), writer.call('put', put('two'))])
+  commits.length = 0
+  await Promise.all([writer.call('put', ...put('one')), writer.call('put', ...put('two'))])
+  expect(commits).toEqual([2])
   const db = new DatabaseSync(path, { readOnly: true })
   const ids = db.prepare('SELECT id FROM things ORDER BY id').all()
   db.close()
@@ -78,7 +86,7 @@ test('a thread that dies of an error says of which, and dies as often as it must
       error: { message: `The writing thread of the store has ended: fault ${round}` },
     })
     await up
-    await writer.call('put', put(`round ${round}`))
+    await writer.call('put', ...put(`round ${round}`))
   }
   expect(threads).toHaveLength(3)
 })
@@ -89,8 +97,8 @@ test('a thread that dies before the store is open lets the start go on, and the 
   process.on('worker', kill)
   const states = listen()
   const down = states.next(false)
-  const events = { onState: states.onState, onLost: () => undefined }
-  const writer = startWriter({ path: join(folder, 'store.db') }, Date.now, events)
+  const events = { onState: states.onState, onCommit: () => undefined, onLost: () => undefined }
+  const writer = startWriter({ path: join(folder, 'store.db') }, events)
   onTestFinished(async () => {
     await writer.close()
     rmSync(folder, { recursive: true, force: true })
@@ -105,11 +113,11 @@ test('a writer that closes lets the queued writes through, and starts no other t
   const { threads, writer } = await openWriter()
   const [thread] = threads
   const ended = thread ? once(thread, 'exit') : undefined
-  const writes = [writer.call('put', put('one')), writer.call('put', put('two'))]
+  const writes = [writer.call('put', ...put('one')), writer.call('put', ...put('two'))]
   await writer.close()
   await Promise.all(writes)
   await ended
-  await expect(writer.call('put', put('three'))).rejects.toThrow(StoreDown)
+  await expect(writer.call('put', ...put('three'))).rejects.toThrow(StoreDown)
   await writer.close()
   expect(threads).toHaveLength(1)
 })
@@ -139,7 +147,7 @@ test('a thread that dies again and again is started later each time, and soon ag
   await states.next(true)
   await expectNextAfter(50)
   await states.next(true)
-  await writer.call('put', put('at last'))
+  await writer.call('put', ...put('at last'))
   expect(writer.opened()).toBe(true)
 })
 
@@ -163,16 +171,16 @@ test('a damaged store takes no more writes, and says what to do', async () => {
   expect(states.seen.at(-1)).toMatchObject({ ready: false, error: { name: 'StoreDown', message } })
   expect(writer.lost()).toMatchObject({ name: 'StoreDown', message })
   expect(lost).toEqual(['lost'])
-  await expect(writer.call('put', put('one'))).rejects.toThrow(message)
+  await expect(writer.call('put', ...put('one'))).rejects.toThrow(message)
 })
 
 test('a write that the store refuses fails alone, with its reason', async () => {
   const { writer } = await openWriter()
-  const wrong = [{ links: [], thing: { ...thing({ id: 'wrong' }), own: {} as string } }]
+  const wrong = [{ links: [], thing: { ...thing({ id: 'wrong' }), own: {} as string } }, SAMPLE_TIME] as const
   const results = await Promise.allSettled([
-    writer.call('put', put('one')),
-    writer.call('put', wrong),
-    writer.call('put', put('two')),
+    writer.call('put', ...put('one')),
+    writer.call('put', ...wrong),
+    writer.call('put', ...put('two')),
   ])
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect(results[1]).toMatchObject({
@@ -181,13 +189,15 @@ test('a write that the store refuses fails alone, with its reason', async () => 
 })
 
 test('steps of housekeeping are commits of their own, after the writes that wait', async () => {
-  const { writer } = await openWriter()
+  const { commits, writer } = await openWriter()
+  commits.length = 0
   const order: string[] = []
   const note = (what: string) => () => void order.push(what)
   await Promise.all([
-    writer.call('turnDay', [0], true).then(note('step')),
-    writer.call('put', put('one')).then(note('put')),
-    writer.call('put', put('two')).then(note('put')),
+    writer.step('forget', 0, SAMPLE_TIME).then(note('step')),
+    writer.call('put', ...put('one')).then(note('put')),
+    writer.call('put', ...put('two')).then(note('put')),
   ])
   expect(order).toEqual(['put', 'put', 'step'])
+  expect(commits).toEqual([2, 1])
 })

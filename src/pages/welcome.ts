@@ -1,0 +1,11 @@
+import type { Answer } from '../answer.ts'
+import { TEXT_TYPE } from '../http/answers.ts'
+
+/** The answer of `/`. */
+export const welcome: Answer = {
+  status: 200,
+  headers: { 'Content-Type': TEXT_TYPE },
+  body: `Transload answers the version-1 calls of a vehicle-transport service from its version 2.
+Point the old integration at this host, or try a call below /dry-run first. The interface: /openapi.json
+`,
+}
