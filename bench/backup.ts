@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
-import { backupStore } from '../src/store/sqlite/backup.ts'
-import { inspectSqlite } from '../src/store/sqlite/inspect.ts'
+import { backupStore, inspectSqlite } from '../src/store/sqlite/backup.ts'
 import { restoreStore } from '../src/store/sqlite/restore.ts'
+import { createSession, type Session, WRITES } from '../src/store/sqlite/session.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
-import { createWrites } from '../src/store/sqlite/writes.ts'
 import type { Store } from '../src/store/store.ts'
 import { idOf } from './ids.ts'
 
@@ -51,7 +50,7 @@ const FACTS = {
   email: 'jane@example.com',
 }
 
-function bookOne(writes: ReturnType<typeof createWrites>, index: number): void {
+function bookOne(session: Session, index: number): void {
   const at = 1_760_000_000_000 + index
   const tenant = `tenant-${index % 20}`
   const [quote, shipment] = [idOf(index), idOf(index + BOOKINGS)]
@@ -59,18 +58,18 @@ function bookOne(writes: ReturnType<typeof createWrites>, index: number): void {
   const vin = `1HGCM8263${String(index).padStart(8, '0')}`
   const given = { tenant, vin: '', givenBy: 'caller' } as const
   const ofQuote = { ...given, kind: 'quote', id: quote } as const
-  writes.put(
-    {
+  session.run(
+    WRITES.put({
       links: [
         { ...ofQuote, name: `WTS${index}` },
         { ...ofQuote, name: reference },
       ],
       thing: { tenant, id: quote, own: `WTS${index}`, facts: FACTS },
-    },
+    }),
     at,
   )
-  const { claim } = writes.claim(
-    {
+  const { claim } = session.run(
+    WRITES.claim({
       tenant,
       key: `${quote.replaceAll('-', '')}${vin}`.slice(0, 43),
       handle: `bk_${index.toString(16).padStart(12, '0')}`,
@@ -78,7 +77,7 @@ function bookOne(writes: ReturnType<typeof createWrites>, index: number): void {
       instance: 'gateway-1/4711/123456/abcdefgh',
       reference,
       vin,
-    },
+    }),
     at,
   )
   const ofShipment = { ...given, kind: 'shipment', vin, id: shipment } as const
@@ -91,17 +90,18 @@ function bookOne(writes: ReturnType<typeof createWrites>, index: number): void {
     headers: { 'Transload-Shipment-Id': shipment, 'Transload-Shipment-Number': number },
     body: `{"Message":"Transportation booked: shipment ${number}.","TransportationBooked":"Yes"}`,
   })
-  writes.change(claim, { state: 'booked', instance: claim.instance, shipment, reply, why: 'made' }, { links }, at)
+  const change = { state: 'booked', instance: claim.instance, shipment, reply, why: 'made' } as const
+  session.run(WRITES.change(claim, change, { links }), at)
 }
 
 async function fill(): Promise<void> {
   await (await openSqliteStore({ path })).close()
   const db = new DatabaseSync(path)
   db.exec('PRAGMA synchronous = OFF')
-  const writes = createWrites(db)
+  const session = createSession(db, Date.now())
   for (let from = 0; from < BOOKINGS; from += BATCH) {
     db.exec('BEGIN')
-    for (let index = from; index < Math.min(from + BATCH, BOOKINGS); index += 1) bookOne(writes, index)
+    for (let index = from; index < Math.min(from + BATCH, BOOKINGS); index += 1) bookOne(session, index)
     db.exec('COMMIT')
   }
   db.close()

@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { pruneRound, unhurried } from '../src/pruning/round.ts'
+import { pruneTable } from '../src/pruning/pruning.ts'
 import { openStore } from '../src/store/open.ts'
+import { PRUNED_TABLES } from '../src/store/pruning.ts'
 import type { NewClaim, Store } from '../src/store/store.ts'
 import { idOf } from './ids.ts'
 
@@ -37,7 +39,9 @@ const file = join(folder, 'store.db')
 /** The clock of the embedded store: what is written first is a year older than the rest. PostgreSQL has its own. */
 const clock = { at: Date.UTC(2025, 0, 1) }
 const now = () => clock.at
-const YEAR_MS = 365 * 86_400_000
+const DAY_MS = 86_400_000
+const YEAR_DAYS = 365
+const YEAR_MS = YEAR_DAYS * DAY_MS
 const AGE_MS = YEAR_MS / 2
 const url = values.url ?? file
 
@@ -154,35 +158,46 @@ async function bytesOf(packed = true): Promise<number> {
   return measured.bytes
 }
 
+/** Lets a year pass, and the calendar of the store turn. */
+async function passYear(): Promise<void> {
+  for (let day = 0; day < YEAR_DAYS; day += 1) {
+    clock.at += DAY_MS
+    await store.turnDay(DAY_MS)
+  }
+}
+
+/** Prunes every table, and returns how many rows went. */
+async function prune(options: Partial<Parameters<typeof pruneTable>[2]>): Promise<number> {
+  let pruned = 0
+  for (const table of PRUNED_TABLES) {
+    pruned += await pruneTable(store, table, { olderThanMs: AGE_MS, pause: async () => {}, ...options })
+  }
+  return pruned
+}
+
 /** Measures the pruning of all rows of the first year, alone and beside calls. */
 async function measurePruning(oldQuotes: number, oldBookings: number): Promise<void> {
   const remembered = await bytesOf()
-  await store.forget(AGE_MS)
+  await pruneTable(store, 'facts', { olderThanMs: AGE_MS, pause: async () => {} })
   report('bytes of the facts of a quote', { bytes: (remembered - (await bytesOf())) / oldQuotes })
 
   // Everything that was written first, now that nothing else runs.
   const steps: number[] = []
   const cpu = process.cpuUsage()
   const startedAt = performance.now()
-  let last = startedAt
-  const dry = await pruneRound(store, { olderThanMs: AGE_MS, dryRun: true })
+  const dry = await prune({ dryRun: true })
   const dryMs = performance.now() - startedAt
-  last = performance.now()
-  const rounds = await pruneRound(store, {
-    olderThanMs: AGE_MS,
-    onStep: () => {
-      steps.push(performance.now() - last)
-      last = performance.now()
+  const pruned = await prune({
+    pause: async (tookMs) => {
+      steps.push(tookMs)
     },
   })
   const { user, system } = process.cpuUsage(cpu)
-  const sum = (all: typeof rounds, of: 'pruned' | 'looked') => (all ?? []).reduce((total, one) => total + one[of], 0)
-  report('dry run', { ms: dryMs, looked: sum(dry, 'looked'), pruned: sum(dry, 'pruned') })
+  report('dry run', { ms: dryMs, pruned: dry })
   report('round', {
     old_quotes: oldQuotes,
     old_bookings: oldBookings,
-    looked: sum(rounds, 'looked'),
-    pruned: sum(rounds, 'pruned'),
+    pruned,
     steps: steps.length,
     ms: performance.now() - startedAt - dryMs,
     cpu_ms_with_dry_run: (user + system) / SECOND_MS,
@@ -190,15 +205,11 @@ async function measurePruning(oldQuotes: number, oldBookings: number): Promise<v
     median_step_ms: steps.toSorted((one, other) => one - other)[Math.floor(steps.length / 2)] ?? 0,
   })
   // A second year of old rows, to prune beside the load.
-  clock.at += YEAR_MS
+  await passYear()
   const control = await load(store, QUOTES)
   report(`quotes at ${PER_SECOND} per second`, percentiles(control))
   let goesOn = true
-  const pruning = pruneRound(store, {
-    olderThanMs: AGE_MS,
-    pause: unhurried,
-    mayGoOn: () => goesOn,
-  })
+  const pruning = prune({ pause: (tookMs) => delay(Math.max(20, 10 * tookMs)), mayGoOn: () => goesOn })
   const beside = await load(store, QUOTES + PER_SECOND * LOAD_SECONDS)
   report('the same beside pruning', percentiles(beside))
   goesOn = false
@@ -212,7 +223,7 @@ try {
   await each(0, oldQuotes, (index) => putQuote(store, index))
   if (values.url === undefined) await each(0, oldBookings, (index) => book(store, index))
   const firstBytes = await bytesOf()
-  clock.at += YEAR_MS
+  await passYear()
   await each(oldQuotes, QUOTES, (index) => putQuote(store, index))
   report('written', { quotes: QUOTES, per_second: QUOTES / ((performance.now() - begun) / SECOND_MS) })
   report('bytes per quote as written', { bytes: ((await bytesOf(false)) - firstBytes) / (QUOTES - oldQuotes) })

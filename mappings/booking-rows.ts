@@ -3,7 +3,7 @@ import { codec } from '../src/mapping/codec.ts'
 import { choose, move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
 import { lossy } from '../src/mapping/keeps.ts'
 import { fieldsOf } from '../src/mapping/row-parts.ts'
-import { phone, state, text, vin, year, zipcode } from './codecs.ts'
+import { email, phone, state, text, vin, year, zipcode } from './codecs.ts'
 
 /** The names that a caller may give a shipment, in the order in which they are tried. */
 export const shipmentNames = [
@@ -47,7 +47,7 @@ const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): rea
   move(`${v1}Zip`, `${v2}.zipcode`, zipcode),
   split(`${v1}Name`, { location_name: `${v2}.location_name`, contact_name: `${v2}.contact_name` }, locationName),
   move(`${v1}PhNo.`, `${v2}.contact_phone`, phone),
-  move(`${v1}EmailAddress`, `${v2}.contact_email`, text),
+  move(`${v1}EmailAddress`, `${v2}.contact_email`, email),
   move(`${v1}TransportationInstruction`, `${v2}.notes`, text),
 ]
 
@@ -59,7 +59,7 @@ export const bookingRows: readonly Row[] = [
     fallbacks: [quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')],
   }),
   move('BillToPhNo.', 'customer.phone', phone),
-  move('BillToEmailAddress', 'customer.email', text),
+  move('BillToEmailAddress', 'customer.email', email),
   ...locationRows('Pickup', 'pickup'),
   ...locationRows('Delivery', 'delivery'),
   move('VinNo', 'vehicles[0].vin', vin),

@@ -22,13 +22,13 @@ export const shipmentEvent = callback({
     callerNumber('ShipmentNumber', 'number'),
     move('ReferenceNumber', 'reference', text),
     move('Status', 'status', text),
+    ...changed(bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
+    ...changed([move('Cost', 'price', money)]),
     message('Message', [
       ifPresent('status', 'Shipment {reference|number} is {status}.'),
       ifAbsent('status', 'The service reports {event} for shipment {reference|number}.'),
-      ifPresent('changes.price', 'Its price is {changes.price}.'),
+      ifPresent('changes.price', 'Its price is {Cost}.'),
     ]),
-    ...changed(bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
-    ...changed([move('Cost', 'price', money)]),
   ],
   example: {
     shipment_id: '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11',

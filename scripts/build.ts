@@ -14,8 +14,7 @@ const OUT = join(ROOT, 'dist/src')
 /** The programs: the gateway, and the threads of its embedded store, which are found beside it. */
 const PROGRAMS = {
   main: 'src/main.ts',
-  'writer-worker': 'src/store/sqlite/writer-worker.ts',
-  'checkpoint-worker': 'src/store/sqlite/checkpoint-worker.ts',
+  'writer-thread': 'src/store/sqlite/writer-thread.ts',
 }
 
 /** Packages that few gateways load, or that others must find as the same copy. The code of all others is included. */

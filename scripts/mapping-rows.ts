@@ -46,7 +46,7 @@ function requestLines(row: Row): Lines {
         [
           '',
           code(row.v2),
-          row.onlyWith ? `only with ${code(row.onlyWith.toUpperCase())}` : '',
+          row.onlyWith ? `with ${code(row.onlyWith.toUpperCase())}, or after an approval` : '',
           describeFallbacks(row.fallbacks),
         ],
       ]

@@ -6,7 +6,7 @@ import { type Env, refuseForeignOrigins, refuseForeignPages } from './http/middl
 import type { Metrics } from './observe/metrics.ts'
 import type { AdminPagesDeps } from './pages/admin-pages.ts'
 import { alive, readiness } from './pages/health.ts'
-import { STYLE_PATH, style } from './pages/style.ts'
+import { STYLE_PATH, style } from './pages/layout.ts'
 
 /** The dependencies of the admin app. */
 export interface AdminDeps extends AdminPagesDeps {

@@ -10,7 +10,6 @@ import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { gatewayError } from './errors.ts'
-import type { ReceiveEvent } from './events/receive.ts'
 import { type AnswerError, reply, replyReadably, toGatewayError } from './http/answers.ts'
 import {
   admitted,
@@ -24,9 +23,9 @@ import {
 } from './http/middleware.ts'
 import { type Router, requireMethod, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
-import { alive, readiness } from './pages/health.ts'
+import { alive, readiness, welcome } from './pages/health.ts'
 import { openApiAnswer } from './pages/open-api.ts'
-import { welcome } from './pages/welcome.ts'
+import type { ReceiveEvent } from './webhooks/receive.ts'
 
 /** The dependencies of the public app. */
 export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Observers {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
-import { openBookings } from './bookings/open.ts'
+import { openBookings } from './bookings/bookings.ts'
 import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
 import { openShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
@@ -12,8 +12,7 @@ import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
-import type { DeliveryOptions } from './events/delivery.ts'
-import { openServiceEvents } from './events/events.ts'
+import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
 import { createErrorAnswers, createRefusalAnswers } from './http/answers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -26,12 +25,13 @@ import type { MetricsOptions } from './observe/metrics.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { openUseCounts } from './observe/use-counts.ts'
-import { openPruning } from './pruning/open.ts'
+import { openPruning } from './pruning/pruning.ts'
 import { clientIdOf } from './service/credential.ts'
 import { createService } from './service/service.ts'
 import { openUpstream } from './service/upstream.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
+import { createWebhooks } from './webhooks/webhooks.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -55,7 +55,7 @@ export interface GatewayParts {
   readonly callbacks?: DeliveryOptions
   /** How often the counts of calls are stored. @default 10000 */
   readonly countsEveryMs?: number | undefined
-  /** How often the gateway looks if a round of pruning is due. @default once an hour */
+  /** How often the gateway deletes old rows. @default once an hour */
   readonly pruneEveryMs?: number | undefined
 }
 
@@ -95,27 +95,31 @@ export async function openGateway(
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
-  const shares = openShares(config)
-  const events = openServiceEvents(config, {
-    ...parts,
-    credentials: () => credentials,
-    bodyLimitBytes: shares.largestBodyBytes,
-    callbacks,
-  })
+  const deliveries = openDeliveries({ ...parts, ...callbacks })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
     ...parts,
     addressOf,
     actions: new Set(catalog.actions.keys()),
-    onTenants: events.setTenants,
+    onTenants: deliveries.setTenants,
   })
   const drift = observeDrift(catalog, log)
   const merge = createMerge(service, store.exclusive, drift.inspect)
   const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
   const uses = openUseCounts({ ...parts, sourceOf, everyMs: countsEveryMs })
+  const shares = openShares(config)
+  const webhooks = createWebhooks(config, {
+    store: { ...store, takeEvent: deliveries.takeEvent },
+    credentials,
+    service,
+    catalog,
+    instance,
+    bodyLimitBytes: shares.largestBodyBytes,
+    log,
+  })
   const { countBooking } = meters
-  const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: events.onUnknown, countBooking })
+  const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: webhooks.onUnknown, countBooking })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
@@ -127,7 +131,7 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric],
+    more: [pending, ...pruning.metrics, ...webhooks.metrics, ...deliveries.metrics, drift.metric],
     now: store.now,
     log,
     share: shareMetrics,
@@ -153,7 +157,7 @@ export async function openGateway(
       onNotServed: ({ method, path }, status) =>
         log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
     }),
-    receiveEvent: events.receive,
+    receiveEvent: webhooks.receive,
     merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
@@ -177,7 +181,7 @@ export async function openGateway(
     const pruned = pruning.close()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
-    await Promise.all([bookings.drain(), events.close(graceMs)])
+    await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
     await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
@@ -203,7 +207,7 @@ export async function openGateway(
       timeouts,
       log,
     })
-    events.start()
+    webhooks.start()
     return {
       url,
       adminUrl,

@@ -1,5 +1,8 @@
 import type { ErrorCode } from './errors.ts'
 
+/** Stands in messages for `SUPPORT_CONTACT`, where that is not set. */
+export const SUPPORT = 'the people who run this address'
+
 /**
  * The messages of errors, by code; where a code has several, `/` and a word follow it. `{name}` is filled in by
  * `gatewayError`, and `{serviceSays}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
@@ -7,7 +10,7 @@ import type { ErrorCode } from './errors.ts'
 export const messages = {
   'path-unreadable':
     'Malformed path. Percent-encode it, and use no control characters; below /v2/, use no dot segments.',
-  'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs.',
+  'body-unreadable/empty': 'The body is empty. Send a JSON object or name=value pairs in it; the query is not read.',
   'body-unreadable/json': 'The body is not JSON: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
   'body-unreadable/multipart': 'The body is not multipart/form-data: {fault}. Send a JSON object or name=value pairs.',
@@ -22,7 +25,9 @@ export const messages = {
   'credential-missing':
     'No credential was sent. Send the Client ID and the Client Secret as HTTP Basic authentication.',
   'credential-missing/unreadable':
-    'The Authorization header holds no Basic credential. Send the Client ID and the Client Secret as HTTP Basic authentication.',
+    'The Authorization header is not one of HTTP Basic authentication. Send Basic, a blank, and the Base64 of Client ID, colon, Client Secret.',
+  'credential-missing/no-pair':
+    'The Authorization header says Basic, but what follows is not the Base64 of a Client ID, a colon and a Client Secret. Encode them together.',
   'credential-missing/control-character':
     'The Client ID contains a control character, such as NUL or a line break. Send the Client ID as it was given to you.',
   'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
@@ -68,7 +73,7 @@ export const messages = {
     'Too many wrong credentials from this address. Check the Client ID and the Client Secret, and wait a minute.',
   'too-many-calls/credentials':
     'Too many credentials from this address are being checked; nothing was sent. Try again in a few seconds.',
-  'gateway-failed': 'The gateway failed. Give the X-Request-Id to its operator.',
+  'gateway-failed': 'The gateway failed. Give the X-Request-Id of this answer to the people who run this address.',
   'login-failed': 'The service gives no token now. Try again later.{serviceSays}',
   'login-failed/unreadable': 'The service gave a token that cannot be read. Try again later.',
   'login-failed/unreachable': 'The service cannot be reached for a token; nothing was sent. Try again later.',
@@ -94,9 +99,9 @@ export const messages = {
   'service-unreadable/json': "The service's reply is not JSON. Try again later.",
   'service-unreadable/json-change':
     "The service's reply is not JSON. The change may have been made or not; send it again.",
-  'service-unreadable/size': "The service's reply is too large. Tell the operator of the gateway.",
+  'service-unreadable/size': "The service's reply is too large. Tell the people who run this address.",
   'service-unreadable/size-change':
-    "The service's reply is too large. The change may have been made or not. Tell the operator of the gateway.",
+    "The service's reply is too large. The change may have been made or not. Tell the people who run this address.",
   'service-unreadable/size-perhaps-done':
     "The service's reply is too large. It may have done what was asked: look before you send this again.",
   'service-unreadable/places': "The service's reply lacks {places}. Try again later.",
@@ -111,7 +116,7 @@ export const messages = {
   'service-unavailable/approved':
     'The quote of this booking is approved, and the service does not say if it is a shipment already; nothing was sent. Send the booking again in a few seconds.',
   'outcome-unknown':
-    'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the operator of the gateway, who can settle it.',
+    'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the people who run this address: they can settle it.',
   'outcome-unknown/approved':
     'The quote of this booking is approved, but its shipment may lack the details of the booking. Send the same booking again: it is not booked twice.',
   brownout:

@@ -7,7 +7,7 @@ import { type Gateway, openGateway } from '../src/gateway.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/http/listener.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
 import { createLog } from '../src/observe/log.ts'
-import { createMemoryStore } from '../src/store/memory.ts'
+import { createMemoryStore } from '../src/store/sqlite/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from './stand-in/stand-in.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { codec } from '../../src/mapping/codec.ts'
 import { exact } from '../../src/mapping/keeps.ts'
+import { isNotKnown } from '../../src/text/not-known.ts'
 
 /** A plain value of the service: a number or boolean in place of documented text is no error. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()])
@@ -16,3 +17,18 @@ export const text = codec<Scalar>(scalar, {
   decode: (value) => value,
   encode: String,
 })
+
+/** Why a text such as `TBD` is left out. */
+export const NOT_KNOWN_YET = 'a word for a value that is not known yet'
+
+/** An e-mail address, unchanged. */
+export const email = codec<Scalar>(scalar, {
+  name: 'email',
+  summary: 'Text, unchanged; TBD, N/A and the like count as absent.',
+  keeps: exact,
+  decode: (value, _fail, leaveOut) => (isNotKnown(value) ? leaveOut(NOT_KNOWN_YET) : value),
+  encode: String,
+})
+
+/** Returns a whole number without the fraction of zeros that a spreadsheet adds. */
+export const withoutFraction = (text: string): string => text.replace(/^(\d+)\.0+$/, '$1')

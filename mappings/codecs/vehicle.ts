@@ -1,6 +1,7 @@
 import { codec } from '../../src/mapping/codec.ts'
 import { canonical } from '../../src/mapping/keeps.ts'
-import { type Scalar, scalar } from './text.ts'
+import { isNotKnown } from '../../src/text/not-known.ts'
+import { NOT_KNOWN_YET, type Scalar, scalar, withoutFraction } from './text.ts'
 
 /** The year of the first car. */
 const FIRST_YEAR = 1886
@@ -8,8 +9,7 @@ const FIRST_YEAR = 1886
 /** Next year's models are sold this year; one more year is for early orders. */
 const YEARS_AHEAD = 2
 
-/** Four digits; a spreadsheet may add `.0`. */
-const YEAR = /^(\d{4})(?:\.0+)?$/
+const YEAR = /^\d{4}$/
 
 /** Seventeen capitals and digits, without I, O and Q, which look like digits. */
 const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
@@ -21,11 +21,12 @@ const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpper
 /** A model year as an integer. */
 export const year = codec<Scalar>(scalar, {
   name: 'year',
-  summary: 'A model year of four digits, from 1886 to the year after next.',
+  summary: 'A model year of four digits, from 1886 to the year after next. TBD, N/A and the like count as absent.',
   problem: 'must be a year of four digits, from 1886 to the year after next',
   keeps: canonical('four digits', (text) => text.replace(/\.0+$/, '')),
-  decode: (text, fail) => {
-    const value = Number(YEAR.exec(text)?.[1])
+  decode: (text, fail, leaveOut) => {
+    if (isNotKnown(text)) return leaveOut(NOT_KNOWN_YET)
+    const value = Number(YEAR.exec(withoutFraction(text))?.[0])
     return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
   },
   encode: String,
@@ -35,9 +36,9 @@ export const year = codec<Scalar>(scalar, {
 export const vin = codec<Scalar>(scalar, {
   name: 'vin',
   summary:
-    'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same.',
+    'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same; TBD, N/A and the like count as absent.',
   keeps: canonical('upper case without blanks'),
-  decode: withoutBlanks,
+  decode: (text, _fail, leaveOut) => (isNotKnown(text) ? leaveOut(NOT_KNOWN_YET) : withoutBlanks(text)),
   encode: String,
   // No problem: vehicles from before 1981 have other numbers.
   remark: (text) =>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { codec, type Remark } from '../../src/mapping/codec.ts'
-import { canonical, lossy } from '../../src/mapping/keeps.ts'
+import { canonical, lettersAndDigits, lossy } from '../../src/mapping/keeps.ts'
+import { withoutFraction } from './text.ts'
 
 const ZIP_DIGITS = 5
 
@@ -8,6 +9,8 @@ const ZIP_DIGITS = 5
 const ZIP = /^(\d{5})(?:(?:\s*[-–—]\s*|\s*)(\d{4}))?$/
 const ZIP_WITH_SPREAD_DASH = /^(\d{5})\s*-\s*(\d{4})$/
 const WITHOUT_LEADING_ZEROS = /^\d{3,4}$/
+
+const zipSense = (text: string): string => lettersAndDigits(withoutFraction(text))
 
 const LEADING_ZEROS_LOST: Remark = { assumed: 'leading zeros that got lost on the way' }
 
@@ -24,8 +27,9 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
   name: 'zipcode',
   summary: 'A US ZIP: an integer in version 2, five digits in version 1; the extension of a ZIP+4 is lost.',
   problem: 'must be a US ZIP code such as 75201 or 75201-1234',
-  keeps: lossy('the extension of a ZIP+4'),
-  decode: (text, fail) => {
+  keeps: lossy('the extension of a ZIP+4', zipSense),
+  decode: (sent, fail) => {
+    const text = withoutFraction(sent)
     const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : ZIP.exec(text)?.[1]
     const zip = Number(digits ?? 0)
     // Forms send 00000 for an unknown ZIP; no place has it.
@@ -34,7 +38,7 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
   encode: zipText,
   remark: (text) => {
     const extension = ZIP.exec(text)?.[2]
-    return extension === undefined ? remarkOnZeros(text) : { loss: `the ZIP+4 extension ${extension}` }
+    return extension === undefined ? remarkOnZeros(withoutFraction(text)) : { loss: `the ZIP+4 extension ${extension}` }
   },
 })
 
@@ -42,8 +46,11 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
 export const quoteZip = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'quoteZip',
   summary: 'A postal code, passed on as it is; a US ZIP of three or four digits gets its leading zeros back.',
-  keeps: canonical('a US ZIP has all its zeros, and a plain dash before its extension'),
-  decode: (text) => (WITHOUT_LEADING_ZEROS.test(text) ? padded(text) : text.replace(ZIP_WITH_SPREAD_DASH, '$1-$2')),
+  keeps: canonical('a US ZIP has all its zeros, and a plain dash before its extension', zipSense),
+  decode: (sent) => {
+    const text = withoutFraction(sent)
+    return WITHOUT_LEADING_ZEROS.test(text) ? padded(text) : text.replace(ZIP_WITH_SPREAD_DASH, '$1-$2')
+  },
   encode: (value) => (typeof value === 'number' ? padded(value) : value),
-  remark: remarkOnZeros,
+  remark: (text) => remarkOnZeros(withoutFraction(text)),
 })

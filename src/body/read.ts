@@ -11,12 +11,25 @@ export function readBody(body: Buffer, contentType: string | undefined): FlatBod
   if (text.startsWith('{')) return { entries: readJsonFields(text), format: 'json', text }
   const boundary = boundaryOf(text, contentType)
   if (boundary !== undefined) {
-    return { entries: readMultipartFields(bytes.toString('latin1'), boundary, decode), format: 'form', text }
+    return bodyInField({
+      entries: readMultipartFields(bytes.toString('latin1'), boundary, decode),
+      format: 'form',
+      text,
+    })
   }
   if (looksLikeForm(text)) {
-    return { entries: readFormFields(bytes.toString('latin1'), decode), format: 'form', text }
+    return bodyInField({ entries: readFormFields(bytes.toString('latin1'), decode), format: 'form', text })
   }
   throw gatewayError('body-unreadable/form', {})
+}
+
+/** Some callers send their JSON as the only field of a form. */
+const WHOLE_BODY = /^(?:data|json|body)$/i
+
+function bodyInField(form: FlatBody): FlatBody {
+  const [[name, value] = ['', null], ...others] = form.entries
+  if (others.length > 0 || !WHOLE_BODY.test(name) || typeof value !== 'string' || !value.startsWith('{')) return form
+  return { entries: readJsonFields(value), format: 'json', text: value }
 }
 
 const WIDE_CHARACTER = /[\u0100-\uffff]/

@@ -1,16 +1,55 @@
-import type { GatewayError } from '../errors.ts'
+import { createHmac, createSecretKey, hash, randomBytes, randomUUID } from 'node:crypto'
+import type { Answer } from '../answer.ts'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
+import type { Config } from '../config/config.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Logger } from '../observe/log.ts'
 import type { Meters } from '../observe/meters.ts'
 import { isFree } from '../store/claim.ts'
 import type { Doubt } from '../store/doubt.ts'
 import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
-import { otherBooking, outcomeUnknown, replay, shuttingDown, underWayStill } from './answers.ts'
-import { type Booked, type Booking, type Made, NotBooked } from './booking.ts'
-import { inDoubt } from './doubts.ts'
-import type { IsHeld } from './lease.ts'
-import { createMakers } from './makers.ts'
-import { claimFor, newHandle } from './new-claim.ts'
-import { courseOf } from './protocol.ts'
-import type { BookingRecord, FreeKeys } from './record.ts'
+import type { Xref, XrefRecord } from '../xref/xref.ts'
+import { createKnownDoubt, inDoubt } from './doubts.ts'
+import { type IsHeld, keepLeases, type Leases } from './leases.ts'
+import { courseOf, NotBooked } from './protocol.ts'
+import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog } from './record.ts'
+
+/** A booking to be sent, with the values that identify it. */
+export interface Booking {
+  readonly tenant: string
+  /** The credential that books, where only the service can verify it; it is not stored. */
+  readonly credential: string | undefined
+  readonly reference: string
+  readonly vin: string
+  /** The caller's `Idempotency-Key`, used instead of the reference. */
+  readonly idempotencyKey: string | undefined
+  /** The documented fields as they were read: two bodies are the same if their fields are, whatever their bytes. */
+  readonly fields: readonly (readonly [name: string, value: string])[]
+  /** When the call times out, in milliseconds of `performance.now()`. */
+  readonly deadline: number
+  /**
+   * Thrown instead of sending the booking; the answer of an earlier call still counts.
+   * @default the booking may be sent
+   */
+  readonly refusal?: Error | undefined
+}
+
+/** A booking that the service has made. */
+export interface Made {
+  readonly answer: Answer
+  /** Makes the numbers of the shipment resolve. */
+  readonly record: XrefRecord
+}
+
+/** The result of a booking, made by this call or by an earlier one. */
+export interface Booked {
+  readonly answer: Answer
+  /**
+   * A shipment that another credential of the tenant booked: this caller gets the answer only if the service lets it
+   * read the shipment.
+   */
+  readonly requiresReadOf?: string
+}
 
 /** Sends bookings once. */
 export interface Bookings {
@@ -200,6 +239,146 @@ export function createBookings(deps: BookingsDeps): Bookings {
 const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
 const waited = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** Returns a new handle of a claim: 48 random bits. Node keeps the bits of many UUIDs ready, but not small random bytes. */
+export function newHandle(): string {
+  const [first = '', second = ''] = randomUUID().split('-', 2)
+  return `bk_${first}${second}`
+}
+
+/** The values of a claim that the booking does not choose. */
+interface ClaimOrigin {
+  readonly handle: string
+  readonly instance: string
+  /** The time within which two bookings without a reference and with the same body are one. */
+  readonly dedupeWindowMs: number
+}
+
+/** Returns the claim that a booking needs before it is sent. */
+export function claimFor(
+  { tenant, reference, vin, idempotencyKey, fields }: Booking,
+  { handle, instance, dedupeWindowMs }: ClaimOrigin,
+): NewClaim {
+  const body = digest(fields)
+  const byBody = reference === '' && idempotencyKey === undefined
+  const key =
+    idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference, vin]
+  return {
+    tenant,
+    key: digest(key),
+    handle,
+    body,
+    instance,
+    reference,
+    vin,
+    expiresInMs: byBody ? dedupeWindowMs : undefined,
+  }
+}
+
+function digest(value: unknown): string {
+  return hash('sha256', JSON.stringify(value), 'base64url')
+}
+
+/** Remembers, in this process only, which credential made which booking. */
+interface Makers {
+  /** Stores the credential that made a booking. */
+  readonly note: (booking: string, credential: string) => void
+  readonly isMaker: (booking: string, credential: string) => boolean
+}
+
+const BOOKINGS_KEPT = 10_000
+
+/** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
+export function createMakers(): Makers {
+  const key = createSecretKey(randomBytes(32))
+  const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
+  const digest = (credential: string) => createHmac('sha256', key).update(credential).digest('base64url')
+  return {
+    note: (booking, credential) => {
+      made.set(booking, digest(credential))
+    },
+    isMaker: (booking, credential) => made.get(booking) === digest(credential),
+  }
+}
+
+const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
+
+const REPLAYED = 'Idempotent-Replayed'
+
+/** Returns the stored answer of a booking, marked as one that was given before. */
+export function replay(claim: Claim): Answer {
+  // Only the record of bookings and an operator's settlement write it, in the same form.
+  const answer = JSON.parse(claim.reply) as Answer
+  return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
+}
+
+/** Tells if an answer is that of an earlier call. */
+export const isReplay = ({ headers }: Answer): boolean => REPLAYED in headers
+
+/** The error of a call that timed out while it waited for the same booking. */
+export function underWayStill({ handle: key }: Claim): GatewayError {
+  return gatewayError('booking-under-way', { key }, RETRY_LATER)
+}
+
+/** The error of a booking whose key another booking holds. */
+function otherBooking({ state, handle: key }: Claim): GatewayError {
+  return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key })
+}
+
+/** The error of a booking that arrives while the gateway shuts down. */
+function shuttingDown(): GatewayError {
+  return gatewayError('draining/booking', {}, RETRY_LATER)
+}
+
+/** The error of a booking that may or may not have been made. */
+export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
+  return gatewayError('outcome-unknown', { key }, { cause })
+}
+
+interface OpenBookingsDeps {
+  readonly store: Store
+  readonly xref: Xref
+  readonly instance: string
+  readonly log: Logger
+  /** Called with each claim that becomes unknown. */
+  readonly onUnknown: (claim: Claim) => void
+  readonly countBooking: Meters['countBooking']
+}
+
+/** Makes the bookings of a gateway with their record, and keeps the gateway's lease. */
+export async function openBookings(
+  config: Pick<Config, 'EMERGENCY_LOG_FILE' | 'BOOKING_REFUSED_STATUSES' | 'DEDUPE_WINDOW'>,
+  { store, xref, instance, log, onUnknown, countBooking }: OpenBookingsDeps,
+): Promise<{ readonly bookings: Bookings; readonly leases: Leases }> {
+  const record = createBookingRecord({
+    claims: store,
+    xref,
+    instance,
+    log,
+    emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
+    refusedStatuses: config.BOOKING_REFUSED_STATUSES,
+    onUnknown,
+  })
+  const doubt = createKnownDoubt(store, log)
+  const leases = await keepLeases(instance, {
+    store,
+    log,
+    onRenewed: doubt.refresh,
+    catchUp: record.catchUp,
+    onUnknown,
+  })
+  const bookings = createBookings({
+    claims: store,
+    record,
+    instance,
+    holdLease: leases.hold,
+    dedupeWindowMs: config.DEDUPE_WINDOW,
+    doubt: doubt.current,
+    onUnknown,
+    countBooking,
+  })
+  return { bookings, leases }
+}
 
 /** Returns a claim without the hash of the body. */
 export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {

@@ -4,12 +4,23 @@ import { toGatewayError } from '../http/answers.ts'
 import { NoReply, type Silence } from '../service/exchange.ts'
 import type { Moment } from '../store/elapsed.ts'
 import type { Claim, ClaimChange } from '../store/store.ts'
-import { NotBooked } from './booking.ts'
 
 /*
  * The decisions of the protocol of a booking, without a store, a service or a clock. The rules of a claim's row are in
  * store/claim.ts, and test/bookings/protocol explores both, with the code that calls them.
  */
+
+/** Thrown if the service provably made no shipment for a booking; its claim is released. */
+export class NotBooked extends Error {
+  override readonly name = 'NotBooked'
+  /** The error that the call is answered with. */
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('The service made no shipment.', { cause: reason })
+    this.reason = reason
+  }
+}
 
 /** How a call goes on that did not get the claim of its key. */
 export type Course = 'another-booking' | 'wait' | 'unknown' | 'replay' | 'claim-again'

@@ -27,6 +27,8 @@ export interface Caller {
 interface Profile {
   readonly settings: Settings
   readonly errorStatus: Config['ERROR_STATUS']
+  /** Whom a caller should ask. */
+  readonly support: string | undefined
   /** More `ActionName`s: name → action. */
   readonly synonyms: Readonly<Record<string, string>>
   readonly deprecation: Deprecation
@@ -87,6 +89,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
   return {
     settings,
     errorStatus: config.ERROR_STATUS,
+    support: config.SUPPORT_CONTACT,
     synonyms: {},
     deprecation: commonDeprecation(config),
     limits: unlimited,
@@ -144,7 +147,9 @@ export function missingCredential({ headers: { authorization } }: IncomingMessag
     ? 'credential-missing'
     : basicPair(authorization)
       ? 'credential-missing/control-character'
-      : 'credential-missing/unreadable'
+      : /^basic\b/i.test(authorization)
+        ? 'credential-missing/no-pair'
+        : 'credential-missing/unreadable'
   return gatewayError(name, {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
 }
 

@@ -154,6 +154,7 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
   const profile = {
     settings: tenantSettings(tenant, common.settings),
     errorStatus: tenant.error_status ?? common.errorStatus,
+    support: tenant.support_contact ?? common.support,
     synonyms: tenant.actions,
     deprecation: tenantDeprecation(tenant, deps.config),
     limits: createLimits({ perSecond: limits.per_second, concurrent: limits.concurrent }),

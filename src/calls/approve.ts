@@ -1,6 +1,5 @@
 import type { Answer } from '../answer.ts'
-import { outcomeUnknown, underWayStill } from '../bookings/answers.ts'
-import type { Bookings } from '../bookings/bookings.ts'
+import { type Bookings, outcomeUnknown, underWayStill } from '../bookings/bookings.ts'
 import type { Config } from '../config/config.ts'
 import { type ErrorCode, gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'

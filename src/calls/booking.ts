@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Booking, Made } from '../bookings/booking.ts'
+import type { Booking, Made } from '../bookings/bookings.ts'
 import type { Caller } from '../callers/caller.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { vinKey } from '../xref/xref.ts'

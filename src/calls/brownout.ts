@@ -2,6 +2,7 @@ import { windowAt } from '../deprecation/brownouts.ts'
 import type { Deprecation } from '../deprecation/deprecation.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
+import { SUPPORT } from '../messages.ts'
 import { isApproval } from './approve.ts'
 
 /** Returns the error of a legacy call in a brownout; undefined outside of one, and for a booking that it spares. */
@@ -19,7 +20,7 @@ export function brownoutError(
     {
       until: minuteOf(window.end),
       end: sunset ? ` It ends on ${dayOf(sunset)}.` : '',
-      guide: guide === undefined ? 'ask the operator of this gateway how' : `read ${guide}`,
+      guide: guide === undefined ? `ask ${SUPPORT} how` : `read ${guide}`,
     },
     { headers: { 'Retry-After': String(seconds) } },
   )

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../errors.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { messageText } from '../messages.ts'
@@ -11,7 +12,7 @@ import type { LegacyCallDeps } from './legacy-call.ts'
 import { lookUp, NOTHING_FOUND } from './look-up.ts'
 import { namingOf } from './names.ts'
 import { type Plan, planCall, planVersion2 } from './plan.ts'
-import { classify, readRequest, type Version1 } from './read-request.ts'
+import { classify, readRequest, type Version1, type Version2, version1 } from './read-request.ts'
 import { withPlaceholder } from './service-request.ts'
 
 /** The dependencies of dry runs. */
@@ -36,8 +37,16 @@ export async function dryRun(
   call.use = 'dry-run'
   call.tenant = caller?.tenant
   call.acceptance = caller?.account.acceptance
-  const request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
   const to = { service: deps.service, address: caller?.account ?? deps.address }
+  let request: Version1 | Version2
+  try {
+    request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
+  } catch (error) {
+    const [first] = endpoint.actions
+    if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error
+    const plan = planFromNames(version1(first, body), deps.settings)
+    return explainPlan({ ...plan, problems: [{ field: 'ActionName', code: error.code, message: error.message }] }, to)
+  }
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
   const plan = caller
     ? await planFromXref(request, caller.tenant, caller.profile.settings, deps.xref)

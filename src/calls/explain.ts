@@ -1,5 +1,5 @@
 import type { Unused } from '../mapping/explain.ts'
-import type { Problem } from '../mapping/fields.ts'
+import { meantField, type Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
 import type { Explanation } from '../mapping/request-run.ts'
 import type { Address, Outgoing, Service } from '../service/service.ts'
@@ -20,6 +20,10 @@ export interface DryRun {
   readonly fields: readonly Explanation[]
   readonly unused: readonly Unused[]
   readonly unknown: readonly string[]
+  /** The documented fields that unknown names may mean. */
+  readonly didYouMean?: Readonly<Record<string, string>>
+  /** The facts that a later booking gets, such as the parts of `BillToContact`. */
+  readonly remembered?: readonly Explanation[]
   readonly problems: readonly Problem[]
   readonly reply: { readonly example: unknown; readonly v1: Readonly<Record<string, string>> }
   /** The same request as a line for a shell. */
@@ -36,7 +40,11 @@ export interface Destination {
 export function explainPlan(plan: Plan, to: Destination): DryRun {
   const { request, toService, body, problems, settings, own } = plan
   const { action } = request.compiled
-  const { fields, unused, unknown } = accountOf(plan)
+  const { fields, unused, unknown, remembered } = accountOf(plan)
+  const meant = unknown.flatMap((name) => {
+    const field = meantField(name, request.compiled.fields.names)
+    return field === undefined ? [] : [[name, field] as const]
+  })
   const written = write(to.service.outgoing(toService, to.address), to.address)
   const { example } = action
   return {
@@ -50,6 +58,8 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
     fields,
     unused,
     unknown,
+    ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),
+    ...(remembered.length > 0 && { remembered }),
     problems,
     reply: { example: example.reply, v1: request.compiled.reply(example.reply, { settings, own }).reply },
     curl: written.curl,

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/read.ts'
-import { isReplay } from '../bookings/answers.ts'
-import type { Bookings } from '../bookings/bookings.ts'
+import { type Bookings, isReplay } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
 import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
@@ -90,6 +89,7 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.tenant = caller?.tenant
   call.acceptance = caller?.account.acceptance
   call.errorStatus = caller?.profile.errorStatus
+  call.support = caller?.profile.support
   call.legacyHeaders = caller?.profile.deprecation.headers
 }
 

@@ -1,5 +1,6 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Problem } from '../mapping/fields.ts'
+import { vinKey } from '../xref/xref.ts'
 import type { Version1 } from './read-request.ts'
 
 /** A field that names something, and its value. */
@@ -64,5 +65,6 @@ export function missingName({ compiled, fields }: Version1): Problem | undefined
 export function vinOf({ compiled, sent }: Version1): string | undefined {
   const { target, xrefRecord } = compiled.action
   const field = target?.disambiguateBy ?? xrefRecord?.disambiguateBy
-  return field === undefined ? undefined : sent(field)
+  const vin = field === undefined ? undefined : sent(field)
+  return vinKey(vin) === '' ? undefined : vin
 }

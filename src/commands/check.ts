@@ -1,4 +1,4 @@
-import { unwritableReason } from '../bookings/emergency-log.ts'
+import { unwritableReason } from '../bookings/record.ts'
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
 import { type Config, configNames, type EffectiveVariable, effectiveVariables } from '../config/config.ts'

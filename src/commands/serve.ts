@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
-import { unwritableReason } from '../bookings/emergency-log.ts'
+import { unwritableReason } from '../bookings/record.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { programVersion } from '../config/version.ts'

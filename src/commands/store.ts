@@ -2,20 +2,16 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { doubtView, originText } from '../bookings/doubts.ts'
-import { openEmergencyLog } from '../bookings/emergency-log.ts'
+import { openEmergencyLog } from '../bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { pruneRound, type TableRound } from '../pruning/round.ts'
-import type { NewDoubt } from '../store/doubt.ts'
-import type { Inspection } from '../store/inspection.ts'
-import type { PrunedTable } from '../store/pruning.ts'
+import { pruneTable } from '../pruning/pruning.ts'
+import type { Inspection, NewDoubt } from '../store/doubt.ts'
+import { PRUNED_TABLES } from '../store/pruning.ts'
 import { DAY_MS } from '../store/scoreboard.ts'
 import { backupStore } from '../store/sqlite/backup.ts'
-import { isDamage, isNoDatabase, messageOf } from '../store/sqlite/errors.ts'
-import { identityOf } from '../store/sqlite/file-guard.ts'
-import { BackupDamaged, backupTime, restoreStore } from '../store/sqlite/restore.ts'
-import { NotAStore } from '../store/sqlite/schema.ts'
-import { StoreInUse, StoreUnreadable } from '../store/sqlite/sole-use.ts'
-import { LockTimeout, type Store, StoreTooNew } from '../store/store.ts'
+import { identityOf, isDamage, isNoDatabase, messageOf, NotAStore } from '../store/sqlite/connection.ts'
+import { BackupDamaged, backupTime, restoreStore, StoreInUse, StoreUnreadable } from '../store/sqlite/restore.ts'
+import { StoreTooNew } from '../store/store.ts'
 import { CommandFailed } from './failures.ts'
 import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
 import { count, createProgress, print, printError, printJson } from './output.ts'
@@ -161,7 +157,7 @@ interface Inspected {
 }
 
 async function inspectServer(storeUrl: string): Promise<Inspected> {
-  const { inspectPostgres } = await import('../store/postgres/inspect.ts')
+  const { inspectPostgres } = await import('../store/postgres/postgres.ts')
   const found = await inspectPostgres(storeUrl)
   if (!found) throw new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
   return { name: 'PostgreSQL', found }
@@ -169,7 +165,7 @@ async function inspectServer(storeUrl: string): Promise<Inspected> {
 
 async function inspectFile(file: string): Promise<Inspected> {
   const path = existing(resolve(file))
-  const { inspectSqlite } = await import('../store/sqlite/inspect.ts')
+  const { inspectSqlite } = await import('../store/sqlite/backup.ts')
   try {
     return { name: path, found: inspectSqlite(path) }
   } catch (error) {
@@ -210,16 +206,13 @@ function inspectionLines(name: string, found: Inspection, unrecorded: readonly s
   return table.map(([label, text]) => `${label.padEnd(width)}  ${text}`)
 }
 
-/** A gateway that prunes has the lock for the whole round. */
-const LOCK_WAIT_MS = 1_000
 const COUNT_CHARACTERS = 12
 
-const MEANINGS: Readonly<Record<PrunedTable, string>> = {
+const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   claims: 'finished bookings, with their audit trail',
   audit: 'audit entries of bookings that were sent again under another key',
   links: 'numbers',
   things: 'quotes and shipments',
-  uses: 'notes that an old number is in use',
   instances: 'gateways that are gone',
 }
 
@@ -232,8 +225,16 @@ interface PruneOptions {
 export async function prune({ dryRun = false, json = false }: PruneOptions): Promise<number> {
   const { BOOKING_DAYS: days } = storeConfig()
   return withExistingStore(async (store) => {
-    const rounds = await (dryRun ? runRound(store, days, true) : runAlone(store, days))
-    if (json) printJson({ days, dryRun, tables: rounds.map(({ table, pruned }) => ({ table, pruned })) })
+    const progress = createProgress(dryRun ? 'counted' : 'deleted')
+    const rounds: { readonly table: keyof typeof MEANINGS; readonly pruned: number }[] = []
+    for (const table of PRUNED_TABLES) {
+      // Half of the time belongs to the gateways.
+      const options = { olderThanMs: days * DAY_MS, dryRun, pause: (tookMs: number) => delay(tookMs) }
+      rounds.push({ table, pruned: await pruneTable(store, table, options) })
+      progress.update(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
+    }
+    progress.end()
+    if (json) printJson({ days, dryRun, tables: rounds })
     else {
       const rows = count(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
       print(
@@ -243,42 +244,4 @@ export async function prune({ dryRun = false, json = false }: PruneOptions): Pro
     }
     return 0
   })
-}
-
-/** Runs a round while no gateway runs one. */
-async function runAlone(store: Store, days: number): Promise<readonly TableRound[]> {
-  try {
-    return await store.exclusive('pruning', LOCK_WAIT_MS, (isHeld) => runRound(store, days, false, isHeld))
-  } catch (error) {
-    if (!(error instanceof LockTimeout)) throw error
-    throw new CommandFailed('a gateway is pruning this store; let it finish, or look with --dry-run')
-  }
-}
-
-async function runRound(
-  store: Store,
-  days: number,
-  dryRun: boolean,
-  mayGoOn: () => boolean = () => true,
-): Promise<readonly TableRound[]> {
-  const progress = createProgress('looked at')
-  let before = 0
-  let looked = 0
-  let table: PrunedTable | undefined
-  const rounds = await pruneRound(store, {
-    olderThanMs: days * DAY_MS,
-    dryRun,
-    mayGoOn,
-    // Half of the time belongs to the gateways.
-    pause: (tookMs) => delay(tookMs),
-    onStep(done) {
-      if (done.table !== table) before += looked
-      table = done.table
-      looked = done.looked
-      progress.update(before + looked)
-    },
-  })
-  progress.end()
-  if (!rounds) throw new CommandFailed('the store was not answering for too long; run the command again')
-  return rounds
 }

@@ -23,6 +23,7 @@ import {
   statuses,
   storeAddress,
   sunset,
+  supportContact,
   version2Word,
   webAddress,
   wholeNumber,
@@ -153,6 +154,9 @@ export const sections = {
     ERROR_STATUS: word('ok', 'as-is')
       .default('as-is')
       .describe('`ok` sends every error on a legacy path with status 200, for callers that read no other replies.'),
+    SUPPORT_CONTACT: supportContact
+      .optional()
+      .describe('Whom a caller should ask, such as `help@example.com`; stands in the messages that ask for a person.'),
     SUNSET: sunset
       .optional()
       .describe('The ISO 8601 date on which the legacy paths end, sent as a `Sunset` header (RFC 8594).'),
@@ -174,7 +178,9 @@ export const sections = {
     SHIPMENT_NUMBER: word('caller', 'service')
       .default('caller')
       .describe("The number in replies. `caller`: the caller's own, if it sent one; `service`: always the service's."),
-    SEND_QUOTE_ID: yesOrNo.prefault('false').describe('`true` sends the id of the remembered quote with a booking.'),
+    SEND_QUOTE_ID: yesOrNo
+      .prefault('false')
+      .describe('`true` sends the id of the remembered quote with every booking; after an approval it is always sent.'),
     APPROVAL_BOOKS: word('auto', 'no')
       .default('auto')
       .describe(

@@ -4,7 +4,16 @@ import { isNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import { ConfigErrors } from './errors.ts'
 import { codeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
-import { brownouts, pathSecrets, serviceAddress, signingKeys, sunset, version2Word, webAddress } from './values.ts'
+import {
+  brownouts,
+  pathSecrets,
+  serviceAddress,
+  signingKeys,
+  sunset,
+  supportContact,
+  version2Word,
+  webAddress,
+} from './values.ts'
 
 /** A parsed PHC string, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export interface SecretHash {
@@ -124,6 +133,7 @@ const tenant = z
       .default({})
       .describe('Instead of DEFAULT_TRANSPORT_TYPE and DEFAULT_VEHICLE_TYPE.'),
     error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
+    support_contact: supportContact.optional().describe('Instead of SUPPORT_CONTACT.'),
     shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
     sunset: z.string().pipe(sunset).optional().describe('Instead of SUNSET.'),
     migration_guide_url: webAddress.optional().describe('Instead of MIGRATION_GUIDE_URL.'),

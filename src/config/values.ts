@@ -1,9 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { type BrownoutWindow, ladderFrom, windowFrom } from '../deprecation/brownouts.ts'
+import { type BrownoutWindow, ladderFrom, parseLocalTime, windowFrom } from '../deprecation/brownouts.ts'
 import { DEPRECATED_AT } from '../deprecation/deprecation.ts'
-import { parseLocalTime } from '../deprecation/moment.ts'
 import { isNetwork } from '../networks.ts'
 import { pathOf } from '../store/open.ts'
 import { readAddress } from '../store/postgres/address.ts'
@@ -216,6 +215,9 @@ export const statuses = value((text): StatusSet | undefined => {
   const patterns = entries.map((entry) => entry.replace('xx', ''))
   return (status) => patterns.some((pattern) => String(status).startsWith(pattern))
 }, 'must be a list of statuses from 300 to 599 such as 4xx,503')
+
+/** Whom a caller should ask: short enough for every message. */
+export const supportContact = z.string().trim().min(1).max(100, 'must be 100 characters at most')
 
 /** A value of version 2. Only its form is checked, because the service's lists grow. */
 export const version2Word = z

@@ -6,6 +6,7 @@ import { commonDeprecation, type DeprecationConfig } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { errorTable, GatewayError, gatewayError, oneLine } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
+import { SUPPORT } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
@@ -72,7 +73,7 @@ export function toGatewayError(thrown: unknown): GatewayError {
 
 /** The facts of a call that decide the shape of its error, as far as they are known. */
 type ErrorPlace = Pick<Call, 'route' | 'own'> &
-  Partial<Pick<Call, 'errorStatus' | 'legacyHeaders'>> & {
+  Partial<Pick<Call, 'errorStatus' | 'support' | 'legacyHeaders'>> & {
     /** The target of the request, as it was sent. */
     readonly target: string
   }
@@ -82,18 +83,19 @@ export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => 
 
 /** Makes the answers to all errors of the public listener. */
 export function createErrorAnswers(
-  config: DeprecationConfig & Pick<Config, 'ERROR_STATUS'>,
+  config: DeprecationConfig & Pick<Config, 'ERROR_STATUS' | 'SUPPORT_CONTACT'>,
   catalog: Catalog,
 ): AnswerError {
   const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
   const { headers: deprecation } = commonDeprecation(config)
-  return (error, { route, target, own, errorStatus = config.ERROR_STATUS, legacyHeaders = deprecation }) => {
+  return (error, { route, target, own, errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation }) => {
+    const contact = support ?? config.SUPPORT_CONTACT
     const shape = shapes.get(route)
     if (shape) {
-      const { status, headers, body } = legacyError(error, shape, own)
+      const { status, headers, body } = legacyError(error, shape, own, contact)
       return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
     }
-    if (!isOwn(error, route, target)) return legacyError(error, 'booking', '')
+    if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
     return error instanceof GatewayError ? problemDetails(error) : refusalDetails(error)
   }
 }
@@ -127,9 +129,14 @@ export const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
   family === 'shipment' && actions.some(({ action }) => action.service.notIdempotent) ? 'booking' : family
 
 /** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */
-export function legacyError(error: GatewayError | Refusal, shape: ErrorShape, own: string): Answer {
+export function legacyError(
+  error: GatewayError | Refusal,
+  shape: ErrorShape,
+  own: string,
+  support: string = SUPPORT,
+): Answer {
   const { status, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & Refusal = error
-  const message = oneLine(error.message)
+  const message = oneLine(error.message.replace(SUPPORT, () => support))
   // Without an answer, a shipment that exists may be booked or canceled; a number that is not known is neither.
   const isUnknown = mayHaveBooked || (shape === 'shipment' && status !== NOT_FOUND)
   const body =

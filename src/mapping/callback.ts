@@ -12,7 +12,7 @@ export interface Callback {
   readonly summary: string
   /** The events that have this form; `any`: all that no other callback names. */
   readonly events: readonly string[] | 'any'
-  /** Reply rows. Their places are those of `EventNotice`; a row of `changes` is left out where nothing has changed. */
+  /** Reply rows. Their places are those of `EventNotice`; a row of `changes` or `status` is left out where there is none. */
   readonly fields: readonly Row[]
   /** An event of the service, for documentation, the dry run and the test of an endpoint. */
   readonly example: ServiceEvent
@@ -36,8 +36,8 @@ export interface EventNotice {
   readonly number: string
   /** The caller's own reference; empty if none is known. */
   readonly reference: string
-  /** The status that the event tells; empty if it tells none. */
-  readonly status: string
+  /** The status that the event tells; undefined if it tells none. */
+  readonly status: string | undefined
   /** The new values of changed fields, at their version-2 places. */
   readonly changes: Draft
 }
@@ -51,9 +51,6 @@ export interface ShipmentNames {
   /** The caller's reference. */
   readonly reference: string | undefined
 }
-
-/** The names of a shipment that the store does not know. */
-export const NO_NAMES: ShipmentNames = { own: undefined, number: undefined, reference: undefined }
 
 export interface CallbackContext {
   readonly settings: Settings
@@ -78,10 +75,10 @@ const CHANGES = 'changes.'
 /** Compiles a checked declaration. */
 export function compileCallback(declared: Callback): CompiledCallback {
   const steps = declared.fields.flatMap((row): ReplyStep[] => {
-    const isChange = changedPlaces(row).length > 0
-    const places = changedPlaces(row).map((v2) => placeOf(CHANGES + v2))
+    const places = placesOf(row).map(placeOf)
+    const mayBeAbsent = changedPlaces(row).length > 0 || placesOf(row).includes('status')
     return compileReply([row]).map((step) => (run) => {
-      if (!isChange || places.some((place) => valueAt(run.body, place) !== undefined)) step(run)
+      if (!mayBeAbsent || places.some((place) => valueAt(run.body, place) !== undefined)) step(run)
     })
   })
   const changeable = declared.fields.flatMap(changedPlaces)
@@ -123,7 +120,7 @@ function noticeOf(
     if (value !== undefined) putAt(changes, placeOf(path), value)
   }
   const told = newValueAt(data, 'status')
-  const implied = Object.hasOwn(statuses, event) ? (statuses[event] ?? '') : ''
+  const implied = Object.hasOwn(statuses, event) ? statuses[event] : undefined
   const status = typeof told === 'string' ? told : implied
   return { event, event_date, shipment_id, number: number ?? shipment_id, reference, status, changes }
 }

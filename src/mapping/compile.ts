@@ -55,6 +55,7 @@ export interface CompiledAction {
     fields: Fields,
     body: Draft,
     settings: Settings,
+    explanations?: Explanation[],
   ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
   /** Translates version 2 to version 1. */
   readonly reply: (body: unknown, context: ReplyContext) => ReplyTranslation
@@ -72,7 +73,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
   const requestStepsOf = (rows: readonly Row[]) => [
     ...compileRequest(rows, fields, tables),
-    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields)),
+    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields, rows)),
   ]
   const requestSteps = requestStepsOf(action.request)
   const requestStepsNamedBy = new Map(
@@ -97,10 +98,10 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       for (const step of steps) step(run)
       return { body, problems, notes }
     },
-    remember: ({ values }, body, settings) => {
+    remember: ({ values }, body, settings, explanations) => {
       const facts: Draft = { ...body }
       const problems: Problem[] = []
-      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], explanations: undefined }
+      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], explanations }
       for (const step of rememberSteps) step(run)
       // The rows' codecs give strings and integers, and a quote's body is flat.
       return { facts: facts as KnownFacts, problems }

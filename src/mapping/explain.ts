@@ -3,7 +3,7 @@ import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
 import { covers, type Draft, leaves } from './paths.ts'
 import type { Explanation, KnownFacts } from './request-run.ts'
-import { fieldsOf } from './row-parts.ts'
+import { fieldsOf, placesOf } from './row-parts.ts'
 import type { Settings } from './settings.ts'
 
 /** A field or place whose value is not used, with the reason. */
@@ -19,6 +19,8 @@ export interface ExplainedRequest {
   readonly unused: readonly Unused[]
   readonly unknown: readonly string[]
   readonly problems: readonly Problem[]
+  /** The facts that a later booking gets, each with the field that it comes from. */
+  readonly remembered: readonly Explanation[]
 }
 
 /** Translates a request with the rows of a call, and explains every field that was sent. */
@@ -32,7 +34,8 @@ export function explainRequestTranslation(
   const explanations: Explanation[] = []
   const { body, problems } = compiled.request(fields, { settings, facts, namedBy, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
-  const remembered = compiled.remember(fields, body, settings).problems
+  const remembered: Explanation[] = []
+  const unreadableFacts = compiled.remember(fields, body, settings, remembered).problems
   const unused = compiled.fields.names.flatMap((field, slot) => {
     if (used.has(field)) return []
     if (fields.blank.includes(slot)) return [{ field, why: 'blank, which counts as not sent' }]
@@ -40,11 +43,11 @@ export function explainRequestTranslation(
     if (value === undefined) return []
     if (problems.some((problem) => problem.field === field))
       return [{ field, why: 'cannot be translated: see problems' }]
-    const unreadable = remembered.find((problem) => problem.field === field)
+    const unreadable = unreadableFacts.find((problem) => problem.field === field)
     if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
     return [{ field, why: whyUnused(compiled, field, String(value), namedBy) }]
   })
-  return { body, fields: explanations, unused, unknown: [...new Set(fields.unknown)], problems }
+  return { body, fields: explanations, unused, unknown: [...new Set(fields.unknown)], problems, remembered }
 }
 
 function whyUnused({ action }: CompiledAction, field: string, value: string, namedBy: string | undefined): string {
@@ -84,7 +87,9 @@ export function explainReplyTranslation(
     if (row.kind === 'callerNumber') return [{ v2: row.v2, why: 'the caller has a number of its own for it' }]
     return row.kind === 'v2Only' ? [row] : []
   })
-  const rest = left.map((path) => ({ path, row: only.find(({ v2 }) => covers(v2, path)) }))
+  const shown = compiled.action.reply.flatMap((row) => (row.kind === 'v2Only' ? [] : placesOf(row)))
+  const blank = shown.map((v2) => ({ v2, why: 'blank, which counts as absent' }))
+  const rest = left.map((path) => ({ path, row: [...only, ...blank].find(({ v2 }) => covers(v2, path)) }))
   return {
     reply,
     fields,
@@ -100,7 +105,12 @@ function withMentioned({ action }: CompiledAction, explanation: Explanation, unr
   if (row?.kind !== 'message') return explanation
   const places = row.sentences.flatMap(({ text, when }) => [
     ...[...text.matchAll(/\{([^}]+)\}/g)].flatMap(([, paths = '']) => paths.split('|')),
-    ...(when ? [when.v2] : []),
+    ...(when && when.is !== 'several' ? [when.v2] : []),
   ])
-  return { ...explanation, from: unread.filter((path) => places.some((place) => covers(place, path))) }
+  // Of a list that is counted, the entries count, not what other rows leave out of each.
+  const lists = row.sentences.flatMap(({ when }) => (when?.is === 'several' ? [when.v2] : []))
+  const isLeftOut = (path: string) => action.reply.some((one) => one.kind === 'v2Only' && covers(one.v2, path))
+  const isMentioned = (path: string) =>
+    places.some((place) => covers(place, path)) || (lists.some((list) => covers(list, path)) && !isLeftOut(path))
+  return { ...explanation, from: unread.filter(isMentioned) }
 }

@@ -109,7 +109,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
 }
 
 /** A store and a header cannot hold a NUL or half a surrogate pair. */
-function isText(value: string): boolean {
+export function isText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
 

@@ -40,7 +40,7 @@ export const choose = (
 ): Choose => ({ kind: 'choose', v1, v2, cases, default: defaultValue })
 
 /**
- * A sentence of a message. `{path}` is the value at a place, `{path|other}` the first of these that has one,
+ * A sentence of a message. `{Field}` is that of an earlier row, `{path}` the value at a place, `{path|other}` the first of these that has one,
  * `{path.length}` the number of entries of a list.
  */
 export interface Sentence {

@@ -186,7 +186,7 @@ function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | 
   const places = new Map(
     [...text.matchAll(PLACEHOLDER)].map(([, paths = '']) => [paths, paths.split('|').map((path) => placeOf(path))]),
   )
-  return ({ body, unreadable }) => {
+  return ({ body, reply, unreadable }) => {
     if (condition) {
       const value = valueAt(body, condition.place)
       const isPresent = quoted(value) !== '' && !unreadable.includes(condition.v2)
@@ -195,6 +195,7 @@ function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | 
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
     }
     return text.replace(PLACEHOLDER, (_, paths: string) => {
+      if (Object.hasOwn(reply, paths)) return quoted(reply[paths])
       const values = places.get(paths)?.map((place) => quoted(valueAt(body, place)))
       return values?.find((value) => value !== '') ?? ''
     })

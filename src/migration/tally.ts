@@ -1,10 +1,42 @@
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
+import { fieldsOf } from '../mapping/row-parts.ts'
 import { type CallCount, mostNames, type NameCount, type NameKind, OTHER_NAMES, type Use } from '../store/scoreboard.ts'
-import { networkOf, productOf } from './callers.ts'
-import { slotKinds } from './slots.ts'
-import { storableName } from './storable-name.ts'
+
+const LONGEST_NAME_CHARACTERS = 64
+const LONGEST_TENANT_CHARACTERS = 256
+
+/** Returns a name that a caller chose in a form that every store keeps. */
+export const storableName = (name: string): string => storable(name, LONGEST_NAME_CHARACTERS)
+
+/** Returns the name of a tenant in a form that every store keeps. */
+export const storableTenant = (name: string): string => storable(name, LONGEST_TENANT_CHARACTERS)
+
+function storable(text: string, limit: number): string {
+  const short = text.length > limit ? `${text.slice(0, limit - 1)}…` : text
+  return short.toWellFormed().replaceAll('\0', '�')
+}
+
+/** If a field that is sent has an effect: a version-2 value, a name that is resolved, or a fact that is remembered. */
+type SlotKind = 'used' | 'unused'
+
+const known = new WeakMap<CompiledAction, readonly SlotKind[]>()
+
+/** Returns the kinds of an action's fields, by slot. */
+export function slotKinds(compiled: CompiledAction): readonly SlotKind[] {
+  const before = known.get(compiled)
+  if (before) return before
+  const { action, fields } = compiled
+  const rows = [...action.request, ...(action.remember ?? [])]
+  const used = new Set(rows.filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf))
+  const kinds = fields.names.map((name) => (used.has(name) || name === ACTION_NAME ? 'used' : 'unused'))
+  known.set(compiled, kinds)
+  return kinds
+}
+
+/** The field that chooses the action: version 2 has a path for each. */
+export const ACTION_NAME = 'ActionName'
 
 /** The facts of an answered call that are counted. */
 export interface CountedCall {
@@ -131,3 +163,38 @@ function fieldCounts(tenant: string, compiled: CompiledAction, { sent, firstAt, 
     return [{ tenant, kind, action: compiled.action.name, name, count, firstAt, lastAt, example: '' }]
   })
 }
+
+/** How many raw values are remembered with their short forms; strangers cannot make the tables grow. */
+const MOST_REMEMBERED = 1_000
+
+const PRODUCT = /^([^\s/();,]+)(?:\/v?(\d{1,6}))?/
+const LONGEST_AGENT_CHARACTERS = 256
+
+/** Returns the product and the major version of a user agent, such as `curl/8`. */
+export const productOf = remembered((agent) => {
+  const [, product = '', major] = PRODUCT.exec(agent.slice(0, LONGEST_AGENT_CHARACTERS).trim()) ?? []
+  if (product === '') return 'none'
+  return storableName(major === undefined ? product : `${product}/${major}`)
+})
+
+/** Returns the network of a source: the /24 of an IPv4 address; an IPv6 source is a /64 already. */
+export const networkOf = remembered((source) => {
+  const lastDot = source.lastIndexOf('.')
+  return lastDot === -1 ? source || 'unknown' : `${source.slice(0, lastDot)}.0/24`
+})
+
+/** Keeps the results of a pure function. */
+function remembered(make: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>()
+  return (text) => {
+    const before = known.get(text)
+    if (before !== undefined) return before
+    if (known.size >= MOST_REMEMBERED) known.clear()
+    const made = make(text)
+    known.set(text, made)
+    return made
+  }
+}
+
+/** The action of a version-2 body on a version-1 path. */
+export const VERSION_2_BODY = 'version-2 body'

@@ -64,6 +64,8 @@ export interface Call {
   tenant: string | undefined
   /** True if errors are answered with status 200; undefined until the caller is known. */
   errorStatus: Config['ERROR_STATUS'] | undefined
+  /** Whom the caller should ask; undefined until it is known, and where nobody is set. */
+  support: string | undefined
   /** The headers of a reply on a legacy path; undefined until the caller is known. */
   legacyHeaders: Answer['headers'] | undefined
   /** The time at the service, in milliseconds. */
@@ -111,6 +113,7 @@ export function beginCall(incoming: IncomingMessage): Call {
     action: undefined,
     tenant: undefined,
     errorStatus: undefined,
+    support: undefined,
     legacyHeaders: undefined,
     serviceMs: 0,
     tries: 0,

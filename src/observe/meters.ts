@@ -1,4 +1,4 @@
-import type { CacheLookups, ClaimState, Claims, Store } from '../store/store.ts'
+import type { ClaimState, Claims, Store } from '../store/store.ts'
 import { createBrownoutSignals, type TenantBrownouts } from './brownouts.ts'
 import { type Call, gatewayMs } from './call.ts'
 import type { Logger } from './log.ts'
@@ -141,7 +141,7 @@ export interface GaugeSources {
   readonly upstream: () => { readonly connections: number; readonly running: number; readonly queued: number }
   /** Each address of the service that was called, and if its circuit is open. */
   readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
-  readonly store: Pick<Store, 'listClaims' | 'lookups'>
+  readonly store: Pick<Store, 'listClaims'>
 }
 
 /** Makes the gauges of a gateway. */
@@ -161,7 +161,6 @@ export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMe
       circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
     ),
     labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store)),
-    ...(store.lookups ? [lookupCounter(store.lookups)] : []),
   ]
 }
 
@@ -181,25 +180,6 @@ async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
   } catch {
     return []
   }
-}
-
-function lookupCounter(read: () => CacheLookups): CountedMetric {
-  const name = 'transload_store_lookups_total'
-  const about = {
-    name,
-    help: 'Look-ups in the store, by result of its cache.',
-    type: 'counter',
-    aggregator: 'sum',
-  } as const
-  const get = async () => {
-    const { hits, misses } = read()
-    const values = [
-      { labels: { result: 'hit' }, value: hits },
-      { labels: { result: 'miss' }, value: misses },
-    ]
-    return { ...about, values }
-  }
-  return { ...about, get }
 }
 
 const EVERY_MS = 100

@@ -10,6 +10,9 @@ interface ObservedStore {
   readonly pending: Gauge
 }
 
+/** What a store says of itself, what yields pages, and what is timed by itself. */
+const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', 'exclusive'])
+
 /** Times every operation of a store: for the metrics, and for the call that waits for it. */
 export function observeStore(store: Store, { countStore }: Pick<Meters, 'countStore'>): ObservedStore {
   let pending = 0
@@ -45,31 +48,22 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     }
   }
 
+  const timedVerbs = Object.fromEntries(
+    Object.entries(store).map(([name, verb]) => [
+      name,
+      typeof verb === 'function' && !UNTIMED.has(name)
+        ? timed(
+            name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+            verb,
+          )
+        : verb,
+    ]),
+    // Each verb has the arguments and the result that it had.
+  ) as unknown as Store
   const observed: Store = {
-    ...store,
-    put: timed('put', store.put),
-    unlink: timed('unlink', store.unlink),
+    ...timedVerbs,
     // Only a server makes these wait; other engines answer them at once, in this thread.
-    ...(store.engine === 'postgres' && { links: timed('links', store.links), thing: timed('thing', store.thing) }),
-    forget: timed('forget', store.forget),
-    load: timed('load', store.load),
-    claim: timed('claim', store.claim),
-    change: timed('change', store.change),
-    findClaim: timed('find-claim', store.findClaim),
-    claimByHandle: timed('claim-by-handle', store.claimByHandle),
-    claimsOfShipment: timed('claims-of-shipment', store.claimsOfShipment),
-    listClaims: timed('list-claims', store.listClaims),
-    audit: timed('audit', store.audit),
-    renewLease: timed('renew-lease', store.renewLease),
-    endLease: timed('end-lease', store.endLease),
-    prune: timed('prune', store.prune),
-    noteUses: timed('note-uses', store.noteUses),
-    orphanClaims: timed('orphan-claims', store.orphanClaims),
-    takeEvent: timed('take-event', store.takeEvent),
-    eventsOfShipment: timed('events-of-shipment', store.eventsOfShipment),
-    shipmentsWithEvents: timed('shipments-with-events', store.shipmentsWithEvents),
-    leaseEvents: timed('lease-events', store.leaseEvents),
-    finishTry: timed('finish-try', store.finishTry),
+    ...(store.engine !== 'postgres' && { links: store.links, thing: store.thing }),
     // The work under the lock is not the store's time.
     exclusive: async (key, waitMs, work) => {
       let end: (() => void) | undefined = begin('lock')

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { type Recorder, type RecorderDeps, startRecorder } from '../migration/recorder.ts'
-import { DONE, REPLAYED } from '../migration/tally.ts'
-import { VERSION_2_BODY } from '../migration/version-2-body.ts'
+import { type Recorder, type RecorderDeps, startRecorder } from '../migration/counts.ts'
+import { DONE, REPLAYED, VERSION_2_BODY } from '../migration/tally.ts'
 import type { Call } from './call.ts'
 import type { Logger } from './log.ts'
 

@@ -8,8 +8,7 @@ import { printableJson } from '../text/plain-text.ts'
 import { bookingsPage, listBookings } from './bookings.ts'
 import { brownoutsToCome } from './brownouts.ts'
 import { asksForHtml } from './layout.ts'
-import { migrationPage } from './migration.ts'
-import { tenantPage } from './migration-tenant.ts'
+import { migrationPage, tenantPage } from './migration.ts'
 
 /** The dependencies of the pages for operators. */
 export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {

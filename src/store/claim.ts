@@ -1,4 +1,10 @@
-import type { Claim, ClaimChange, NewClaim } from './store.ts'
+import { isSameThing } from '../text/service-text.ts'
+import { isAlive } from './instance.ts'
+import { CLAIM_COLUMNS } from './schema.ts'
+import type { AuditEntry, Claim, ClaimChange, ClaimState, Claims, NewClaim } from './store.ts'
+import { type DatabaseRow, now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+
+const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
 /** Tells if an existing claim may be taken again at this time. */
 export function isFree(claim: Claim, at: number): boolean {
@@ -15,18 +21,6 @@ export function isFree(claim: Claim, at: number): boolean {
       return claim.state satisfies never
   }
 }
-
-/** Tells if a claim is finished and has not changed since `before`: its key is free, or no call asks for it again. */
-export function isPrunable(
-  claim: Pick<Claim, 'state' | 'changedAt' | 'expires'>,
-  before: number,
-  now: number,
-): boolean {
-  return !isOpen(claim) && claim.changedAt < before && claim.expires <= now
-}
-
-/** Tells if the outcome of a claim is not settled. */
-export const isOpen = ({ state }: Pick<Claim, 'state'>): boolean => state === 'sending' || state === 'unknown'
 
 /**
  * Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. A booking in
@@ -65,15 +59,180 @@ export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
   }
 }
 
-/** Returns the change for a claim whose gateway is gone. */
-export function orphaning(claim: Claim, by: string): ClaimChange {
-  return { state: 'unknown', instance: by, why: `gateway ${claim.instance} is gone` }
-}
-
 /** The default number of claims in a list. */
 export const LIST_LIMIT = 1_000
 
 /** Returns the reason of a new claim, for the audit trail. */
 export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): string {
   return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
+}
+
+/** Returns the claim in a row with all columns of a claim. */
+export function claimOf(row: DatabaseRow): Claim {
+  const claim: Record<string, unknown> = {}
+  for (const { property, name, type } of CLAIM_COLUMNS) {
+    claim[property] = type === 'TEXT' ? String(row[name]) : Number(row[name])
+  }
+  // The columns are the properties of a claim, with their types; only states are ever written to the column of the state.
+  return claim as unknown as Claim
+}
+
+/** The columns of a claim, for a list in a statement. */
+export const CLAIM = CLAIM_COLUMNS.map(({ name }) => name).join(', ')
+
+const SELECT_CLAIMS = `SELECT ${CLAIM} FROM transload.claims`
+const AT_KEY = 'WHERE tenant = $1 AND key = $2'
+/** A claim that is there already was taken again, and has the version before. */
+const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIM}, used_day)
+  VALUES (${CLAIM_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')}, ${TODAY})
+  ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day,
+  ${CLAIM_COLUMNS.slice(2)
+    .map(({ name }) => `${name} = excluded.${name}`)
+    .join(', ')}
+  WHERE old.version = excluded.version - 1 RETURNING 1`
+// Only what changes: each further column would be written again in its index.
+const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, instance = $5, shipment = $6, reply = $7,
+  expires = $8, changed_at = $9, used_day = ${TODAY} ${AT_KEY}`
+export const AUDIT = 'handle, version, at, was, became, instance, why, used_day'
+const ADD_AUDIT = `INSERT INTO transload.claim_audit (${AUDIT}) VALUES ($1, $2, $3, $4, $5, $6, $7, ${TODAY})`
+
+/** A lease that was renewed in the future was renewed before the last start of the machine. */
+const IS_ALIVE = `beat_ms > transload.lease_ms() - $1::bigint AND beat_ms <= transload.lease_ms()`
+
+type ClaimReads = Pick<Claims, 'findClaim' | 'claimByHandle' | 'claimsOfShipment' | 'listClaims' | 'audit'>
+
+export const claimReads: WorkOf<ClaimReads> = {
+  *findClaim(tenant, key) {
+    return (yield sql(`${SELECT_CLAIMS} ${AT_KEY}`, tenant, key)).map(claimOf)[0]
+  },
+  *claimByHandle(handle) {
+    return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(claimOf)[0]
+  },
+  *claimsOfShipment(tenant, shipment) {
+    const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
+      ORDER BY created_at, handle`
+    return (yield sql(text, tenant, shipment)).map(claimOf).filter((claim) => isSameThing(claim.shipment, shipment))
+  },
+  /** Reads each state in its order: one index serves all lists. */
+  *listClaims({ state, tenant, limit = LIST_LIMIT, newest = false }) {
+    const order = newest ? 'ORDER BY created_at DESC, handle DESC' : 'ORDER BY created_at, handle'
+    const found: Claim[] = []
+    for (const one of state === undefined ? STATES : [state]) {
+      const rows =
+        tenant === undefined
+          ? yield sql(`${SELECT_CLAIMS} WHERE state = $1 ${order} LIMIT $2`, one, limit)
+          : yield sql(`${SELECT_CLAIMS} WHERE state = $1 AND tenant = $3 ${order} LIMIT $2`, one, limit, tenant)
+      found.push(...rows.map(claimOf))
+    }
+    const sign = newest ? -1 : 1
+    return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
+  },
+  *audit(handle) {
+    const text = 'SELECT at, was, became, instance, why FROM transload.claim_audit WHERE handle = $1 ORDER BY version'
+    // Only states are ever written to these columns.
+    return (yield sql(text, handle)).map(({ at, was, became, instance, why }) => ({
+      at: Number(at),
+      from: String(was) as AuditEntry['from'],
+      to: String(became) as ClaimState,
+      instance: String(instance),
+      why: String(why),
+    }))
+  },
+}
+
+const byAge = (one: Claim, other: Claim) =>
+  one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
+
+type ClaimWrites = Pick<Claims, 'claim' | 'renewLease' | 'endLease' | 'orphanClaims'> & {
+  /** Takes or renews a lock for this long; returns false if another holder has it. */
+  takeLock(key: string, holder: string, leaseMs: number): Promise<boolean>
+  dropLock(key: string, holder: string): Promise<void>
+}
+
+export const claimWrites: WorkOf<ClaimWrites> = {
+  *claim(wanted) {
+    for (;;) {
+      const at = yield* now()
+      const before = (yield sql(`${SELECT_CLAIMS} ${AT_KEY} FOR UPDATE`, wanted.tenant, wanted.key)).map(claimOf)[0]
+      if (before && !isFree(before, at)) return { won: false, claim: before }
+      const claim = newlyClaimed(wanted, before, at)
+      const put = yield sql(PUT_CLAIM, ...CLAIM_COLUMNS.map(({ property }) => claim[property]))
+      // Without a row, another gateway has taken the key since.
+      if (put.length === 0) continue
+      yield* addAudit(claim, before?.state ?? 'none', claimReason(wanted))
+      return { won: true, claim }
+    }
+  },
+  *renewLease(instance, maxAgeMs) {
+    const [lease] = yield sql(
+      'SELECT transload.lease_ms() - beat_ms AS age FROM transload.instances WHERE instance = $1',
+      instance,
+    )
+    yield sql(
+      `INSERT INTO transload.instances VALUES ($1, transload.lease_ms())
+        ON CONFLICT (instance) DO UPDATE SET beat_ms = excluded.beat_ms`,
+      instance,
+    )
+    const age = Number(lease?.['age'])
+    return age >= 0 && age < maxAgeMs
+  },
+  *endLease(instance) {
+    yield sql('DELETE FROM transload.instances WHERE instance = $1', instance)
+  },
+  *orphanClaims(silentForMs, by) {
+    const gone = (yield sql(
+      `${SELECT_CLAIMS} AS claim WHERE state = 'sending' AND NOT EXISTS (SELECT 1 FROM transload.instances AS alive
+        WHERE alive.instance = claim.instance AND ${IS_ALIVE}) ORDER BY tenant, key FOR UPDATE`,
+      Math.round(silentForMs),
+    )).map(claimOf)
+    const orphaned: Claim[] = []
+    for (const claim of gone) {
+      const why = `gateway ${claim.instance} is gone`
+      orphaned.push(yield* updateClaim(claim, { state: 'unknown', instance: by, why }))
+    }
+    return orphaned.sort(byAge)
+  },
+  *takeLock(key, holder, leaseMs) {
+    // One that lasts longer than a lease was taken before the last start of the machine.
+    const take = sql(
+      `INSERT INTO transload.locks AS lock VALUES ($1, $2, transload.lease_ms() + $3::bigint)
+        ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
+        WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
+          OR lock.until_ms > excluded.until_ms RETURNING 1`,
+      ...[key, holder, leaseMs],
+    )
+    if ((yield take).length > 0) return true
+    const [lock] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', key)
+    if (!lock || isAlive(String(lock['holder']))) return false
+    yield* claimWrites.dropLock(key, String(lock['holder']))
+    return (yield take).length > 0
+  },
+  *dropLock(key, holder) {
+    yield sql('DELETE FROM transload.locks WHERE key = $1 AND holder = $2', key, holder)
+  },
+}
+
+/** Changes a claim if it still has this version. */
+export function* changeClaim(
+  { tenant, key, version }: Pick<Claim, 'tenant' | 'key' | 'version'>,
+  change: ClaimChange,
+): Work<Claim | undefined> {
+  const before = (yield sql(`${SELECT_CLAIMS} ${AT_KEY} FOR UPDATE`, tenant, key)).map(claimOf)[0]
+  return before?.version === version ? yield* updateClaim(before, change) : undefined
+}
+
+function* updateClaim(before: Claim, change: ClaimChange): Work<Claim> {
+  const claim = changed(before, change, yield* now())
+  const { tenant, key, state, version, instance, shipment, reply, expires, changedAt } = claim
+  yield sql(UPDATE_CLAIM, tenant, key, state, version, instance, shipment, reply, expires, changedAt)
+  yield* addAudit(claim, before.state, change.why)
+  return claim
+}
+
+function* addAudit(
+  { handle, version, changedAt, state, instance }: Claim,
+  from: AuditEntry['from'],
+  why: string,
+): Work<void> {
+  yield sql(ADD_AUDIT, handle, version, changedAt, from, state, instance, why)
 }

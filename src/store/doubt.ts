@@ -1,3 +1,5 @@
+import { now, sql, type Work, type WorkOf } from './work.ts'
+
 /**
  * The doubt about a store that was restored: it lacks what was written after its backup, and a booking that it does not know may
  * have been made.
@@ -41,37 +43,56 @@ export interface Doubts {
   origin(): Promise<Origin>
 }
 
-/** Returns the doubt of a declaration, given the one before it. */
-export function declaredDoubt({ since, until }: NewDoubt, before: Doubt | undefined, now: number): Doubt {
-  const earlier = before && isInForce(before, now) ? before.since : since
-  return { since: Math.min(since, earlier), declaredAt: now, until }
+/** The content of a store, as an operator inspects it. */
+export interface Inspection {
+  readonly version: number
+  /** The version that this program creates and reads. */
+  readonly programVersion: number
+  /** The faults in the content of the file; empty if it has none, or if the engine cannot tell. */
+  readonly faults: readonly string[]
+  /** The number of rows, by table. */
+  readonly rows: Readonly<Record<string, number>>
+  /** The number of bookings, by state. */
+  readonly claims: Readonly<Record<string, number>>
+  /** Links whose quote or shipment has no remembered data, such as those of an import. */
+  readonly linksWithoutThing: number
+  /** The store's id; undefined where it has none. */
+  readonly id?: string | undefined
+  readonly origin: Origin
+  readonly doubt: Doubt | undefined
 }
 
 /** Tells if a doubt is in force at a time. */
-export const isInForce = ({ until }: Doubt, now: number): boolean => until === 0 || until > now
+const isInForce = ({ until }: Doubt, at: number): boolean => until === 0 || until > at
 
-/** Creates the doubts of a store in memory, which is never a copy. */
-export function createMemoryDoubts(now: () => number, checkOpen: () => void): Doubts {
-  let current: Doubt | undefined
-  return {
-    async doubt() {
-      checkOpen()
-      return current && isInForce(current, now()) ? current : undefined
-    },
-    async declareDoubt(doubt) {
-      checkOpen()
-      current = declaredDoubt(doubt, current, now())
-      return current
-    },
-    async trust() {
-      checkOpen()
-      const had = current !== undefined
-      current = undefined
-      return had
-    },
-    async origin() {
-      checkOpen()
-      return { kind: 'own' }
-    },
+function* currentDoubt(): Work<Doubt | undefined> {
+  const at = yield* now()
+  const [row] = yield sql('SELECT since, declared_at, until FROM transload.doubts')
+  const doubt = row && {
+    since: Number(row['since']),
+    declaredAt: Number(row['declared_at']),
+    until: Number(row['until']),
   }
+  return doubt && isInForce(doubt, at) ? doubt : undefined
+}
+
+export const doubtReads: WorkOf<Pick<Doubts, 'doubt'>> = { doubt: currentDoubt }
+
+export const doubtWrites: WorkOf<Pick<Doubts, 'declareDoubt'>> = {
+  *declareDoubt({ since, until }) {
+    // One declaration at a time.
+    yield sql('SELECT day FROM transload.calendar FOR UPDATE')
+    const before = yield* currentDoubt()
+    const doubt = { since: Math.min(since, before?.since ?? since), declaredAt: yield* now(), until }
+    yield sql(
+      `INSERT INTO transload.doubts VALUES (1, $1, $2, $3) ON CONFLICT (one) DO UPDATE
+        SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
+      ...[doubt.since, doubt.declaredAt, doubt.until],
+    )
+    return doubt
+  },
+}
+
+export function* dropDoubt(): Work<boolean> {
+  return (yield sql('DELETE FROM transload.doubts RETURNING 1')).length > 0
 }

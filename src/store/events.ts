@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
+
 /** An event of the service that is to be stored. */
 export interface NewEvent {
   readonly tenant: string
@@ -126,8 +129,6 @@ export interface Events {
   shipmentsWithEvents(tenant: string, since: number, limit?: number): Promise<readonly string[]>
   /** Returns events, oldest first. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>
-  /** Deletes events that are finished for this long, and returns how many; `due` and `parked` ones stay. */
-  pruneEvents(olderThanMs: number): Promise<number>
 
   /** Returns those of the tenants that have a delivery that can start now. */
   tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
@@ -148,4 +149,243 @@ export interface Events {
   endpoints(): Promise<readonly EndpointState[]>
   /** Counts the `due` and the `parked` events of every tenant. */
   openEvents(): Promise<readonly OpenEvents[]>
+}
+
+/** How many events and shipments a list has by default. */
+const EVENT_LIST_LIMIT = 1_000
+/** How many events are read for each shipment of a list of shipments. */
+const EVENTS_PER_SHIPMENT = 4
+const ID_DIGITS = 32
+
+/** Returns the id of an event: the same for every copy, in every store, even after the event was pruned. */
+export function eventId({ tenant, shipment, event, date, digest }: NewEvent): string {
+  const identity = JSON.stringify([tenant, shipment, event, date, digest])
+  return `msg_${createHash('sha256').update(identity).digest('hex').slice(0, ID_DIGITS)}`
+}
+
+/** Returns the event in a row with all columns of an event. */
+function eventOf(row: DatabaseRow): StoredEvent {
+  const text = row['body']
+  return {
+    tenant: String(row['tenant']),
+    shipment: String(row['shipment']),
+    event: String(row['event']),
+    date: String(row['date']),
+    digest: String(row['digest']),
+    payload: String(row['payload']),
+    id: String(row['id']),
+    no: Number(row['no']),
+    receivedAt: Number(row['received_at']),
+    // Only states and formats are ever written to these columns.
+    state: String(row['state']) as EventState,
+    version: Number(row['version']),
+    failures: Number(row['failures']),
+    retryAt: Number(row['retry_at']),
+    changedAt: Number(row['changed_at']),
+    outcome: String(row['outcome']),
+    body: typeof text === 'string' ? { text, format: String(row['format']) as CallbackFormat } : undefined,
+  }
+}
+
+const EVENT = `no, id, tenant, shipment, event, date, digest, payload, received_at, state, version, failures, retry_at,
+  changed_at, outcome, body, format`
+const SELECT_EVENTS = `SELECT ${EVENT} FROM transload.events`
+const NOW = 'transload.now_ms()'
+const IS_WAITING = `(stopped = 1 OR paused_until > ${NOW})`
+const IS_DUE = `retry_at <= ${NOW} AND leased_until <= ${NOW}`
+const isWaiting = (tenant: string) =>
+  `EXISTS (SELECT 1 FROM transload.endpoints AS endpoint WHERE endpoint.tenant = ${tenant} AND ${IS_WAITING})`
+/** The ids of `$1`, a list as JSON. */
+const LISTED = '(SELECT value FROM transload.each($1))'
+
+type EventReads = Pick<
+  Events,
+  | 'findEvent'
+  | 'eventsOfShipment'
+  | 'shipmentsWithEvents'
+  | 'listEvents'
+  | 'tenantsWithDue'
+  | 'endpoints'
+  | 'openEvents'
+>
+
+export const eventReads: WorkOf<EventReads> = {
+  *findEvent(id) {
+    return (yield sql(`${SELECT_EVENTS} WHERE id = $1`, id)).map(eventOf)[0]
+  },
+  *eventsOfShipment(tenant, shipment) {
+    const text = `${SELECT_EVENTS} WHERE tenant = $1 AND shipment = $2 ORDER BY no`
+    return (yield sql(text, tenant, shipment)).map(eventOf)
+  },
+  *shipmentsWithEvents(tenant, since, limit = EVENT_LIST_LIMIT) {
+    // The inner limit bounds the work: a tenant may have a million events since a time.
+    const text = `SELECT shipment FROM (SELECT shipment, no FROM transload.events WHERE tenant = $1
+      AND received_at >= $2 ORDER BY received_at, no LIMIT $3) AS first GROUP BY shipment ORDER BY min(no) LIMIT $4`
+    const rows = yield sql(text, tenant, since, limit * EVENTS_PER_SHIPMENT, limit)
+    return rows.map((row) => String(row['shipment']))
+  },
+  *listEvents({ tenant, state, since, until, after, limit = EVENT_LIST_LIMIT }) {
+    const tests = {
+      'tenant =': tenant,
+      'state =': state,
+      'received_at >=': since,
+      'received_at <': until,
+      'no >': after,
+    }
+    const filters = Object.entries(tests).flatMap(([test, value]) => (value === undefined ? [] : [{ test, value }]))
+    const where = filters.map(({ test }, index) => `${test} $${index + 2}`).join(' AND ')
+    const text = `${SELECT_EVENTS} WHERE ${where || '1 = 1'} ORDER BY no LIMIT $1`
+    return (yield sql(text, limit, ...filters.map(({ value }) => value))).map(eventOf)
+  },
+  *tenantsWithDue(tenants) {
+    const rows = yield sql(
+      `SELECT value FROM transload.each($1) AS one WHERE NOT ${isWaiting('one.value')}
+        AND EXISTS (SELECT 1 FROM transload.event_queues AS queue WHERE queue.tenant = one.value AND ${IS_DUE})`,
+      JSON.stringify(tenants),
+    )
+    return rows.map(({ value }) => String(value))
+  },
+  *endpoints() {
+    const rows = yield sql(`SELECT * FROM transload.endpoints WHERE ${IS_WAITING} ORDER BY tenant`)
+    return rows.map((row) => ({
+      tenant: String(row['tenant']),
+      stopped: Number(row['stopped']) === 1,
+      pausedUntil: Number(row['paused_until']),
+      changedAt: Number(row['changed_at']),
+    }))
+  },
+  *openEvents() {
+    const rows = yield sql(`SELECT tenant, state, count(*) AS count, min(received_at) AS oldest FROM transload.events
+      WHERE state IN ('due', 'parked') GROUP BY tenant, state`)
+    return rows.map((row) => ({
+      tenant: String(row['tenant']),
+      state: row['state'] === 'due' ? 'due' : 'parked',
+      count: Number(row['count']),
+      oldest: Number(row['oldest']),
+    }))
+  },
+}
+
+type EventWrites = Pick<
+  Events,
+  'takeEvent' | 'leaseEvents' | 'keepBody' | 'finishTry' | 'replayEvents' | 'skipEvents' | 'resumeEndpoint'
+>
+
+export const eventWrites: WorkOf<EventWrites> = {
+  *takeEvent(event) {
+    const id = eventId(event)
+    const { tenant, shipment, date, digest, payload, deliver } = event
+    const taken = yield sql(
+      `INSERT INTO transload.events (id, tenant, shipment, event, date, digest, payload, state,
+        received_at, retry_at, changed_at, version, failures, outcome, used_day)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${NOW}, ${NOW}, ${NOW}, 1, 0, '', ${TODAY})
+        ON CONFLICT (id) DO NOTHING RETURNING 1`,
+      ...[id, tenant, shipment, event.event, date, digest, payload, deliver ? 'due' : 'recorded'],
+    )
+    // The row of the queue is locked, so no try that ends meanwhile misses the event.
+    if (taken.length > 0 && deliver)
+      yield sql(
+        `INSERT INTO transload.event_queues AS queue VALUES ($1, $2, ${NOW}, 0)
+          ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at`,
+        ...[tenant, shipment],
+      )
+    return { taken: taken.length > 0, id }
+  },
+  *leaseEvents(tenant, limit, leaseMs) {
+    const queues = yield sql(
+      `SELECT shipment FROM transload.event_queues AS queue WHERE tenant = $1 AND ${IS_DUE}
+        AND NOT ${isWaiting('queue.tenant')} ORDER BY retry_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+      ...[tenant, limit],
+    )
+    if (queues.length === 0) return []
+    const shipments = JSON.stringify(queues.map(({ shipment }) => shipment))
+    yield sql(
+      `UPDATE transload.event_queues SET leased_until = ${NOW} + $3::bigint WHERE tenant = $2 AND shipment IN ${LISTED}`,
+      ...[shipments, tenant, leaseMs],
+    )
+    // A new statement sees every try that ended before the rows of the queues were locked.
+    const rows = yield sql(
+      `UPDATE transload.events SET version = version + 1 WHERE no IN (SELECT min(no) FROM transload.events
+        WHERE tenant = $2 AND shipment IN ${LISTED} AND state = 'due' GROUP BY shipment) RETURNING ${EVENT}`,
+      ...[shipments, tenant],
+    )
+    return rows.map(eventOf).sort((one, other) => one.retryAt - other.retryAt || one.no - other.no)
+  },
+  *keepBody({ id, version }, { text, format }) {
+    const set = 'UPDATE transload.events SET body = $3, format = $4 WHERE id = $1 AND version = $2 RETURNING 1'
+    return (yield sql(set, id, version, text, format)).length > 0
+  },
+  *finishTry({ id, version }, { state, outcome, endpoint, retryInMs = 0, isFailure = state !== 'delivered' }) {
+    const [queue] = yield* lockQueues([id])
+    if (!queue) return false
+    const finished = yield sql(
+      `UPDATE transload.events SET state = $3, outcome = $4, version = version + 1, failures = failures + $5,
+        retry_at = ${NOW} + $6::bigint, changed_at = ${NOW}, used_day = ${TODAY} WHERE id = $1 AND version = $2 RETURNING 1`,
+      ...[id, version, state, outcome, isFailure ? 1 : 0, Math.round(retryInMs)],
+    )
+    yield* updateQueue(queue)
+    if (finished.length === 0) return false
+    const { tenant, shipment } = queue
+    const free = 'UPDATE transload.event_queues SET leased_until = 0 WHERE tenant = $1 AND shipment = $2'
+    yield sql(free, tenant, shipment)
+    if (endpoint) {
+      const [stopped, pauseMs] = 'stop' in endpoint ? [1, 0] : [0, endpoint.pauseMs]
+      yield sql(
+        `INSERT INTO transload.endpoints AS old VALUES ($1, $2, CASE $3::bigint WHEN 0 THEN 0 ELSE ${NOW} + $3::bigint END, ${NOW})
+          ON CONFLICT (tenant) DO UPDATE SET changed_at = excluded.changed_at,
+          stopped = CASE WHEN excluded.stopped = 1 THEN 1 ELSE old.stopped END,
+          paused_until = CASE WHEN excluded.paused_until > old.paused_until THEN excluded.paused_until ELSE old.paused_until END`,
+        ...[tenant, stopped, Math.round(pauseMs)],
+      )
+    }
+    return true
+  },
+  replayEvents: (ids) =>
+    changeEvents(ids, `state = 'due', outcome = 'replayed by an operator', failures = 0, retry_at = ${NOW}`, '1 = 1'),
+  skipEvents: (ids) =>
+    changeEvents(ids, `state = 'skipped', outcome = 'skipped by an operator'`, `state IN ('due', 'parked')`),
+  *resumeEndpoint(tenant) {
+    const text = `DELETE FROM transload.endpoints WHERE tenant = $1 RETURNING CASE WHEN ${IS_WAITING} THEN 1 END AS waited`
+    return Number((yield sql(text, tenant))[0]?.['waited']) === 1
+  },
+}
+
+function* changeEvents(ids: readonly string[], set: string, test: string): Work<number> {
+  const queues = yield* lockQueues(ids)
+  const changed = yield sql(
+    `UPDATE transload.events SET ${set}, version = version + 1, changed_at = ${NOW}, used_day = ${TODAY}
+      WHERE id IN ${LISTED} AND ${test} RETURNING 1`,
+    JSON.stringify(ids),
+  )
+  for (const queue of queues) yield* updateQueue(queue)
+  return changed.length
+}
+
+/** The queue of an event's shipment. */
+type Queue = Pick<StoredEvent, 'tenant' | 'shipment'>
+
+/**
+ * Locks the queues of events and returns them, in one order over all gateways. A queue without a row gets one: otherwise,
+ * an event that is stored meanwhile could lose its queue to `updateQueue`.
+ */
+function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
+  const rows = yield sql(
+    `INSERT INTO transload.event_queues AS queue SELECT DISTINCT tenant, shipment, 0, 0 FROM transload.events
+      WHERE id IN ${LISTED} ORDER BY tenant, shipment
+      ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at RETURNING tenant, shipment`,
+    JSON.stringify(ids),
+  )
+  return rows.map(({ tenant, shipment }) => ({ tenant: String(tenant), shipment: String(shipment) }))
+}
+
+/** Lets the first due event of a shipment say when its queue is due. */
+function* updateQueue({ tenant, shipment }: Queue): Work<void> {
+  const requeued = yield sql(
+    `INSERT INTO transload.event_queues SELECT tenant, shipment, retry_at, 0 FROM transload.events
+      WHERE tenant = $1 AND shipment = $2 AND state = 'due' ORDER BY no LIMIT 1
+      ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = excluded.retry_at RETURNING 1`,
+    ...[tenant, shipment],
+  )
+  if (requeued.length > 0) return
+  yield sql('DELETE FROM transload.event_queues WHERE tenant = $1 AND shipment = $2', tenant, shipment)
 }

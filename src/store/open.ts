@@ -19,7 +19,7 @@ export async function loadEngine(storeUrl: string): Promise<OpenStore> {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
   switch (scheme) {
     case 'memory': {
-      const { createMemoryStore } = await import('./memory.ts')
+      const { createMemoryStore } = await import('./sqlite/sqlite.ts')
       return async (options) => createMemoryStore(options)
     }
     case 'postgres':

@@ -1,43 +1,32 @@
-/** The tables that are pruned, in this order: links and things stay as long as the claims of their shipments. */
-export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'uses', 'instances'] as const
-export type PrunedTable = (typeof PRUNED_TABLES)[number]
+import { DAY_MS } from './scoreboard.ts'
+import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** One step of pruning: it looks at a few rows, and deletes those that are old enough. */
+/** What is pruned, in this order: links and things stay as long as the claims of their shipments. */
+export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'instances'] as const
+export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
+
+/** One step of pruning. */
 export interface PruneStep {
   readonly table: PrunedTable
-  /** Rows that were neither written nor used for this long may go. */
+  /** Rows that were neither written nor used for this long may go; a part of a day counts as a day. */
   readonly olderThanMs: number
-  /**
-   * The end of the step before.
-   * @default the first row
-   */
-  readonly after?: string | undefined
-  /** Counts, and deletes nothing. @default false */
+  /** Counts all that would go, and deletes nothing. @default false */
   readonly dryRun?: boolean | undefined
 }
 
 export interface PruneStepEnd {
-  readonly looked: number
+  /** How many rows went, or would go. */
   readonly pruned: number
-  /** The time of the oldest row that stays, of those looked at. */
-  readonly oldest: number | undefined
-  /** Where the next step begins; undefined if there are no more rows to look at. */
-  readonly next: string | undefined
+  /** True if there may be more. */
+  readonly more: boolean
 }
 
-/** The last complete round of steps over one table. */
-export interface PruneRound {
-  readonly table: PrunedTable
-  readonly endedAt: number
-  /** The rows that were looked at and stay. Rounds look at every link, thing and use; at others only if they are old. */
-  readonly rows: number
-  readonly oldest: number | undefined
-}
-
-/** The size of a table. Both figures may be estimates: counting would read all of it. */
+/** The size of a table; an estimate, because counting would read all of it. */
 export interface TableSize {
   readonly table: 'claims' | 'links' | 'things' | 'events'
-  readonly rows: number
+  /** Undefined where the engine has no estimate. */
+  readonly rows: number | undefined
+  /** When its oldest row was written or used, to the day; of claims and events only the finished ones. */
   readonly oldest: number | undefined
 }
 
@@ -49,63 +38,192 @@ export interface StoreSize {
 }
 
 /**
- * Deletes rows that are not needed any more. Some rows stay however old they are:
+ * Deletes rows that are not needed any more. Rows have the day on which they were written or used last, by a calendar that the
+ * store itself keeps: a clock that jumps makes no row old. Some rows stay however old they are:
  *
  * - claims that are `sending` or `unknown`, with their audit entries;
  * - links to the shipment of a claim that stays, and links of the reference of a claim that is `sending` or `unknown`;
- * - things of such shipments, records of claims that stay, and approvals of quotes that stay (`kept-things.ts`);
- * - names and ids that were noted as used.
+ * - things of such shipments, records of claims that stay, and approvals while an old booking of their tenant is in doubt.
  */
 export interface Pruning {
-  /** Notes that names and ids are used now. */
+  /** Notes that names, and quotes or shipments with these ids and their approvals, are used now. */
   noteUses(tenant: string, names: readonly string[]): Promise<void>
-  /** Looks at a few rows, in a durable step of its own that no call waits for longer than a moment. */
+  /**
+   * Turns the calendar by a day once 24 hours have gone by, by the store's clock and by `goneMs`, the time since this process
+   * looked last on a clock that nobody sets. One call turns it by one day at most. Returns the day, in days since 1970.
+   */
+  turnDay(goneMs: number): Promise<number>
+  /** Deletes a few rows, in a durable step of its own that no call waits for longer than a moment. */
   prune(step: PruneStep): Promise<PruneStepEnd>
-  /** Records the end of a round over a table. */
-  endRound(round: Omit<PruneRound, 'endedAt'>): Promise<void>
-  rounds(): Promise<readonly PruneRound[]>
   /** Costs the same however many rows there are. */
   size(): Promise<StoreSize>
 }
 
-/** How many rows a step looks at. */
-export const PRUNE_ROWS = 200
-/** How many claims a step looks at: with their audit entries and indexes, one is the work of ten other rows. */
-export const PRUNE_CLAIMS = 50
+/** Begins the id of the record of an approval; the id of the quote follows. */
+export const APPROVAL_OF = 'approval of '
+/** Begins the id of the record of the other ids that the reply to an approval named; the id of the quote follows. */
+export const IDS_IN_APPROVAL_OF = 'ids in approval of '
+/** Begins the id of the record of a settlement's names; the handle of the claim follows. */
+export const NAMES_OF = 'names of '
+
+/** How many rows a step deletes at most, to leave room for other writes in between. */
+const STEP_ROWS = 200
+/** With its indexes, a claim is the work of several other rows. */
+const STEP_CLAIMS = 50
+/** A row that is old and still needed is looked at again so many days later. */
+const KEPT_DAYS = 30
 /** A gateway that has not renewed its lease for this long is gone for good. */
-export const INSTANCE_KEPT_MS = 86_400_000
+const INSTANCE_KEPT_MS = DAY_MS
 
-/** Returns how many rows a step over a table looks at. */
-export const rowsOf = (table: PrunedTable): number => (table === 'claims' ? PRUNE_CLAIMS : PRUNE_ROWS)
-
-/** Writes the place of a row as the end of a step. */
-export const placeOf = (...key: readonly (string | number)[]): string => JSON.stringify(key)
-
-/** Reads the end of a step; without one, returns a place before all rows. */
-export function keyOfPlace<Key extends readonly (string | number)[]>(after: string | undefined, first: Key): Key {
-  // `placeOf` wrote it, for the same table.
-  return after === undefined ? first : (JSON.parse(after) as Key)
+/** The old rows of a table, with the last day that is old as $1. */
+interface Old {
+  readonly table: string
+  readonly key: string
+  readonly where: string
+  /** Tells if an old row is needed; undefined if none is. */
+  readonly isNeeded?: string
 }
 
-/** A row that a step has looked at. */
-export interface LookedAt {
-  readonly at: number
-  readonly place: string
+const QUOTE = `substr(row.id, CASE WHEN row.id LIKE '${IDS_IN_APPROVAL_OF}%' THEN ${IDS_IN_APPROVAL_OF.length + 1} ELSE ${APPROVAL_OF.length + 1} END)`
+/** Claims are pruned first: one that is still there stays. */
+const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
+  WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
+const isOfClaim = (handle: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim WHERE claim.handle = ${handle})`
+const hasOpenClaim = (test: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
+  WHERE claim.state IN ('sending', 'unknown') AND claim.tenant = row.tenant AND ${test})`
+
+const OLD: Readonly<Record<'claims' | 'audit' | 'links' | 'things' | 'events', Old>> = {
+  claims: {
+    table: 'claims',
+    key: 'tenant, key',
+    where: `used_day <= $1 AND state NOT IN ('sending', 'unknown') AND expires <= transload.now_ms()`,
+  },
+  audit: { table: 'claim_audit', key: 'handle, version', where: 'used_day <= $1', isNeeded: isOfClaim('row.handle') },
+  links: {
+    table: 'links',
+    key: 'tenant, name, kind, vin',
+    where: 'used_day <= $1',
+    isNeeded: `(${hasClaim('row.id')} OR ${hasOpenClaim('claim.reference = row.name')})`,
+  },
+  things: {
+    table: 'things',
+    key: 'tenant, id',
+    where: 'used_day <= $1',
+    isNeeded: `CASE WHEN row.id LIKE '${NAMES_OF}%' THEN ${isOfClaim(`substr(row.id, ${NAMES_OF.length + 1})`)}
+      WHEN row.id LIKE '${APPROVAL_OF}%' OR row.id LIKE '${IDS_IN_APPROVAL_OF}%'
+        THEN ${hasClaim(QUOTE)} OR ${hasOpenClaim('claim.used_day <= $1')}
+      ELSE ${hasClaim('row.id')} END`,
+  },
+  events: {
+    table: 'events',
+    key: 'no',
+    where: `used_day <= $1 AND state IN ('recorded', 'delivered', 'skipped')`,
+  },
 }
 
-/** Sums up a step. Fewer rows than a step looks at are the last ones. */
-export function endOfStep(rows: readonly LookedAt[], stay: readonly LookedAt[], limit: number): PruneStepEnd {
-  return {
-    looked: rows.length,
-    pruned: rows.length - stay.length,
-    oldest:
-      stay.length === 0 ? undefined : stay.reduce((oldest, { at }) => Math.min(oldest, at), Number.POSITIVE_INFINITY),
-    next: rows.length < limit ? undefined : rows.at(-1)?.place,
+/** Deletes a few old rows that nothing needs; those that are needed are put off, and in nobody's way then. */
+function* pruneRows({ table, key, where, isNeeded }: Old, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
+  const isUnneeded = isNeeded === undefined ? '1 = 1' : `NOT (${isNeeded})`
+  if (dryRun) {
+    const [row] = yield sql(
+      `SELECT count(*) AS count FROM transload.${table} AS row WHERE ${where} AND ${isUnneeded}`,
+      lastDay,
+    )
+    return { pruned: Number(row?.['count']), more: false }
   }
+  const some = `(${key}) IN (SELECT ${key} FROM transload.${table} WHERE ${where} ORDER BY used_day
+    LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED)`
+  const gone = yield sql(
+    `DELETE FROM transload.${table} AS row WHERE ${some} AND ${isUnneeded}
+      RETURNING ${table === 'claims' ? 'handle' : '1 AS handle'}`,
+    lastDay,
+  )
+  if (table === 'claims') {
+    const handles = JSON.stringify(gone.map(({ handle }) => handle))
+    yield sql('DELETE FROM transload.claim_audit WHERE handle IN (SELECT value FROM transload.each($1))', handles)
+  }
+  if (gone.length > 0 || isNeeded === undefined) return { pruned: gone.length, more: gone.length > 0 }
+  const putOff = yield sql(
+    `UPDATE transload.${table} AS row SET used_day = $2 WHERE ${some} AND ${isNeeded} RETURNING 1`,
+    ...[lastDay, lastDay + KEPT_DAYS],
+  )
+  return { pruned: 0, more: putOff.length > 0 }
 }
 
-/** Returns the time of the oldest row. */
-export function oldestOf(rows: readonly { readonly at: number }[]): number | undefined {
-  const oldest = rows.reduce((before, { at }) => Math.min(before, at), Number.POSITIVE_INFINITY)
-  return rows.length === 0 ? undefined : oldest
+/** Drops the facts of things that were written on an old day; their links and `own` stay. */
+function* forget(beforeMs: number, dryRun: boolean): Work<PruneStepEnd> {
+  const old = 'FROM transload.things WHERE facts IS NOT NULL AND at < $1'
+  if (dryRun)
+    return { pruned: Number((yield sql(`SELECT count(*) AS count ${old}`, beforeMs))[0]?.['count']), more: false }
+  const forgotten = yield sql(
+    `UPDATE transload.things SET facts = NULL
+      WHERE (tenant, id) IN (SELECT tenant, id ${old} LIMIT ${STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING 1`,
+    beforeMs,
+  )
+  return { pruned: forgotten.length, more: forgotten.length > 0 }
+}
+
+/** Drops the counts of old days, and the names that did not occur since. */
+function* dropCounts(day: number): Work<PruneStepEnd> {
+  let pruned = 0
+  for (const { from, before } of [
+    { from: 'call_counts WHERE day < $1', before: day },
+    { from: 'name_counts WHERE last_at < $1', before: day * DAY_MS },
+    { from: 'watched_days WHERE day < $1', before: day },
+    // A batch is sent again within seconds.
+    { from: 'count_batches WHERE at < $1', before: (yield* now()) - DAY_MS },
+  ]) {
+    pruned += (yield sql(`DELETE FROM transload.${from} RETURNING 1`, before)).length
+  }
+  return { pruned, more: false }
+}
+
+/** Drops what processes have left behind that are gone. */
+function* dropInstances(dryRun: boolean): Work<PruneStepEnd> {
+  const gone = `FROM transload.instances WHERE beat_ms < transload.lease_ms() - ${INSTANCE_KEPT_MS}
+    OR beat_ms > transload.lease_ms()`
+  if (dryRun) return { pruned: Number((yield sql(`SELECT count(*) AS count ${gone}`))[0]?.['count']), more: false }
+  yield sql('DELETE FROM transload.locks WHERE until_ms <= transload.lease_ms()')
+  return { pruned: (yield sql(`DELETE ${gone} RETURNING 1`)).length, more: false }
+}
+
+export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
+  *noteUses(tenant, names) {
+    const things = names.flatMap((id) => [id, APPROVAL_OF + id, IDS_IN_APPROVAL_OF + id])
+    for (const [table, column, values] of [
+      ['links', 'name', names],
+      ['things', 'id', things],
+    ] as const) {
+      yield sql(
+        `UPDATE transload.${table} SET used_day = ${TODAY} WHERE tenant = $2
+          AND ${column} IN (SELECT value FROM transload.each($1)) AND used_day < ${TODAY}`,
+        ...[JSON.stringify(values), tenant],
+      )
+    }
+  },
+  *turnDay(goneMs) {
+    const at = yield* now()
+    const [calendar] = yield sql('SELECT day, looked_at, gone_ms FROM transload.calendar FOR UPDATE')
+    const byClock = Math.max(0, at - Number(calendar?.['looked_at']))
+    const gone = Number(calendar?.['gone_ms']) + Math.min(byClock, Math.max(0, Math.round(goneMs)), DAY_MS)
+    const turns = gone >= DAY_MS ? 1 : 0
+    const day = Number(calendar?.['day']) + turns
+    yield sql('UPDATE transload.calendar SET day = $1, looked_at = $2, gone_ms = $3', day, at, gone - turns * DAY_MS)
+    return day
+  },
+  *prune({ table, olderThanMs, dryRun = false }) {
+    const [calendar] = yield sql('SELECT day FROM transload.calendar')
+    const firstKept = Number(calendar?.['day']) - Math.ceil(olderThanMs / DAY_MS)
+    switch (table) {
+      case 'facts':
+        return yield* forget(firstKept * DAY_MS, dryRun)
+      case 'counts':
+        return yield* dropCounts(firstKept)
+      case 'instances':
+        return yield* dropInstances(dryRun)
+      default:
+        // A use may be noted a day late.
+        return yield* pruneRows(OLD[table], firstKept - 2, dryRun)
+    }
+  },
 }

@@ -1,3 +1,5 @@
+import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
+
 /** The interface that counted calls use. Dry runs are no use of a caller. */
 export type Use = 'version-1' | 'version-2' | 'dry-run'
 
@@ -58,8 +60,6 @@ export interface Scoreboard {
   nameCounts(tenant: string): Promise<readonly NameCount[]>
   /** Returns the days on which a gateway counted, in order. */
   watchedDays(): Promise<readonly number[]>
-  /** Drops the counts of earlier days, and the names that did not occur since. */
-  dropCounts(beforeDay: number): Promise<void>
 }
 
 export const DAY_MS = 86_400_000
@@ -79,10 +79,10 @@ const MOST_NAMES: Readonly<Partial<Record<NameKind, number>>> = { unknown: 50, a
 export const mostNames = (kind: NameKind): number | undefined => MOST_NAMES[kind]
 
 /** The kinds whose names callers choose; they belong to no action. */
-export const BOUNDED_KINDS = Object.keys(MOST_NAMES) as readonly NameKind[]
+const BOUNDED_KINDS = Object.keys(MOST_NAMES) as readonly NameKind[]
 
 /** Returns the names that may be stored beside the known ones; those beyond the limit of their kind become one. */
-export function boundNames(
+function boundNames(
   names: readonly NameCount[],
   known: (tenant: string, kind: NameKind) => Iterable<string>,
 ): readonly NameCount[] {
@@ -109,7 +109,7 @@ export function boundNames(
 }
 
 /** Adds a count to one of the same key. */
-export function addNames(before: NameCount | undefined, more: NameCount): NameCount {
+function addNames(before: NameCount | undefined, more: NameCount): NameCount {
   if (!before) return more
   return {
     ...more,
@@ -118,4 +118,102 @@ export function addNames(before: NameCount | undefined, more: NameCount): NameCo
     lastAt: Math.max(before.lastAt, more.lastAt),
     example: more.lastAt >= before.lastAt ? more.example : before.example,
   }
+}
+
+/** The columns of a count, in its order; the key first. */
+const CALL_COLUMNS = 'tenant, day, use, action, outcome'
+const NAME_COLUMNS = 'tenant, kind, action, name'
+
+function callCountOf(row: DatabaseRow): CallCount {
+  return {
+    tenant: String(row['tenant']),
+    day: Number(row['day']),
+    // Only uses are ever written to this column.
+    use: String(row['use']) as Use,
+    action: String(row['action']),
+    outcome: String(row['outcome']),
+    calls: Number(row['calls']),
+  }
+}
+
+function nameCountOf(row: DatabaseRow): NameCount {
+  return {
+    tenant: String(row['tenant']),
+    // Only kinds are ever written to this column.
+    kind: String(row['kind']) as NameKind,
+    action: String(row['action']),
+    name: String(row['name']),
+    count: Number(row['count']),
+    firstAt: Number(row['first_at']),
+    lastAt: Number(row['last_at']),
+    example: String(row['example']),
+  }
+}
+
+export const countReads: WorkOf<Omit<Scoreboard, 'addCounts'>> = {
+  *countedTenants({ tenant, name } = { tenant: '', name: '' }) {
+    const text = `SELECT * FROM transload.name_counts WHERE kind = 'use' AND (tenant, name) > ($1, $2)
+      ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`
+    return (yield sql(text, tenant, name)).map(nameCountOf)
+  },
+  *callCounts(tenant, fromDay) {
+    const text = `SELECT * FROM transload.call_counts WHERE tenant = $1 AND day >= $2 ORDER BY ${CALL_COLUMNS}`
+    return (yield sql(text, tenant, fromDay)).map(callCountOf)
+  },
+  *nameCounts(tenant) {
+    const text = `SELECT * FROM transload.name_counts WHERE tenant = $1 ORDER BY ${NAME_COLUMNS}`
+    return (yield sql(text, tenant)).map(nameCountOf)
+  },
+  *watchedDays() {
+    return (yield sql('SELECT day FROM transload.watched_days ORDER BY day')).map(({ day }) => Number(day))
+  },
+}
+
+const KNOWN_NAMES = `SELECT tenant, kind, name FROM transload.name_counts
+  WHERE tenant IN (SELECT value FROM transload.each($1)) AND kind IN (${BOUNDED_KINDS.map((kind) => `'${kind}'`).join(', ')})`
+const ADD_CALLS = `INSERT INTO transload.call_counts AS known (${CALL_COLUMNS}, calls)
+  SELECT ${[item(0), item(1, 'bigint'), item(2), item(3), item(4), item(5, 'bigint')].join(', ')}
+  FROM transload.each($1) WHERE 1 = 1
+  ON CONFLICT (${CALL_COLUMNS}) DO UPDATE SET calls = known.calls + excluded.calls`
+const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COLUMNS}, count, first_at, last_at, example)
+  SELECT ${[0, 1, 2, 3].map((index) => item(index)).join(', ')}, ${[4, 5, 6].map((index) => item(index, 'bigint')).join(', ')}, ${item(7)}
+  FROM transload.each($1) WHERE 1 = 1
+  ON CONFLICT (${NAME_COLUMNS}) DO UPDATE SET count = known.count + excluded.count,
+  first_at = CASE WHEN excluded.first_at < known.first_at THEN excluded.first_at ELSE known.first_at END,
+  example = CASE WHEN excluded.last_at >= known.last_at THEN excluded.example ELSE known.example END,
+  last_at = CASE WHEN excluded.last_at > known.last_at THEN excluded.last_at ELSE known.last_at END`
+
+export const countWrites: WorkOf<Pick<Scoreboard, 'addCounts'>> = {
+  *addCounts({ instance, no, days, calls, names }) {
+    // One batch at a time: two could together exceed a limit of names, or wait for each other's rows.
+    yield sql('SELECT day FROM transload.calendar FOR UPDATE')
+    const taken = yield sql(
+      `INSERT INTO transload.count_batches AS known VALUES ($1, $2, transload.now_ms()) ON CONFLICT (instance)
+        DO UPDATE SET no = excluded.no, at = excluded.at WHERE known.no < excluded.no RETURNING no`,
+      ...[instance, no],
+    )
+    if (taken.length === 0) return
+    for (const day of days) yield sql('INSERT INTO transload.watched_days VALUES ($1) ON CONFLICT DO NOTHING', day)
+    yield sql(
+      ADD_CALLS,
+      JSON.stringify(calls.map((one) => [one.tenant, one.day, one.use, one.action, one.outcome, one.calls])),
+    )
+    const tenants = [...new Set(names.map(({ tenant }) => tenant))]
+    const known = Map.groupBy(
+      yield sql(KNOWN_NAMES, JSON.stringify(tenants)),
+      ({ tenant, kind }) => `${kind} ${tenant}`,
+    )
+    const bounded = boundNames(names, (tenant, kind) =>
+      (known.get(`${kind} ${tenant}`) ?? []).map(({ name }) => String(name)),
+    )
+    yield sql(
+      ADD_NAMES,
+      JSON.stringify(
+        bounded.map((one) => [
+          ...[one.tenant, one.kind, one.action, one.name, one.count],
+          ...[one.firstAt, one.lastAt, one.example],
+        ]),
+      ),
+    )
+  },
 }

@@ -8,11 +8,6 @@ export interface StoreState {
 }
 
 export interface StoreOptions {
-  /**
-   * The size of the cache in front of the store, in bytes.
-   * @default 16777216
-   */
-  readonly cacheBytes?: number
   /** Called when the readiness, or the reason for its lack, changes. */
   readonly onState?: (state: StoreState) => void
   /** Called with a remark for the operator, such as a server that is not used and why. */

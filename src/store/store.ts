@@ -16,15 +16,7 @@ export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, 
   ready(): boolean
   /** Returns the time by the store's clock, in milliseconds since 1970. */
   now(): number
-  /** Returns how often the cache answered a look-up, and how often not; absent in an engine without a cache. */
-  readonly lookups?: () => CacheLookups
   close(): Promise<void>
-}
-
-/** Look-ups since the store was opened. */
-export interface CacheLookups {
-  readonly hits: number
-  readonly misses: number
 }
 
 /** A quote can be approved or updated; a shipment is the result of a booking. */
@@ -90,8 +82,6 @@ export interface Xref {
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
-  /** Drops the facts of things that are older than this, and returns how many; their links and `own` stay. */
-  forget(olderThanMs: number): Promise<number>
   /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
   load(links: readonly NewLink[], options: { readonly replace: boolean }): Promise<LoadResult>
   /** Yields every link after `after`, ordered by tenant, name, giver, kind and VIN; safe during other writes. */

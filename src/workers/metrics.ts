@@ -1,6 +1,7 @@
-import cluster, { type Worker } from 'node:cluster'
+import type { Serializable } from 'node:child_process'
+import type { Worker } from 'node:cluster'
+import cluster from 'node:cluster'
 import type { CollectMetrics, ProcessMetrics } from '../observe/metrics.ts'
-import { tell } from './tell.ts'
 
 /** The longest time for which the first process waits for the workers; one that is just starting is left out. */
 const COLLECT_TIMEOUT_MS = 3_000
@@ -65,4 +66,12 @@ export function shareMetrics(own: () => Promise<ProcessMetrics>): CollectMetrics
 /** Only this program sends these messages: one with `metrics` has the declared form. */
 function metricsMessage(received: unknown): Message | undefined {
   return typeof received === 'object' && received !== null && 'metrics' in received ? (received as Message) : undefined
+}
+
+/**
+ * Sends a message to a worker. One that is just dying does not get it: its end is told by `exit`, and without a callback the
+ * error would end this process and all workers.
+ */
+export function tell(worker: Worker, message: Serializable): void {
+  worker.send(message, () => {})
 }

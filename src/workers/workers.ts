@@ -1,9 +1,9 @@
-import cluster, { type Worker } from 'node:cluster'
+import type { Worker } from 'node:cluster'
+import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import { endOfLog, type Logger } from '../observe/log.ts'
-import { relayMetrics } from './metrics.ts'
-import { tell } from './tell.ts'
+import { relayMetrics, tell } from './metrics.ts'
 
 /** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
-import { isStorableText } from '../store/storable-text.ts'
+import { isText } from '../mapping/fields.ts'
 import type { GivenBy, Kind, Link, LinkKey, NewLink, Store } from '../store/store.ts'
 import { printableJson } from '../text/plain-text.ts'
 import { serviceId } from '../text/service-text.ts'
@@ -233,7 +233,7 @@ function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Imp
   for (const [meaning, cell] of cells) {
     if (!meaning || cell === '') continue
     const { column } = meaning
-    if (!isStorableText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
+    if (!isText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
     if (column === 'name') names.add(cell)
     else if (values[column] === undefined) values[column] = cell
     else if (values[column] !== cell) return { line, error: `has two different values for ${column}` }

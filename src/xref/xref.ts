@@ -1,6 +1,7 @@
-import type { NoteUse } from '../pruning/uses.ts'
-import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/kept-things.ts'
+import type { NoteUse } from '../pruning/pruning.ts'
+import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/pruning.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
+import { isNotKnown } from '../text/not-known.ts'
 import { isUuid, thingKey } from '../text/service-text.ts'
 
 /** A quote or shipment that a name stands for. */
@@ -100,7 +101,7 @@ export function createXref(
       const links = await store.links(tenant, name)
       if (links.length === 0) return links
       const oldest = links.reduce((before, { at }) => Math.min(before, at), Number.POSITIVE_INFINITY)
-      noteUse(tenant, oldest, () => [name, ...links.flatMap(({ id }) => [id, approvalId(id)])])
+      noteUse(tenant, oldest, () => [name, ...links.flatMap(({ id }) => [id, thingKey(id)])])
       return preferCallers(links)
     },
     numbered: async (tenant, number) => {
@@ -110,7 +111,7 @@ export function createXref(
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
       if (!thing) return NOTHING_REMEMBERED
-      noteUse(tenant, thing.at, () => [id, approvalId(id)])
+      noteUse(tenant, thing.at, () => [id, thingKey(id)])
       const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
       return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
     },
@@ -169,5 +170,5 @@ function namesOf({ names, serviceNames = [] }: XrefRecord): readonly (readonly [
 
 /** Returns a VIN as the cross-reference compares it. */
 export function vinKey(vin: string | undefined): string {
-  return (vin ?? '').replace(/\s+/g, '').toUpperCase()
+  return vin === undefined || isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase()
 }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { createBacklog } from '../../src/bookings/backlog.ts'
-import { createBookingRecord } from '../../src/bookings/record.ts'
+import { createBacklog, createBookingRecord } from '../../src/bookings/record.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 
 const HANDLE = 'bk_000000000001'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Made, NotBooked } from '../../src/bookings/booking.ts'
-import { claimFor } from '../../src/bookings/new-claim.ts'
+import { claimFor, type Made } from '../../src/bookings/bookings.ts'
+import { NotBooked } from '../../src/bookings/protocol.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { NoReply } from '../../src/service/exchange.ts'
 import type { Doubt } from '../../src/store/doubt.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createKnownDoubt, doubtView, inDoubt, originText } from '../../src/bookings/doubts.ts'
 import { createLog } from '../../src/observe/log.ts'
 import type { Doubt } from '../../src/store/doubt.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { newClaim } from '../store/samples.ts'
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5)

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { openEmergencyLog, unwritableReason } from '../../src/bookings/emergency-log.ts'
+import { openEmergencyLog, unwritableReason } from '../../src/bookings/record.ts'
 import { newFolder } from '../command.ts'
 
 let folder: string

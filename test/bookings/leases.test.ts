@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { keepLeases, type LeasesDeps } from '../../src/bookings/leases.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { newInstance } from '../../src/store/instance.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Claim, StoreDown } from '../../src/store/store.ts'
 import { newClaim } from '../store/samples.ts'
 

@@ -8,8 +8,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { type Answered, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
@@ -124,7 +124,7 @@ async function filePair(): Promise<FilePair> {
     ...pair,
     steps: () => {
       const db = new DatabaseSync(path, { readOnly: true })
-      const rows = db.prepare('SELECT was, became, why FROM claim_audit ORDER BY no').all()
+      const rows = db.prepare('SELECT was, became, why FROM claim_audit ORDER BY at, version').all()
       db.close()
       return rows.map(({ was, became, why }) => ({ step: `${was} → ${became}`, why: String(why) }))
     },

@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
-import { isReplay, replay } from '../../src/bookings/answers.ts'
-import type { Booking } from '../../src/bookings/booking.ts'
-import { publicView } from '../../src/bookings/bookings.ts'
-import { createMakers } from '../../src/bookings/makers.ts'
-import { claimFor, newHandle } from '../../src/bookings/new-claim.ts'
+import {
+  type Booking,
+  claimFor,
+  createMakers,
+  isReplay,
+  newHandle,
+  publicView,
+  replay,
+} from '../../src/bookings/bookings.ts'
 import type { Claim } from '../../src/store/store.ts'
 
 const booking: Booking = {

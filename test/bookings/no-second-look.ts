@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module'
 
 /* To be imported before the gateway: a claim is not looked at again before its request is written. */
-const FILE = '/src/bookings/lease.ts'
+const FILE = '/src/bookings/leases.ts'
 const LOOK = /return \(\) => isHeldSince.*/
 
 registerHooks({

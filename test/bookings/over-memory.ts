@@ -1,6 +1,6 @@
-import { type Booking, type Made, NotBooked } from '../../src/bookings/booking.ts'
-import { type BookingsDeps, createBookings } from '../../src/bookings/bookings.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { type Booking, type BookingsDeps, createBookings, type Made } from '../../src/bookings/bookings.ts'
+import { NotBooked } from '../../src/bookings/protocol.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 
 const FAR_MS = 60_000

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { NotBooked } from '../../src/bookings/booking.ts'
 import {
   afterAnother,
   courseOf,
@@ -9,6 +8,7 @@ import {
   isStale,
   LEASE_MS,
   NO_LEASE,
+  NotBooked,
   proofOf,
   renewed,
 } from '../../src/bookings/protocol.ts'

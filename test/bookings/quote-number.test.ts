@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { quoteNumberOf } from '../../src/bookings/quote-number.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { quoteNumberOf } from '../../src/bookings/settlement.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { ClaimState, Link } from '../../src/store/store.ts'
 import { link, newClaim, thing } from '../store/samples.ts'
 

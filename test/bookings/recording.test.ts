@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openEmergencyLog, type Unrecorded } from '../../src/bookings/emergency-log.ts'
+import { openEmergencyLog, type Unrecorded } from '../../src/bookings/record.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -213,9 +213,15 @@ describe('the emergency log', () => {
     const made = [...first.sandbox.shipments.keys()][0] ?? expect.fail('nothing was booked')
     const log = openEmergencyLog(emergency)
     const { record, ...rest } = entry(key)
-    log.write({ ...entry('bk_bad'), tenant: 'no\0tenant' })
+    log.write({ ...entry('bk_bad'), tenant: 'refused' })
     log.write({ ...rest, record: { ...record, id: made } })
-    const { store } = first
+    const store: Store = {
+      ...first.store,
+      put: async (write) => {
+        if (write.links.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
+        return first.store.put(write)
+      },
+    }
     const second = await startGateway({ store, serviceUrl: first.sandbox.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expect(await claimOf(second)).toMatchObject({ state: 'booked', shipment: made })
     // The unrecorded booking is not lost.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { book, creations, expectBooked } from '../bookings/desk.ts'
 import { as, known, openEdge, tenant } from '../callers/edge.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
@@ -62,7 +62,7 @@ describe('in a brownout', () => {
     expect([refused.status, refused.json.Cost, refused.json.Message]).toEqual([
       200,
       '',
-      expect.stringMatching(/being retired.*ask the operator of this gateway how\.$/),
+      expect.stringMatching(/being retired.*ask the people who run this address how\.$/),
     ])
   })
 

@@ -14,8 +14,7 @@ test('GET explains the declared example, by the rows of a delivery', async () =>
     EventDate: '2024-08-10T08:00:00+0000',
     ShipmentNumber: shipmentEvent.example.shipment_id,
     ReferenceNumber: '',
-    Status: '',
-    Message: `The service reports shipment.modified for shipment ${shipmentEvent.example.shipment_id}. Its price is 1300.`,
+    Message: `The service reports shipment.modified for shipment ${shipmentEvent.example.shipment_id}. Its price is 1300.00.`,
     PickupZip: '02134',
     DeliveryName: 'Alex Example',
     Cost: '1300.00',
@@ -46,7 +45,6 @@ test('POST explains the event that was sent, of any name', async () => {
   expect(json.bodies.json).toMatchObject({
     Event: 'shipment.exploded',
     ShipmentNumber: 'S-1',
-    Status: '',
     BillToEmailAddress: 'b@example.com',
   })
   expect(json.bodies.json).not.toHaveProperty('Cost')
@@ -56,11 +54,12 @@ test('POST explains the event that was sent, of any name', async () => {
 test.each([
   ['the status of the event', 'shipment.picked_up', undefined, 'picked_up'],
   ['a changed status', 'shipment.modified', { status: { old_value: 'new', new_value: 'hold' } }, 'hold'],
-  ['no status of an event that tells none', 'shipment.canceled_by_carrier', undefined, ''],
-  ['no status of an event with the name of a member', 'constructor', undefined, ''],
+  ['no status of an event that tells none', 'shipment.canceled_by_carrier', undefined, undefined],
+  ['no status of an event with the name of a member', 'constructor', undefined, undefined],
 ])('shows %s', async (_, event, data, status) => {
   const { json } = await post(await startGateway(), `/dry-run/webhook/${event}`, { data })
-  expect(json.bodies.json).toMatchObject({ Event: event, Status: status })
+  expect(json.bodies.json.Event).toBe(event)
+  expect(json.bodies.json.Status).toBe(status)
 })
 
 test.each([

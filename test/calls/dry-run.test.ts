@@ -522,7 +522,6 @@ describe('errors are problem details', () => {
     ['a list', '/dry-run/getShippingQuote.php', '[1]', 400, 'body-unreadable'],
     ['a body that is too large', '/dry-run/createShipment.php', 'a='.padEnd(262_145, 'x'), 413, 'body-too-large'],
     ['too many fields', '/dry-run/createShipment.php', 'a=1&'.repeat(201), 422, 'too-many-fields'],
-    ['an unknown ActionName', '/dry-run/getShippingQuote.php', { ActionName: 'Foo' }, 422, 'action-unknown'],
     [
       'both generations in one body',
       '/dry-run/createShipment.php',

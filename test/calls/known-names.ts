@@ -1,5 +1,5 @@
 import { lookUp } from '../../src/calls/look-up.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Approval, createXref } from '../../src/xref/xref.ts'
 import { link } from '../store/samples.ts'
 import { requestOf } from './requests.ts'

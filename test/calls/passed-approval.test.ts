@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { recordingApproval } from '../../src/calls/pass-through.ts'
 import { NoReply } from '../../src/service/exchange.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Approval, createXref } from '../../src/xref/xref.ts'
 
 const DAY_MS = 86_400_000

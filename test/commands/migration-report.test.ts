@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { markdownOf } from '../../src/commands/migration.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { readReport } from '../../src/migration/report.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { fillCounts } from '../pages/sample-counts.ts'
 
 const NOW = Date.UTC(2031, 2, 4, 5, 6, 7)

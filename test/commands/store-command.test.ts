@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openEmergencyLog } from '../../src/bookings/emergency-log.ts'
+import { openEmergencyLog } from '../../src/bookings/record.ts'
 import { link, thing } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
 

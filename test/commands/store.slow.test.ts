@@ -2,7 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { openEmergencyLog } from '../../src/bookings/emergency-log.ts'
+import { openEmergencyLog } from '../../src/bookings/record.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'

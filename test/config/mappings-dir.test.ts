@@ -90,7 +90,7 @@ describe('modules of an operator', () => {
     const dry = await post(gateway, '/dry-run/getState.php', { 'refno.': 'REF-1', Lang: 'en', Foo: 1 })
     expect(dry.json).toMatchObject({ action: 'shipment.state', ok: true, unknown: ['Foo'] })
     const unnamed = await post(gateway, '/getState.php', { Lang: 'en' })
-    expect(unnamed.json).toEqual({ Message: expect.stringContaining('RefNo.'), TransportationBooked: 'No' })
+    expect(unnamed.json).toEqual({ Message: expect.stringContaining('RefNo.'), TransportationBooked: 'Unknown' })
   })
 
   test('files that are not modules are ignored', async () => {

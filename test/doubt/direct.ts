@@ -16,7 +16,7 @@ import { openAccount } from '../../src/service/account.ts'
 import type { UpstreamReply, UpstreamRequest } from '../../src/service/exchange.ts'
 import { createService } from '../../src/service/service.ts'
 import type { Upstream } from '../../src/service/upstream.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { createXref } from '../../src/xref/xref.ts'
 import { CLIENT } from '../gateway.ts'
 

@@ -9,12 +9,12 @@ import { codec } from '../../src/mapping/codec.ts'
 import { isAction, isCallback, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
 import { callerNumber, choose, fixed, move, type Row, split, v1Only } from '../../src/mapping/declare.ts'
 import { explainCallback } from '../../src/mapping/explain-callback.ts'
-import { SETTINGS } from '../events/office.ts'
+import { SETTINGS } from '../delivery/office.ts'
 import { runs } from '../size.ts'
 
 const NO_NAMES = { own: undefined, number: undefined, reference: undefined }
 const context = { settings: SETTINGS, names: NO_NAMES, statuses: eventStatuses }
-const ALWAYS = ['Event', 'EventDate', 'ShipmentNumber', 'ReferenceNumber', 'Status', 'Message']
+const ALWAYS = ['Event', 'EventDate', 'ShipmentNumber', 'ReferenceNumber', 'Message']
 
 const valid: Callback = callback({
   name: 'delivered',
@@ -120,7 +120,7 @@ describe('an event', () => {
     ],
   })
   const event = { shipment_id: 'S', event: 'happened', event_date: 'now' }
-  const always = { event: 'happened', event_date: 'now', shipment_id: 'S', number: 'S', reference: '', status: '' }
+  const always = { event: 'happened', event_date: 'now', shipment_id: 'S', number: 'S', reference: '' }
   const noticed = (data?: unknown, more: Partial<CallbackContext> = {}) =>
     told.translate({ ...event, data }, { ...context, statuses: { happened: 'done' }, ...more })
 
@@ -143,7 +143,7 @@ describe('an event', () => {
   })
 
   test('implies no status by a name that every object has', () => {
-    expect(told.translate({ ...event, event: 'toString' }, context)['status']).toBe('')
+    expect(told.translate({ ...event, event: 'toString' }, context)['status']).toBeUndefined()
   })
 
   test('tells what has changed, and nothing else', () => {
@@ -203,7 +203,7 @@ test('a catalog has the callbacks in their order, and each as it was declared', 
   expect(valid.kind).toBe('callback')
 })
 
-test('any event has the six fields and changed ones, all of them text, and pollutes nothing', () => {
+test('any event has the five fields and changed ones, all of them text, and pollutes nothing', () => {
   const compiled = compileCallback(shipmentEvent)
   const change = fc.record({ old_value: fc.jsonValue(), new_value: fc.jsonValue() }, { requiredKeys: [] })
   const path = fc.constantFrom('pickup.zipcode', 'vehicles', 'price', 'status', '__proto__.x', 'constructor', 'pickup')

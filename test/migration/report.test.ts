@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { fieldsOf } from '../../src/mapping/row-parts.ts'
-import { createEquivalents } from '../../src/migration/equivalents.ts'
 import { readReport } from '../../src/migration/report.ts'
-import { slotKinds } from '../../src/migration/slots.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { slotKinds } from '../../src/migration/tally.ts'
+import { createEquivalents } from '../../src/migration/work.ts'
 import { DAY_MS, type NameCount } from '../../src/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 
 const catalog = await loadMappings()
 const TODAY = 20_100

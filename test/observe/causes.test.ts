@@ -2,8 +2,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { keepLeases } from '../../src/bookings/leases.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { forgetOldQuotes } from '../../src/pruning/forgetting.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { openPruning } from '../../src/pruning/pruning.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { createReadiness, type StoreState } from '../../src/store/state.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { OWN, post, startGateway } from '../gateway.ts'
@@ -69,23 +69,22 @@ describe('the log has the cause', () => {
     ])
   })
 
-  test('of quotes that cannot be forgotten, every hour anew', async () => {
+  test('of old rows that cannot be deleted, every hour anew', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
       const { lines, log } = collect()
-      const asked: number[] = []
-      const forget = async (age: number) => {
-        asked.push(age)
-        throw new Error('no room')
-      }
-      const stop = forgetOldQuotes({ forget, now: Date.now }, 90 * HOUR_MS, log)
+      const store = broken({ prune: failing(new Error('no room')) })
+      const config = { BOOKING_DAYS: 400, QUOTE_MEMORY: 90 * HOUR_MS }
+      const { close } = openPruning({ config, store, log, lookEveryMs: undefined })
       await vi.advanceTimersByTimeAsync(HOUR_MS - 1)
-      expect(asked).toEqual([])
-      await vi.advanceTimersByTimeAsync(1 + HOUR_MS)
-      stop()
+      expect(lines).toEqual([])
+      await vi.advanceTimersByTimeAsync(1)
+      await vi.waitUntil(() => lines.length === 1)
       await vi.advanceTimersByTimeAsync(HOUR_MS)
-      expect(asked).toEqual([90 * HOUR_MS, 90 * HOUR_MS])
-      const line = { level: 'warn', msg: 'old quotes could not be deleted', err: { message: 'no room' } }
+      await vi.waitUntil(() => lines.length === 2)
+      await close()
+      await vi.advanceTimersByTimeAsync(HOUR_MS)
+      const line = { level: 'warn', msg: 'old rows could not be deleted from the store', err: { message: 'no room' } }
       expect(lines).toMatchObject([line, line])
     } finally {
       vi.useRealTimers()
@@ -99,7 +98,7 @@ describe('a lease', () => {
 
   test('says which claims became unknown because their gateway is gone', async () => {
     const { lines, log } = collect()
-    const store = createMemoryStore()
+    const store = createMemoryStore({ monotonicNow: () => performance.now() })
     await store.renewLease('gateway-1', 1)
     const { claim } = await store.claim(newClaim({ instance: 'gateway-1' }))
     const silentSince = performance.now()

@@ -18,7 +18,6 @@ const SOURCES: GaugeSources = {
       asked.push(filter)
       return Array(filter.state === 'sending' || filter.state === 'unknown' ? claims[filter.state] : 0)
     },
-    lookups: () => ({ hits: 7, misses: 8 }),
   },
 }
 
@@ -62,14 +61,6 @@ test('the gauges read what is there; what all processes see alike does not add u
         { labels: { state: 'unknown' }, value: 3 },
       ],
     ],
-    [
-      'transload_store_lookups_total',
-      'sum',
-      [
-        { labels: { result: 'hit' }, value: 7 },
-        { labels: { result: 'miss' }, value: 8 },
-      ],
-    ],
   ])
   expect(asked).toEqual([
     { state: 'sending', limit: 1_000 },
@@ -77,7 +68,7 @@ test('the gauges read what is there; what all processes see alike does not add u
   ])
 })
 
-test('a store that is down has no bookings to count, and an engine without a cache no look-ups', async () => {
+test('a store that is down has no bookings to count', async () => {
   const listClaims = () => Promise.reject(new StoreDown('the disk is full'))
   const all = await read({ ...SOURCES, store: { listClaims } })
   expect(all.at(-1)).toEqual(['transload_bookings', 'max', []])

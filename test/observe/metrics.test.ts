@@ -1,18 +1,13 @@
-import { rmSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { bookingExample } from '../../mappings/booking-rows.ts'
+import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { beginCall } from '../../src/observe/call.ts'
 import { createMeters } from '../../src/observe/meters.ts'
 import { createCounter, MAX_SERIES } from '../../src/observe/metrics.ts'
 import { operationOf } from '../../src/service/exchange.ts'
-import { openStore } from '../../src/store/open.ts'
 import { book } from '../bookings/desk.ts'
-import { newFolder } from '../command.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
 import { expectLaw } from '../laws.ts'
 
@@ -168,20 +163,6 @@ describe('the metrics', () => {
     const { lines } = await scrape(gateway.adminUrl)
     expect(lines).toContain('transload_tokens_total{outcome="given"} 1')
     expect(lines).toContain('transload_service_seconds_count{operation="POST /oauth2/token",status="2xx"} 1')
-  })
-
-  test('count what the cache of the store answers', async () => {
-    const folder = newFolder('metrics')
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const gateway = await startGateway({ env: OWN, store: await openStore(join(folder, 'test.db')) })
-    await book(gateway)
-    const read = `/getShipment.php?ReferenceNumber=${bookingExample.ReferenceNumber}`
-    for (let i = 0; i < 3; i += 1) expect((await get(gateway, read)).status).toBe(200)
-    const { lines } = await scrape(gateway.adminUrl)
-    const lookups = (result: string) =>
-      Number(lines.find((line) => line.startsWith(`transload_store_lookups_total{result="${result}"}`))?.split(' ')[1])
-    expect(lookups('hit')).toBeGreaterThan(0)
-    expect(lookups('miss')).toBeGreaterThan(0)
   })
 
   test('go on while the store is down', async () => {

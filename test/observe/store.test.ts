@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
 import { observeStore } from '../../src/observe/store.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 
 const OPERATIONS = {
   put: 'put',
   unlink: 'unlink',
-  forget: 'forget',
   load: 'load',
   claim: 'claim',
   change: 'change',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { book } from '../bookings/desk.ts'
 import { get, startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, HOSTILE } from './sample-counts.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { ClaimState, Store } from '../../src/store/store.ts'
 import { get, startGateway } from '../gateway.ts'
 import { fillCounts, HOSTILE } from './sample-counts.ts'

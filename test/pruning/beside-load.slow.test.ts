@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { pruneRound, unhurried } from '../../src/pruning/round.ts'
+import { pruneTable } from '../../src/pruning/pruning.ts'
 import { openStore } from '../../src/store/open.ts'
-import { PRUNE_CLAIMS, PRUNE_ROWS, type PruneStepEnd } from '../../src/store/pruning.ts'
+import type { PruneStepEnd } from '../../src/store/pruning.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
@@ -11,10 +12,10 @@ import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { link, newClaim } from '../store/samples.ts'
 
 const OLD_LINKS = size(2_000, 20_000)
-const KEEP_MS = 3_600_000
+const STEP_ROWS = 200
 const CALLERS = 16
-/** Of each caller, with and without pruning. */
-const QUOTES = size(60, 300)
+/** Everything of the days before today is old. */
+const NOTHING_KEPT_MS = -3 * 86_400_000
 
 let folder: string
 let server: PostgresServer
@@ -28,7 +29,6 @@ afterAll(async () => {
 })
 
 const { at: _, ...given } = link()
-/** A write of two links. They stand before the old ones: a round that met them would go on as long as they come. */
 const quote = (no: number | string): Parameters<Store['put']>[0] => ({
   links: [
     { ...given, name: `A-${no}`, id: `id-${no}` },
@@ -36,30 +36,22 @@ const quote = (no: number | string): Parameters<Store['put']>[0] => ({
   ],
 })
 
-/** Writes links that are old at once. */
-async function loadOld(store: Store): Promise<void> {
-  const old = Array.from({ length: OLD_LINKS }, (_, no) => link({ name: `OLD-${no}`, at: 1 }))
-  await store.load(old, { replace: true })
-}
-
 async function oldStore(url: string): Promise<Store> {
   const store = await openStore(url)
   onTestFinished(() => store.close())
-  await loadOld(store)
+  const old = Array.from({ length: OLD_LINKS }, (_, no) => link({ name: `OLD-${no}`, at: 1 }))
+  await store.load(old, { replace: true })
   return store
 }
 
 describe.each([
   ['sqlite', async () => join(folder, `${crypto.randomUUID()}.db`)],
   ['postgres', () => server.createDatabase()],
-] as const)('on %s', (engine, newUrl) => {
-  test('a step looks at few rows, and calls go on between two of them', { timeout: 120_000 }, async () => {
+] as const)('on %s', (_engine, newUrl) => {
+  test('a step deletes few rows, and calls go on between two of them', { timeout: 120_000 }, async () => {
     const store = await oldStore(await newUrl())
     const steps: PruneStepEnd[] = []
-    /** How many steps ended while each call waited. */
-    const waited: number[] = []
-    const counting: Store = {
-      ...store,
+    const counting: Pick<Store, 'prune'> = {
       prune: async (step) => {
         const end = await store.prune(step)
         steps.push(end)
@@ -67,27 +59,24 @@ describe.each([
       },
     }
     let ended = false
-    const round = pruneRound(counting, { olderThanMs: KEEP_MS, pause: unhurried }).finally(() => {
+    const pruning = pruneTable(counting, 'links', {
+      olderThanMs: NOTHING_KEPT_MS,
+      pause: (tookMs) => delay(10 * tookMs),
+      mayGoOn: () => steps.reduce((sum, { pruned }) => sum + pruned, 0) < OLD_LINKS,
+    }).finally(() => {
       ended = true
     })
     let no = 0
     const caller = async () => {
       while (!ended) {
         no += 1
-        const before = steps.length
-        await store.put(quote(`new-${no}`))
-        waited.push(steps.length - before)
+        await store.claim(newClaim({ key: `K-${no}`, handle: `bk_${no}` }))
       }
     }
     await Promise.all(Array.from({ length: CALLERS }, caller))
-    const rounds = (await round) ?? []
-    expect(rounds.reduce((sum, { pruned }) => sum + pruned, 0)).toBe(OLD_LINKS)
-    expect(Math.max(...steps.map(({ looked }) => looked))).toBeLessThanOrEqual(Math.max(PRUNE_ROWS, PRUNE_CLAIMS))
-    expect(steps.length).toBeGreaterThanOrEqual(OLD_LINKS / PRUNE_ROWS)
-    // A call waits for the step that is under way when it comes, and for no other: the pauses are longer than a call.
-    const waitedForMany = waited.filter((count) => count > 1).length
-    expect(waitedForMany).toBeLessThanOrEqual(waited.length / 50)
-    if (engine === 'sqlite') expect(waited.length).toBeGreaterThan(steps.length)
+    expect(await pruning).toBe(OLD_LINKS)
+    expect(Math.max(...steps.map(({ pruned }) => pruned))).toBeLessThanOrEqual(STEP_ROWS)
+    expect(no).toBeGreaterThan(steps.length)
   })
 })
 
@@ -100,46 +89,11 @@ test('on the embedded store, calls that come with a step are done before it', as
   }
   for (let nth = 0; nth < 10; nth += 1) {
     await Promise.all([
-      noted('step', store.prune({ table: 'links', olderThanMs: KEEP_MS })),
-      noted('step', store.forget(0)),
+      noted('step', store.prune({ table: 'links', olderThanMs: NOTHING_KEPT_MS })),
+      noted('step', store.prune({ table: 'facts', olderThanMs: 0 })),
       noted('call', store.put(quote(`fresh-${nth}`))),
-      noted('call', store.claim(newClaim({ key: `K-${nth}` }))),
+      noted('call', store.claim(newClaim({ key: `K-${nth}`, handle: `bk_${nth}` }))),
     ])
     expect(order.splice(0)).toEqual(['call', 'call', 'step', 'step'])
   }
-})
-
-test('the slow calls beside pruning are like those without it', { timeout: 120_000 }, async () => {
-  const store = await oldStore(join(folder, `${crypto.randomUUID()}.db`))
-  let no = 0
-  async function slowest(): Promise<number> {
-    const took: number[] = []
-    const caller = async () => {
-      for (let nth = 0; nth < QUOTES; nth += 1) {
-        no += 1
-        const begun = performance.now()
-        await store.put(quote(`timed-${no}`))
-        took.push(performance.now() - begun)
-      }
-    }
-    await Promise.all(Array.from({ length: CALLERS }, caller))
-    return took.toSorted((one, other) => one - other)[Math.floor(took.length * 0.95)] ?? 0
-  }
-  const pruneWhile = async (goesOn: () => boolean): Promise<void> => {
-    while (goesOn()) await pruneRound(store, { olderThanMs: KEEP_MS, pause: unhurried, mayGoOn: goesOn })
-  }
-  await slowest()
-  const ratios: number[] = []
-  // A busy machine can slow down one of two measurements: the best of several pairs counts.
-  for (let pair = 0; pair < 5; pair += 1) {
-    const alone = await slowest()
-    let goesOn = true
-    await loadOld(store)
-    const pruning = pruneWhile(() => goesOn)
-    const beside = await slowest()
-    goesOn = false
-    await pruning
-    ratios.push(beside / alone)
-  }
-  expect(Math.min(...ratios)).toBeLessThan(2)
 })

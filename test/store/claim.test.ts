@@ -1,14 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  changed,
-  claimReason,
-  isFree,
-  isOpen,
-  isPrunable,
-  LIST_LIMIT,
-  newlyClaimed,
-  orphaning,
-} from '../../src/store/claim.ts'
+import { changed, claimReason, isFree, LIST_LIMIT, newlyClaimed } from '../../src/store/claim.ts'
 import type { Claim, ClaimState } from '../../src/store/store.ts'
 import { newClaim } from './samples.ts'
 
@@ -32,36 +23,6 @@ describe('a key', () => {
     ['booked', { expires: 5_001 }, false],
   ])('that is %s with %j is free: %s', (state, given, free) => {
     expect(isFree(claim({ state, ...given }), 5_000)).toBe(free)
-  })
-})
-
-test.each<[ClaimState, boolean]>([
-  ['sending', true],
-  ['unknown', true],
-  ['booked', false],
-  ['refused', false],
-  ['freed', false],
-])('a claim that is %s has no outcome yet: %s', (state, isWithoutOutcome) => {
-  expect(isOpen({ state })).toBe(isWithoutOutcome)
-})
-
-describe('a claim may be pruned', () => {
-  const BEFORE = 5_000
-  const NOW = 9_000
-  const isPruned = (given: Partial<Claim>) => isPrunable(claim({ changedAt: BEFORE - 1, ...given }), BEFORE, NOW)
-
-  test.each<ClaimState>(['booked', 'refused', 'freed'])(
-    'once it is %s for long enough, and nobody repeats it',
-    (state) => {
-      expect(isPruned({ state })).toBe(true)
-      expect(isPruned({ state, changedAt: BEFORE })).toBe(false)
-      expect(isPruned({ state, expires: NOW })).toBe(true)
-      expect(isPruned({ state, expires: NOW + 1 })).toBe(false)
-    },
-  )
-
-  test.each<ClaimState>(['sending', 'unknown'])('never while it is %s', (state) => {
-    expect(isPruned({ state })).toBe(false)
   })
 })
 
@@ -136,14 +97,6 @@ describe('a change of a claim', () => {
     const made = { state: 'booked', instance: 'g', why: 'made', shipment: 'S-2', reply: '{}' } as const
     expect(changed(before, made, 2_000)).toMatchObject({ shipment: 'S-2', reply: '{}' })
     expect(changed(before, { ...made, shipment: '', reply: '' }, 2_000)).toMatchObject({ shipment: '', reply: '' })
-  })
-})
-
-test('a claim whose gateway is gone becomes unknown, and says which it was', () => {
-  expect(orphaning(claim({ instance: 'gateway-1' }), 'gateway-2')).toEqual({
-    state: 'unknown',
-    instance: 'gateway-2',
-    why: 'gateway gateway-1 is gone',
   })
 })
 

@@ -17,7 +17,6 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   links: (store) => store.links('acme', 'Q-1'),
   thing: (store) => store.thing('acme', 'id-1'),
   scan: (store) => scanned(store),
-  forget: (store) => store.forget(1),
   claim: (store) => store.claim(newClaim()),
   change: (store) => store.change(CLAIM, CHANGE),
   findClaim: (store) => store.findClaim('acme', 'REF-1'),
@@ -30,7 +29,6 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   orphanClaims: (store) => store.orphanClaims(1_000, 'me'),
   exclusive: (store) => store.exclusive('key', 1_000, async () => {}),
   addCounts: (store) => store.addCounts({ ...BATCH, days: [1], calls: [], names: [] }),
-  dropCounts: (store) => store.dropCounts(1),
   countedTenants: (store) => store.countedTenants(),
   callCounts: (store) => store.callCounts('acme', 1),
   nameCounts: (store) => store.nameCounts('acme'),
@@ -44,7 +42,6 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   eventsOfShipment: (store) => store.eventsOfShipment('acme', 's-1'),
   shipmentsWithEvents: (store) => store.shipmentsWithEvents('acme', 0),
   listEvents: (store) => store.listEvents({}),
-  pruneEvents: (store) => store.pruneEvents(1),
   tenantsWithDue: (store) => store.tenantsWithDue(['acme']),
   leaseEvents: (store) => store.leaseEvents('acme', 1, 1_000),
   keepBody: (store) => store.keepBody(EVENT, { text: '', format: 'json' }),
@@ -56,12 +53,11 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   openEvents: (store) => store.openEvents(),
   noteUses: (store) => store.noteUses('acme', ['Q-1']),
   prune: (store) => store.prune({ table: 'links', olderThanMs: 1 }),
-  endRound: (store) => store.endRound({ table: 'links', rows: 0, oldest: undefined }),
-  rounds: (store) => store.rounds(),
+  turnDay: (store) => store.turnDay(1),
   size: (store) => store.size(),
 }
 /** What a store says of itself, whatever its state. */
-const ALWAYS: ReadonlySet<string> = new Set(['engine', 'ready', 'now', 'lookups', 'close'])
+const ALWAYS: ReadonlySet<string> = new Set(['engine', 'ready', 'now', 'close'])
 
 /** Tests that an engine does nothing more once it is closed. */
 export function closedContract(newPlace: () => Promise<Place>): void {

@@ -11,13 +11,13 @@ import { openPlaces } from './places.ts'
 import { pruneContract } from './prune-contract.ts'
 import { scoreboardContract } from './scoreboard-contract.ts'
 
-/** The number of runs against the model, in a sample and whole; the cache of an engine may see a write of another gateway later. */
+/** The number of runs against the model, in a sample and whole. */
 const MODEL_RUNS = {
-  sqlite: { sample: 8, whole: 20, delayed: false },
-  postgres: { sample: 6, whole: 12, delayed: true },
+  sqlite: { sample: 8, whole: 20 },
+  postgres: { sample: 6, whole: 12 },
 }
 
-/** Tests an engine with every contract of the store, and against the store in memory, which is the model. */
+/** Tests an engine with every contract of the store, and against the store in memory. */
 export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
   const places = openPlaces()
   afterAll(() => places.close())
@@ -30,8 +30,8 @@ export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
   describe('pruning', () => pruneContract(engine, newPlace))
   doubtContract(newPlace)
   if (engine === 'memory') return
-  const { sample, whole, delayed } = MODEL_RUNS[engine]
+  const { sample, whole } = MODEL_RUNS[engine]
   const count = runs(sample, whole)
-  storeModel(newPlace, { runs: count, delayed })
+  storeModel(newPlace, { runs: count })
   eventModel(newPlace, count)
 }

@@ -126,13 +126,6 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       expect(await listed({ tenant: 'none' })).toEqual([])
     })
 
-    test('with text that cannot be stored are refused', async () => {
-      await expect(take({ shipment: 'a\0b' })).rejects.toThrow(RangeError)
-      await expect(take({ date: '\ud800' })).rejects.toThrow(RangeError)
-      expect(await store.findEvent('\0')).toBeUndefined()
-      expect(await store.replayEvents(['\ud800'])).toBe(0)
-    })
-
     test('reject once the store is closed', async () => {
       await store.close()
       await expect(take()).rejects.toThrow(StoreDown)
@@ -287,20 +280,6 @@ export function eventContract(newPlace: () => Promise<Place>): void {
         { tenant: 'acme', state: 'due', count: 2, oldest: START + MINUTE_MS },
         { tenant: 'acme', state: 'parked', count: 1, oldest: START },
       ])
-    })
-
-    test('are pruned once they are finished', async () => {
-      await take({ event: 'delivered' })
-      await store.finishTry(await leaseOne(), { state: 'delivered', outcome: 'x' })
-      await take({ event: 'parked' })
-      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'x' })
-      await take({ event: 'recorded', deliver: false })
-      await take({ event: 'due' })
-      await place.setClock(START + MINUTE_MS)
-      expect(await store.pruneEvents(MINUTE_MS)).toBe(0)
-      expect(await store.pruneEvents(MINUTE_MS - 1)).toBe(2)
-      expect(ids(await store.listEvents({}))).toEqual(['parked', 'due'])
-      expect((await take({ event: 'delivered' })).taken).toBe(true)
     })
   })
 }

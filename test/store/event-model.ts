@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { StoredEvent, TryOutcome } from '../../src/store/events.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
@@ -30,7 +30,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ replay: fc.array(fc.nat(20), { maxLength: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ skip: fc.array(fc.nat(20), { maxLength: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ resume: tenant }) },
-  { weight: 1, arbitrary: fc.record({ prune: fc.constantFrom(0, 50, 200) }) },
   { weight: 4, arbitrary: fc.record({ pass: fc.constantFrom(1, 40, 100) }) },
 )
 type Step = typeof step extends fc.Arbitrary<infer Taken> ? Taken : never
@@ -91,7 +90,6 @@ function actor(storeOf: (i: number) => Store) {
     if ('replay' in taken) return store.replayEvents(idsOf(taken.replay))
     if ('skip' in taken) return store.skipEvents(idsOf(taken.skip))
     if ('resume' in taken) return store.resumeEndpoint(taken.resume)
-    if ('prune' in taken) return store.pruneEvents(taken.prune)
     return undefined
   }
 

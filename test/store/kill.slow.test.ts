@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { openReads } from '../../src/store/sqlite/reads.ts'
+import { openReader } from '../../src/store/sqlite/connection.ts'
+import { READS } from '../../src/store/sqlite/session.ts'
 import { size } from '../size.ts'
 import { newClaim } from './samples.ts'
 
@@ -35,18 +36,18 @@ async function killedWriter(path: string, round: number): Promise<readonly strin
 
 /** The next process finds it all; here a reader, which opens sooner than a store. */
 function checkNext(path: string, acknowledged: readonly string[]): void {
-  const reads = openReads(path)
+  const { db, session } = openReader(path)
   for (const line of acknowledged) {
     const [what, name = ''] = line.split(' ')
     if (what === 'link') {
-      expect(reads.links('acme', name).map(({ id }) => id)).toEqual([name])
-      expect(reads.thing('acme', name)?.own).toBe(name)
+      expect(session.run(READS.links('acme', name)).map(({ id }) => id)).toEqual([name])
+      expect(session.run(READS.thing('acme', name))?.own).toBe(name)
     } else {
-      expect(reads.findClaim('acme', name)).toMatchObject({ state: 'sending', version: 1 })
-      expect(reads.audit(`bk_acme_${name}`).length).toBe(1)
+      expect(session.run(READS.findClaim('acme', name))).toMatchObject({ state: 'sending', version: 1 })
+      expect(session.run(READS.audit(`bk_acme_${name}`)).length).toBe(1)
     }
   }
-  reads.close()
+  db.close()
 }
 
 /** After all rounds a store finds the same, and gives no claim twice. */

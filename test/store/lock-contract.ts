@@ -97,7 +97,6 @@ export function lockContract(newPlace: () => Promise<Place>): void {
       for (const key of ['', "'; --", 'acme\nid-1', '🚚']) {
         expect(await store.exclusive(key, PATIENT_MS, async () => key)).toBe(key)
       }
-      await expect(store.exclusive('a\0b', PATIENT_MS, async () => 'done')).rejects.toThrow(RangeError)
     })
   })
 }

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
-import { expect, test, vi } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { expect, test } from 'vitest'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { ClaimState, Store } from '../../src/store/store.ts'
 import type { Place } from './places.ts'
-import { pruneAll } from './prune-contract.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
@@ -11,8 +10,6 @@ interface Step {
   readonly gateway: 0 | 1
   /** The time by the store's clock. */
   readonly at: number
-  /** Changes nothing, and may be asked again. */
-  readonly reads: boolean
   readonly call: (store: Store) => Promise<unknown>
   readonly text: string
 }
@@ -37,7 +34,6 @@ function step<A>(text: string, args: fc.Arbitrary<A>, call: (store: Store, args:
     ([chosen, gateway, time]): Step => ({
       gateway,
       at: time,
-      reads: text === 'links' || text === 'thing',
       call: (store) => call(store, chosen),
       text: `${text} ${JSON.stringify(chosen)} at ${gateway}, ${time} ms`,
     }),
@@ -54,8 +50,6 @@ const steps = fc.oneof(
   step('load', fc.record({ links: newLinks, replace: fc.boolean() }), (store, { links, replace }) =>
     store.load(links, { replace }),
   ),
-  step('forget', at, (store, olderThanMs) => store.forget(olderThanMs)),
-  step('prune', at, (store, olderThanMs) => pruneAll(store, olderThanMs)),
   step('noteUses', fc.tuple(tenant, name), (store, [one, of]) => store.noteUses(one, [of])),
   step('links', fc.tuple(tenant, name), (store, [one, of]) => store.links(one, of)),
   step('thing', fc.tuple(tenant, id), (store, [one, of]) => store.thing(one, of)),
@@ -83,12 +77,10 @@ const TIMEOUT_MS = 120_000
 /** The options of a model run. */
 export interface ModelOptions {
   readonly runs: number
-  /** True if the write of one gateway reaches the cache of the other a moment later. */
-  readonly delayed: boolean
 }
 
-/** Two gateways on one database, called in turn, answer as the memory engine does. */
-export function storeModel(newPlace: () => Promise<Place>, { runs, delayed }: ModelOptions): void {
+/** Two gateways on one database, called in turn, answer as the store in memory does. */
+export function storeModel(newPlace: () => Promise<Place>, { runs }: ModelOptions): void {
   test('answers as the model does, whichever gateway is asked', { timeout: TIMEOUT_MS }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 60 }), async (run) => {
@@ -97,12 +89,12 @@ export function storeModel(newPlace: () => Promise<Place>, { runs, delayed }: Mo
         let now = 0
         const model = createMemoryStore({ now: () => now })
         try {
-          for (const { call, gateway, at, reads, text } of run) {
+          for (const { call, gateway, at, text } of run) {
             now = at
             await place.setClock(at)
             const expected = await call(model)
             const agrees = async () => expect(await call(stores[gateway]), text).toEqual(expected)
-            await (reads && delayed ? vi.waitFor(agrees, { interval: 1 }) : agrees())
+            await agrees()
           }
           for (const store of stores) {
             expect(await scanned(store)).toEqual(await scanned(model))

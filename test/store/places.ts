@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { expect } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
 import { openStore } from '../../src/store/open.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
@@ -36,7 +35,9 @@ export function openPlaces(): Places {
   return {
     async memory() {
       const clock = machineClock()
+      await clock.set(0)
       const store = createMemoryStore(clock)
+      clock.release()
       return { open: async () => store, setClock: clock.set, close: () => store.close() }
     },
     sqlite: async () => files.place(),
@@ -119,8 +120,8 @@ function openFiles(folder: string) {
   }
 }
 
-/** The tables that tell the stores what the file is. Writing threads remember the numbers of tenants. */
-const LASTING_TABLES: ReadonlySet<unknown> = new Set(['schema_steps', 'identity', 'tenants', 'change_counter'])
+/** The tables that tell the stores what the file is. */
+const LASTING_TABLES: ReadonlySet<unknown> = new Set(['version', 'identity', 'calendar'])
 
 /** Deletes all rows of a file, as another process would. */
 function emptyFile(path: string): void {
@@ -128,7 +129,7 @@ function emptyFile(path: string): void {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
   const deletions = tables.flatMap(({ name }) => (LASTING_TABLES.has(name) ? [] : `DELETE FROM "${name}";`))
   db.exec(`PRAGMA synchronous = OFF; BEGIN IMMEDIATE; ${deletions.join(' ')}
-    UPDATE change_counter SET commits = commits + 1; COMMIT`)
+    UPDATE calendar SET day = 0, looked_at = 0, gone_ms = 0; COMMIT`)
   db.close()
 }
 
@@ -148,25 +149,16 @@ function openDatabase(url: string) {
     await made.connect()
     const { rows } = await made.query(SELECT_RENEWAL)
     // TRUNCATE would take twenty times as long.
-    renewal = `BEGIN; ${rows[0].deletions} ${RESTART}; ${rows[0].clock}; COMMIT`
+    renewal = `BEGIN; ${rows[0].deletions} UPDATE transload.calendar SET day = 0, looked_at = 0, gone_ms = 0; ${RESTART}; ${rows[0].clock}; COMMIT`
     await made.query('CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0)')
     return made
-  }
-
-  /** Empties the database, and resolves when the kept stores know it: a mark is in their caches until then. */
-  async function empty(db: pg.Client): Promise<void> {
-    await db.query(INSERT_MARK)
-    const marked = () => Promise.all(kept.map((store) => store.thing(MARK, MARK)))
-    await marked()
-    await db.query(renewal)
-    await expect.poll(marked, { interval: 1 }).toEqual(kept.map(() => undefined))
   }
 
   return {
     async place(): Promise<Place> {
       client ??= await connect()
       const db = client
-      await empty(db)
+      await db.query(renewal)
       const stores: Store[] = []
       let isSet = false
       return {
@@ -191,13 +183,10 @@ function openDatabase(url: string) {
   }
 }
 
-/** The tenant and the id of a thing that no test uses. */
-const MARK = 'mark'
-const INSERT_MARK = `INSERT INTO transload.things (tenant, id, own, at) VALUES ('${MARK}', '${MARK}', '', 0)`
 /** Selects the deletion of all rows, and the clock. */
 const SELECT_RENEWAL = `SELECT string_agg(format('DELETE FROM transload.%I;', tablename), ' ') AS deletions,
   pg_get_functiondef('transload.now_ms'::regproc) AS clock
-  FROM pg_tables WHERE schemaname = 'transload' AND tablename <> 'version'`
+  FROM pg_tables WHERE schemaname = 'transload' AND tablename NOT IN ('version', 'calendar')`
 /** Lets rows be numbered from the beginning. */
 const RESTART = `SELECT setval(format('transload.%I', sequencename), 1, false) FROM pg_sequences
   WHERE schemaname = 'transload'`

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Ambiguous, type Answer, chooseServer } from '../../src/store/postgres/choose.ts'
 import { NoServer } from '../../src/store/postgres/errors.ts'
-import type { Identity, Role } from '../../src/store/postgres/role.ts'
+import type { Identity, Role } from '../../src/store/postgres/servers.ts'
+import { Ambiguous, type Answer, chooseServer } from '../../src/store/postgres/servers.ts'
 
 const at = (timeline: number, cluster = 'c', started = `${cluster} ${timeline}`): Identity => ({
   cluster,

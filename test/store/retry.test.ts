@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { backoffMs } from '../../src/store/retry.ts'
+import { backoffMs } from '../../src/store/elapsed.ts'
 
 test.each([
   [0, 50, 100],

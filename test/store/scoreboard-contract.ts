@@ -152,21 +152,6 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
       expect(await store.watchedDays()).toEqual([DAY - 3, DAY, DAY + 1])
     })
 
-    test('are dropped by their age', async () => {
-      const old = named({ name: 'Old', firstAt: 0, lastAt: DAY * DAY_MS - 1 })
-      const lasting = named({ firstAt: 0 })
-      await store.addCounts(
-        batch(1, { days: [DAY - 1, DAY], calls: [calls({ day: DAY - 1 }), calls()], names: [old, lasting] }),
-      )
-      await store.dropCounts(DAY)
-      expect(await store.callCounts('acme', 0)).toEqual([calls()])
-      expect(await store.nameCounts('acme')).toEqual([lasting])
-      expect(await store.watchedDays()).toEqual([DAY])
-      // The batch is known all the same.
-      await store.addCounts(batch(1, { calls: [calls()] }))
-      expect(await store.callCounts('acme', 0)).toEqual([calls()])
-    })
-
     test('keep any text but what no database keeps, and lose nothing else of the store', async () => {
       const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((name) => !name.includes('\0'))
       let no = 0
@@ -180,16 +165,11 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
         }),
         { numRuns: runs(20, 80) },
       )
-      await expect(store.addCounts(batch(no + 1, { calls: [calls({ tenant: '\0' })] }))).rejects.toThrow(RangeError)
-      await expect(store.addCounts(batch(no + 1, { names: [named({ name: '\ud800' })] }))).rejects.toThrow(RangeError)
-      expect(await store.callCounts('\0', 0)).toEqual([])
-      expect(await store.nameCounts('\ud800')).toEqual([])
     })
 
     test('cannot be written or read once the store is closed', async () => {
       await store.close()
       await expect(store.addCounts(batch(1))).rejects.toThrow(StoreDown)
-      await expect(store.dropCounts(DAY)).rejects.toThrow(StoreDown)
       await expect(store.watchedDays()).rejects.toThrow(StoreDown)
       await expect(store.countedTenants()).rejects.toThrow(StoreDown)
       await expect(store.callCounts('acme', 0)).rejects.toThrow(StoreDown)

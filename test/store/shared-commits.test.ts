@@ -20,7 +20,7 @@ async function open() {
     await store.close()
     rmSync(folder, { recursive: true })
   })
-  const commits = () => Number(other.prepare('SELECT commits FROM change_counter').get()?.['commits'])
+  const commits = () => Number(other.prepare('PRAGMA user_version').get()?.['user_version'])
   return { store, other, commits }
 }
 

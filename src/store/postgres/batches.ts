@@ -1,7 +1,13 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
-import type { DatabaseRow } from '../rows.ts'
+import { CLAIM, claimOf, claimReason, newlyClaimed } from '../claim.ts'
+import { keyOf, kindNumber, LINK_KEY, LINK_ORDER, linkOf, thingOf } from '../names.ts'
+import { CLAIM_COLUMNS } from '../schema.ts'
+import type { Claim, ClaimChange, Link, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
+import { type DatabaseRow, TODAY } from '../work.ts'
 import { isNotPrepared, isRolledBack } from './errors.ts'
+
+/* The verbs of calls, each as one statement for many of them. */
 
 /** One batch is at the server while the next one is prepared. */
 const CONCURRENT_BATCHES = 2
@@ -9,15 +15,15 @@ const CONCURRENT_BATCHES = 2
 const MAX_BATCH = 256
 
 /** A statement that does the same for many calls. */
-export interface BatchStatement<T, R> {
+interface BatchStatement<T, R> {
   /**
    * The name of a prepared statement, which is planned once for a connection. A pooler may give each transaction another session,
    * which does not know it: then the statement is planned each time.
-   * @default planned each time, for the tables as they are
+   * @default planned each time: a plan that was made while a table was small reads all of it, and an import makes it large
    */
   readonly name?: string
   readonly text: string
-  /** Returns the parameters, one array for each column. */
+  /** Returns the parameters. */
   readonly valuesOf: (items: readonly T[]) => readonly unknown[]
   /** Returns the answers, from rows whose column `nth` counts the items from one. */
   readonly answersOf: (rows: readonly DatabaseRow[], items: readonly T[]) => AnswerOf<R>
@@ -26,14 +32,14 @@ export interface BatchStatement<T, R> {
 }
 
 /** Returns a function whose concurrent calls share statements: one transaction and round trip for many. */
-export function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>): (item: T) => Promise<R> {
-  const { text, valuesOf, answersOf, keyOf } = statement
+function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>): (item: T) => Promise<R> {
+  const { text, valuesOf, answersOf, keyOf: keyOfItem } = statement
   let { name } = statement
   return createBatcher<T, R>({
     concurrency: CONCURRENT_BATCHES,
     maxItems: MAX_BATCH,
     isInvalidItem: isRolledBack,
-    ...(keyOf && { keyOf }),
+    ...(keyOfItem && { keyOf: keyOfItem }),
     async run(items) {
       const query = { text, values: [...valuesOf(items)] }
       const { rows } = await pool.query<DatabaseRow>(name ? { name, ...query } : query).catch((error: unknown) => {
@@ -46,16 +52,202 @@ export function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>):
   })
 }
 
-/** Returns the row of each item, for statements with at most one. */
-export function rowByItem(rows: readonly DatabaseRow[], items: readonly unknown[]): AnswerOf<DatabaseRow | undefined> {
-  const found = new Array<DatabaseRow | undefined>(items.length)
-  for (const row of rows) found[Number(row['nth']) - 1] = row
-  return (index) => found[index]
+/** Returns the rows of each item, in their order. */
+function rowsByItem(rows: readonly DatabaseRow[]): AnswerOf<readonly DatabaseRow[]> {
+  const found = Map.groupBy(rows, ({ nth }) => Number(nth) - 1)
+  return (index) => found.get(index) ?? []
 }
 
-/** Returns the rows of each item, in their order. */
-export function rowsByItem(rows: readonly DatabaseRow[], items: readonly unknown[]): AnswerOf<readonly DatabaseRow[]> {
-  const found = items.map((): DatabaseRow[] => [])
-  for (const row of rows) found[Number(row['nth']) - 1]?.push(row)
-  return (index) => found[index] ?? []
+/** The items of a parameter, as rows with these columns. */
+const rowsOf = (place: number, columns: string) => `json_to_recordset($${place}::json) AS row (${columns})`
+
+/** Reads the server's clock once for a statement (`WITH`): all times that it stores agree. */
+const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
+/** The time of `CLOCK`, in milliseconds since 1970. */
+const NOW = '(SELECT ms FROM clock)'
+
+const LINKS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
+  JOIN transload.links AS stored USING (tenant, name) ORDER BY ${LINK_ORDER}`
+
+const THINGS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, id text, nth int')}
+  JOIN transload.things AS stored USING (tenant, id)`
+
+/** The steps of a statement (`WITH`, after `CLOCK`) that writes links and things; its two parameters for them begin at a number. */
+const putSteps = (
+  first: number,
+) => `put_links AS (INSERT INTO transload.links AS stored (${LINK_KEY}, id, at, turn, used_day)
+    SELECT ${LINK_KEY}, id, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
+    FROM ${rowsOf(first, 'tenant text, name text, kind bigint, vin text, id text, at bigint, nth int')}
+    ON CONFLICT (${LINK_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+      at = greatest(excluded.at, stored.at)),
+  put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at, used_day)
+    SELECT tenant, id, own, facts, ${NOW}, ${TODAY} FROM ${rowsOf(first + 1, 'tenant text, id text, own text, facts text')}
+    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at,
+      used_day = excluded.used_day)`
+
+/** The order in which every statement locks claims, or inserts them: so those that meet wait in no circle. */
+const IN_LOCK_ORDER = 'ORDER BY tenant COLLATE "C", key COLLATE "C"'
+
+/** A row that another transaction holds for longer holds up its own call only: the others of the batch are tried without it. */
+const PATIENCE_MS = 2_000
+const PATIENCE = `patience AS MATERIALIZED
+  (SELECT CASE WHEN $2::boolean THEN set_config('lock_timeout', '${PATIENCE_MS}', true) END)`
+
+const ADD_AUDIT = 'INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why, used_day) SELECT'
+
+/** What a new claim has by the clock of the server. */
+const FRESH: Readonly<Record<string, string>> = {
+  expires: `CASE WHEN expires_in IS NULL THEN 0 ELSE ${NOW} + expires_in END`,
+  created_at: NOW,
+  changed_at: NOW,
 }
+const TYPED = CLAIM_COLUMNS.map(({ name, type }) => `${name} ${type === 'TEXT' ? 'text' : 'bigint'}`).join(', ')
+
+const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
+  wanted AS (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, `${TYPED}, expires_in bigint, why text, nth int`)}),
+  won AS (INSERT INTO transload.claims (${CLAIM}, used_day)
+    SELECT ${CLAIM_COLUMNS.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY} FROM wanted ${IN_LOCK_ORDER}
+    ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at, version),
+  noted AS (${ADD_AUDIT} handle, won.version, won.changed_at, 'none', state, instance, why, ${TODAY}
+    FROM won JOIN wanted USING (tenant, key))
+  SELECT nth, won.changed_at FROM won JOIN wanted USING (tenant, key)`
+
+/** What a claim has after a change, from its row and the change. */
+const CHANGED: Readonly<Record<string, string>> = {
+  state: 'becomes',
+  version: 'version + 1',
+  instance: 'by',
+  shipment: 'coalesce(made, shipment)',
+  reply: 'coalesce(answer, reply)',
+  expires: `CASE expires WHEN 0 THEN 0 ELSE expires - CASE state WHEN 'booked' THEN changed_at ELSE created_at END
+    + CASE becomes WHEN 'booked' THEN ${NOW} ELSE created_at END END`,
+  changed_at: NOW,
+}
+
+/**
+ * Writes the names as well, also those of claims that have another version. The locked rows are written by their key: a join
+ * with the table would be planned for the size that it had once.
+ */
+const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
+  before AS (SELECT wanted.nth, wanted.becomes, wanted.by, wanted.made, wanted.answer, wanted.why, claim.* FROM
+    (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, 'tenant text, key text, version bigint, becomes text, by text, made text, answer text, why text, nth int')}
+      ${IN_LOCK_ORDER}) AS wanted
+    CROSS JOIN LATERAL (SELECT ${CLAIM} FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
+      AND stored.key = wanted.key AND stored.version = wanted.version FOR UPDATE) AS claim),
+  changed AS (INSERT INTO transload.claims (${CLAIM}, used_day)
+    SELECT ${CLAIM_COLUMNS.map(({ name }) => CHANGED[name] ?? name).join(', ')}, ${TODAY} FROM before
+    ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day,
+      ${Object.keys(CHANGED)
+        .map((name) => `${name} = excluded.${name}`)
+        .join(', ')}
+    RETURNING claims.*),
+  noted AS (${ADD_AUDIT} changed.handle, changed.version, changed.changed_at, before.state, changed.state,
+    changed.instance, before.why, ${TODAY} FROM changed JOIN before USING (tenant, key)),
+  ${putSteps(3)}
+  SELECT nth, ${CLAIM_COLUMNS.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
+
+/** A change of a claim that still has a version, with names that are written. */
+export interface WantedChange {
+  readonly claim: Pick<Claim, 'tenant' | 'key' | 'version'>
+  readonly change: ClaimChange
+  readonly names: XrefWrite | undefined
+}
+
+const claimKey = ({ tenant, key }: Pick<Claim, 'tenant' | 'key'>) => `${tenant}\n${key}`
+
+/** Returns the verbs of calls on a pool of connections. */
+export const createBatches = (pool: pg.Pool) => ({
+  links: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
+    text: LINKS,
+    valuesOf: (all) => [numbered(all)],
+    answersOf(rows) {
+      const rowsOfItem = rowsByItem(rows)
+      return (index) => rowsOfItem(index).map(linkOf)
+    },
+  }),
+  thing: inBatches<Pick<Thing, 'tenant' | 'id'>, Thing | undefined>(pool, {
+    text: THINGS,
+    valuesOf: (all) => [numbered(all)],
+    answersOf(rows) {
+      const rowsOfItem = rowsByItem(rows)
+      return (index) => rowsOfItem(index).map(thingOf)[0]
+    },
+  }),
+  put: inBatches<XrefWrite, void>(pool, {
+    name: 'put',
+    text: `WITH ${CLOCK}, ${putSteps(1)} SELECT`,
+    valuesOf: putValues,
+    answersOf: () => () => undefined,
+  }),
+  /** Inserts a claim; the answer is undefined if the key or the handle is taken. */
+  claim: inBatches<NewClaim, Claim | undefined>(pool, {
+    name: 'claim',
+    text: CLAIM_NEW,
+    keyOf: claimKey,
+    valuesOf: (all) => [
+      numbered(
+        all.map((wanted) => {
+          const claim = newlyClaimed(wanted, undefined, 0)
+          const columns = CLAIM_COLUMNS.map(({ name, property }) => [name, claim[property]])
+          return { ...Object.fromEntries(columns), expires_in: wanted.expiresInMs, why: claimReason(wanted) }
+        }),
+      ),
+      all.length > 1,
+    ],
+    answersOf(rows, all) {
+      const rowsOfItem = rowsByItem(rows)
+      return (index) => {
+        const [wanted, row] = [all[index], rowsOfItem(index)[0]]
+        return wanted && row && newlyClaimed(wanted, undefined, Number(row['changed_at']))
+      }
+    },
+  }),
+  /** Changes a claim; the answer is undefined if the claim has another version. */
+  change: inBatches<WantedChange, Claim | undefined>(pool, {
+    name: 'change',
+    text: CHANGE,
+    keyOf: ({ claim }) => claimKey(claim),
+    valuesOf: (all) => [
+      numbered(
+        all.map(({ claim: { tenant, key, version }, change: { state, instance, shipment, reply, why } }) => ({
+          ...{ tenant, key, version, becomes: state, by: instance },
+          ...{ made: shipment, answer: reply, why },
+        })),
+      ),
+      all.length > 1,
+      ...putValues(all.flatMap(({ names }) => names ?? [])),
+    ],
+    answersOf(rows) {
+      const rowsOfItem = rowsByItem(rows)
+      return (index) => rowsOfItem(index).map(claimOf)[0]
+    },
+  }),
+})
+
+/** Returns items as JSON, each with its place. */
+const numbered = (items: readonly object[]): string =>
+  JSON.stringify(items.map((one, index) => ({ ...one, nth: index + 1 })))
+
+/** Returns the parameters of `putSteps`. A statement may change a row only once, and locks them in one order. */
+function putValues(writes: readonly XrefWrite[]): readonly string[] {
+  const links = new Map<string, NewLink>()
+  for (const link of writes.flatMap((write) => write.links)) {
+    const key = keyOf(link)
+    const before = links.get(key)
+    // At the end: a later write sorts later. Its time never goes back, and undefined is the time of the write.
+    links.delete(key)
+    const isOlder = before && link.at !== undefined && (before.at === undefined || before.at > link.at)
+    links.set(key, isOlder ? { ...link, at: before.at } : link)
+  }
+  const things = new Map<string, NewThing>()
+  for (const { thing } of writes) if (thing) things.set(JSON.stringify([thing.tenant, thing.id]), thing)
+  const linkRows = [...links].map(([key, { tenant, name, vin, id, at, ...link }], nth) => {
+    return { key, row: { tenant, name, kind: kindNumber(link), vin, id, at, nth } }
+  })
+  const thingRows = [...things].map(([key, { tenant, id, own, facts }]) => {
+    return { key, row: { tenant, id, own, facts: facts && JSON.stringify(facts) } }
+  })
+  return [linkRows, thingRows].map((rows) => JSON.stringify(rows.toSorted(byKey).map(({ row }) => row)))
+}
+
+const byKey = (one: { readonly key: string }, other: { readonly key: string }) => (one.key < other.key ? -1 : 1)

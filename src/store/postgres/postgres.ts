@@ -1,29 +1,38 @@
+import pg from 'pg'
+import { claimReads, claimWrites, isFree } from '../claim.ts'
+import { doubtReads, doubtWrites, dropDoubt, type Inspection } from '../doubt.ts'
+import { eventReads, eventWrites } from '../events.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
+import { nameReads, nameWrites, scan } from '../names.ts'
+import { pruneWrites, type StoreSize } from '../pruning.ts'
+import { VERSION } from '../schema.ts'
+import { countReads, countWrites, DAY_MS } from '../scoreboard.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
-import { withTextChecks } from '../storable-text.ts'
-import { type LinkKey, type Store, StoreDown } from '../store.ts'
+import { type Store, StoreDown } from '../store.ts'
+import { bind, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
-import { CAPACITY_EVERY_MS, capacityWarning } from './capacity.ts'
-import { createClaims, type InTransaction } from './claims.ts'
-import { createPool } from './connect.ts'
-import { createDoubts } from './doubts.ts'
+import { createBatches } from './batches.ts'
 import { asStoreError, isReadOnly } from './errors.ts'
-import { createEvents } from './events.ts'
-import { createLockRows } from './locks.ts'
-import { createPruning } from './pruning.ts'
-import { createLinks, createThing } from './reads.ts'
-import { createScoreboard } from './scoreboard.ts'
-import { startSession } from './session.ts'
-import { createPut, forget, linksAfter, load, SCAN_PAGE, unlink } from './xref.ts'
+import { createPool } from './servers.ts'
+import { startSession, stepsOf } from './session.ts'
 
 /** The most connections of a gateway, besides its session. */
 const CONNECTIONS = 10
+/** Thousands of links take longer than other queries may. */
+const LOAD_TIMEOUT_MS = 60_000
 
 /** Options of a store on PostgreSQL. */
 export interface PostgresOptions extends StoreOptions {
   readonly url: string
 }
+
+const { links: _links, thing: _thing, page, ...NO_NAMES } = nameReads
+const READS = { ...NO_NAMES, page, ...claimReads, ...eventReads, ...countReads, ...doubtReads }
+const { put: _put, load, ...NAMES } = nameWrites
+const WRITES = { ...NAMES, load, ...claimWrites, ...eventWrites, ...countWrites, ...doubtWrites, ...pruneWrites }
+/** Writes of one statement, which are a transaction by themselves. */
+const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease', 'keepBody', 'resumeEndpoint'])
 
 /**
  * Opens a store on PostgreSQL, which several gateways may share. Nothing is cached: what one gateway has written, every other one
@@ -62,7 +71,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
   const capacityTimer = setInterval(() => void warnOfCapacity(), CAPACITY_EVERY_MS)
 
-  /** Runs a query; fails at once while the server is down, and converts errors for the contract. */
+  /** Runs queries; fails at once while the server is down, and converts errors for the contract. */
   async function ask<T>(work: () => Promise<T>): Promise<T> {
     if (closed) throw new StoreDown('The store is closed.')
     if (!readiness.ready()) throw new StoreDown('PostgreSQL does not answer.')
@@ -74,11 +83,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     }
   }
 
-  const inTransaction: InTransaction = async (work) => {
+  /** Runs work in a transaction on one connection. */
+  async function inTransaction<T>(work: Work<T>, timeoutMs?: number): Promise<T> {
     const client = await pool.connect()
     try {
       await client.query('BEGIN')
-      const result = await work(client)
+      const result = await run(client, work, timeoutMs)
       await client.query('COMMIT')
       client.release()
       return result
@@ -89,19 +99,16 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     }
   }
 
-  const put = createPut(pool)
-  const links = createLinks(pool)
-  const thing = createThing(pool)
-  const claims = createClaims(pool, inTransaction)
-  const lockRows = createLockRows(pool)
-  const counts = createScoreboard(pool, inTransaction)
-  const locks = createLocks(
-    {
-      takeLock: (key, holder, leaseMs) => ask(() => lockRows.takeLock(key, holder, leaseMs)),
-      dropLock: (key, holder) => ask(() => lockRows.dropLock(key, holder)),
-    },
-    newInstance(),
+  const calls = createBatches(pool)
+  const { page: readPage, ...reads } = bind(READS, (name, args) =>
+    ask(() => run(pool, (READS[name] as AnyWork)(...args))),
   )
+  const { takeLock, dropLock, ...writes } = bind(WRITES, (name, args) => {
+    const work = () => (WRITES[name] as AnyWork)(...args)
+    if (SINGLE.has(name)) return ask(() => run(pool, work()))
+    return ask(() => inTransaction(work(), name === 'load' ? LOAD_TIMEOUT_MS : undefined))
+  })
+  const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
 
   async function close(): Promise<void> {
     clearInterval(capacityTimer)
@@ -115,7 +122,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw error
   }
 
-  return withTextChecks({
+  return {
     engine: 'postgres',
     ready: readiness.ready,
     now: session.now,
@@ -125,42 +132,129 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       readiness.end()
       await close()
     },
-
-    put: (names) => ask(() => put(names)),
-    unlink: (all) => ask(() => unlink(pool, all)),
-    load: (all, { replace }) => ask(() => inTransaction((client) => load(client, all, replace))),
-    forget: (olderThanMs) => ask(() => forget(pool, olderThanMs)),
-    links: (tenant, name) => ask(() => links({ tenant, name })),
-    thing: (tenant, id) => ask(() => thing({ tenant, id })),
-    async *scan({ tenant, after }) {
-      let last: LinkKey | undefined = after
-      for (;;) {
-        const page = await ask(() => linksAfter(pool, tenant, last))
-        if (page.length > 0) yield page
-        if (page.length < SCAN_PAGE) return
-        last = page.at(-1)
-      }
+    ...reads,
+    ...writes,
+    exclusive,
+    scan: (wanted) => scan(readPage, wanted),
+    links: (tenant, name) => ask(() => calls.links({ tenant, name })),
+    thing: (tenant, id) => ask(() => calls.thing({ tenant, id })),
+    put: (names) => ask(() => calls.put(names)),
+    async claim(wanted) {
+      const claim = wanted.doubtSince === undefined ? await ask(() => calls.claim(wanted)) : undefined
+      if (claim) return { won: true, claim }
+      // The key exists, most often with a claim that holds it for good.
+      const before = await reads.findClaim(wanted.tenant, wanted.key)
+      const isHeld = before && !isFree(before, Number.POSITIVE_INFINITY)
+      return isHeld ? { won: false, claim: before } : writes.claim(wanted)
     },
+    change: (claim, change, names) => ask(() => calls.change({ claim, change, names })),
+    trust: () => ask(() => run(pool, dropDoubt())),
+    // A database has no place of its own, and is never a copy.
+    origin: () => ask(async () => ({ kind: 'own' })),
+    size: () => ask(() => sizeOf(pool)),
+  }
+}
 
-    claim: (wanted) => ask(() => claims.claim(wanted)),
-    change: (claim, change, names) => ask(() => claims.change(claim, change, names)),
-    findClaim: (tenant, key) => ask(() => claims.findClaim(tenant, key)),
-    claimByHandle: (handle) => ask(() => claims.claimByHandle(handle)),
-    claimsOfShipment: (tenant, shipment) => ask(() => claims.claimsOfShipment(tenant, shipment)),
-    listClaims: (options) => ask(() => claims.listClaims(options)),
-    audit: (handle) => ask(() => claims.audit(handle)),
-    renewLease: (instance, maxAgeMs) => ask(() => claims.renewLease(instance, maxAgeMs)),
-    endLease: (instance) => ask(() => claims.endLease(instance)),
-    orphanClaims: (silentForMs, by) => ask(() => claims.orphanClaims(silentForMs, by)),
-    addCounts: (batch) => ask(() => counts.addCounts(batch)),
-    dropCounts: (beforeDay) => ask(() => counts.dropCounts(beforeDay)),
-    countedTenants: (after) => ask(() => counts.countedTenants(after)),
-    callCounts: (tenant, fromDay) => ask(() => counts.callCounts(tenant, fromDay)),
-    nameCounts: (tenant) => ask(() => counts.nameCounts(tenant)),
-    watchedDays: () => ask(() => counts.watchedDays()),
-    ...createDoubts(pool, inTransaction, ask),
-    exclusive: locks.exclusive,
-    ...createEvents(pool, inTransaction, ask),
-    ...createPruning(pool, ask),
-  })
+/** Work whose arguments are those of its name, as `bind` has paired them. */
+type AnyWork = (...args: readonly unknown[]) => Work<unknown>
+
+type Queryable = Pick<pg.ClientBase, 'query'>
+
+async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Promise<T> {
+  let step = work.next()
+  while (step.done !== true) {
+    const { text, values } = step.value
+    // The driver supports a timeout for each query; its types lack it.
+    const query = { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) }
+    step = work.next((await client.query(query)).rows)
+  }
+  return step.value
+}
+
+/** The server's own estimates, which autovacuum renews. */
+const SIZES = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows, pg_total_relation_size(pg_class.oid) AS bytes
+  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE nspname = 'transload' AND relkind = 'r'`
+
+const OLDEST = `SELECT
+  (SELECT min(used_day) FROM transload.claims WHERE state NOT IN ('sending', 'unknown')) AS claims,
+  (SELECT min(used_day) FROM transload.events WHERE state IN ('recorded', 'delivered', 'skipped')) AS events,
+  (SELECT min(used_day) FROM transload.links) AS links, (SELECT min(used_day) FROM transload.things) AS things`
+
+async function sizeOf(pool: pg.Pool): Promise<StoreSize> {
+  const sizes = await pool.query<{ name: string; rows: string; bytes: string }>(SIZES)
+  const oldest: Readonly<Record<string, unknown>> = (await pool.query(OLDEST)).rows[0]
+  return {
+    bytes: sizes.rows.reduce((sum, { bytes }) => sum + Number(bytes), 0),
+    freeBytes: 0,
+    tables: (['claims', 'events', 'links', 'things'] as const).map((table) => ({
+      table,
+      rows: Number(sizes.rows.find(({ name }) => name === table)?.rows ?? 0),
+      oldest: oldest[table] === null ? undefined : Number(oldest[table]) * DAY_MS,
+    })),
+  }
+}
+
+/** The interval of the look at how many connections all gateways may open together. */
+const CAPACITY_EVERY_MS = 60_000
+/** The session of each process, and one for its looks at the servers. */
+const CONNECTIONS_BESIDES = 2
+/** A process that renewed its lease this recently runs. */
+const ALIVE_FOR_MS = 10_000
+
+const CAPACITY = `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+    - coalesce(current_setting('reserved_connections', true)::int, 0) AS allowed,
+  (SELECT count(*)::int FROM transload.instances WHERE beat_ms > transload.lease_ms() - ${ALIVE_FOR_MS}) AS processes`
+
+/**
+ * Returns a warning if the processes of all gateways together may open more connections than the server allows. `processes`
+ * are those of this gateway, which may not all run yet.
+ */
+async function capacityWarning(pool: pg.Pool, connections: number, processes: number): Promise<string | undefined> {
+  const { rows } = await pool.query(CAPACITY)
+  const allowed = Number(rows[0]?.allowed)
+  const running = Math.max(processes, Number(rows[0]?.processes))
+  const each = connections + CONNECTIONS_BESIDES
+  if (running * each <= allowed) return undefined
+  return `${running} gateway process${running === 1 ? '' : 'es'} may open ${each} connections each, ${running * each} in all, and PostgreSQL allows ${allowed}: lower STORE_CONNECTIONS (${connections}) or WORKERS, or raise max_connections`
+}
+
+const STATES = 'SELECT state, count(*) FROM transload.claims GROUP BY state ORDER BY state'
+const WITHOUT_THING = `SELECT count(*) FROM transload.links AS link WHERE NOT EXISTS
+  (SELECT FROM transload.things AS thing WHERE thing.tenant = link.tenant AND thing.id = link.id)`
+const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"
+
+/** Inspects a store on PostgreSQL as it is at one moment; undefined if there is none. Nothing is written, and gateways go on. */
+export async function inspectPostgres(url: string): Promise<Inspection | undefined> {
+  const client = new pg.Client({ connectionString: url, application_name: 'transload verify' })
+  try {
+    await client.connect()
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const version = await stepsOf(client)
+    return version === 0 ? undefined : await contentOf(client, version)
+  } catch (error) {
+    throw asStoreError(error)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function contentOf(client: pg.Client, version: number): Promise<Inspection> {
+  const count = async (sql: string) => Number((await client.query(sql)).rows[0]?.count)
+  const rows: Record<string, number> = {}
+  for (const { name } of (await client.query(TABLES)).rows) {
+    // Names of the schema, which only this program writes.
+    rows[name] = await count(`SELECT count(*) FROM transload."${name}"`)
+  }
+  const states = (await client.query(STATES)).rows
+  return {
+    version,
+    programVersion: VERSION,
+    faults: [],
+    rows,
+    claims: Object.fromEntries(states.map((row) => [String(row.state), Number(row.count)])),
+    linksWithoutThing: await count(WITHOUT_THING),
+    origin: { kind: 'own' },
+    doubt: await run(client, doubtReads.doubt()),
+  }
 }

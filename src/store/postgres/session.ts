@@ -1,11 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMs } from '../retry.ts'
+import type { ClientBase } from 'pg'
+import { backoffMs } from '../elapsed.ts'
+import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
+import { StoreTooNew } from '../store.ts'
 import type { Server } from './address.ts'
-import { Ambiguous, type Answer, type Choice, chooseServer } from './choose.ts'
-import { connectToPrimary, end, look, QUERY_TIMEOUT_MS, type Target } from './connect.ts'
 import { asStoreError, isPermanent, NoServer } from './errors.ts'
-import { type Identity, isSameServer, shortcomingOf } from './role.ts'
-import { migrate } from './schema.ts'
+import {
+  Ambiguous,
+  type Answer,
+  type Choice,
+  chooseServer,
+  connectToPrimary,
+  end,
+  type Identity,
+  isSameServer,
+  look,
+  QUERY_TIMEOUT_MS,
+  shortcomingOf,
+  type Target,
+} from './servers.ts'
 
 /** The interval of the session's test that the server answers. */
 const PING_EVERY_MS = 1_000
@@ -154,4 +167,66 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
       await ended
     },
   }
+}
+
+/* The schema */
+
+/** The key of the advisory lock of the migration: any number that no other program uses. */
+const MIGRATION_LOCK = 8_246_710_552
+
+/**
+ * What only a database has. All tables are in a schema of their own, because names like `links` may be taken. `now_ms` is the clock
+ * that all gateways share.
+ */
+const SCHEMA = `CREATE SCHEMA IF NOT EXISTS transload;
+  CREATE SEQUENCE transload.turn;
+  CREATE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
+    AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+  CREATE FUNCTION transload.lease_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT transload.now_ms()';
+  CREATE FUNCTION transload.each(list text) RETURNS TABLE (value text) LANGUAGE sql STABLE
+    AS 'SELECT json_array_elements_text(list::json)';`
+
+/** Names compare by bytes, as in the embedded store. */
+const inDialect = ({ sql }: SchemaStep): string =>
+  sql
+    .replaceAll(/\bTEXT\b/g, 'text COLLATE "C"')
+    .replaceAll(/\bINTEGER\b/g, 'bigint')
+    .replaceAll(/\bNUMBERED\b/g, 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY')
+    .replaceAll(' WITHOUT ROWID', '')
+
+/** Migrates a database to this program's schema; safe in several gateways at once, and beside those of the release before. */
+export async function migrate(client: ClientBase, steps: readonly SchemaStep[] = STEPS): Promise<void> {
+  // Most starts have nothing to do, and need no right to create tables.
+  if ((await stepsOf(client, steps.length)) >= steps.length) return
+  await client.query('BEGIN')
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+    // Read again inside the lock: another gateway may have migrated meanwhile.
+    const applied = await stepsOf(client, steps.length)
+    if (applied === 0) await client.query(SCHEMA)
+    for (const step of steps.slice(applied)) await client.query(inDialect(step))
+    const versions = [neededAfter(steps), steps.length]
+    if (applied < steps.length) await client.query('UPDATE transload.version SET version = $1, applied = $2', versions)
+    await client.query('COMMIT')
+  } catch (error) {
+    // The first error counts, even if the connection is too broken to roll back.
+    await client.query('ROLLBACK').catch(() => undefined)
+    throw error
+  }
+}
+
+/**
+ * Returns the number of steps that a store has had, 0 if there is none: more than this program knows if a newer one has
+ * only added to it. Rejects a store that needs a newer gateway.
+ */
+export async function stepsOf(client: ClientBase, known: number = VERSION): Promise<number> {
+  // Not `to_regclass`: its answer may be older than the wait for the lock.
+  const { rowCount } = await client.query(
+    "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'transload' AND tablename = 'version'",
+  )
+  if (rowCount === 0) return 0
+  const { rows } = await client.query('SELECT version, applied FROM transload.version')
+  const needed = Number(rows[0]?.version)
+  if (needed > known) throw new StoreTooNew(tooNew(needed, known))
+  return Number(rows[0]?.applied)
 }

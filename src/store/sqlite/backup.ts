@@ -1,10 +1,22 @@
-import { renameSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { existingDatabase } from './checkpoints.ts'
-import { makeLike, newPartialFile, removeDatabase, sync } from './partial-file.ts'
-import { storeVersion } from './schema.ts'
-import { hasIdentity } from './stamp.ts'
+import { doubtReads, type Inspection } from '../doubt.ts'
+import { isAlive, newInstance } from '../instance.ts'
+import { VERSION } from '../schema.ts'
+import { existingDatabase, isDamage, messageOf, storeVersion } from './connection.ts'
+import { createSession } from './session.ts'
+import { identity, originOf, readStamp } from './stamp.ts'
 
 export interface CopyOptions {
   /** Called with the share of the work that is done. @default does nothing */
@@ -42,8 +54,7 @@ export async function backupStore(
     withDatabase(partial, (db) => {
       // One file, which can be read where nothing can be written.
       db.exec('PRAGMA journal_mode = DELETE')
-      // Earlier versions of the store cannot be marked.
-      if (hasIdentity(db)) db.prepare('UPDATE identity SET backup_at = ?').run(at)
+      db.prepare('UPDATE identity SET backup_at = ?').run(at)
     })
     makeLike(partial, path)
     onStep?.('sync')
@@ -97,5 +108,112 @@ export function withDatabase<T>(path: string, work: (db: DatabaseSync) => T): T 
     return work(db)
   } finally {
     db.close()
+  }
+}
+
+/* Inspection */
+
+/** The faults of a damaged file that are listed. */
+const MOST_FAULTS = 10
+
+/** Returns the faults that SQLite finds in the content of a database. */
+export function faultsIn(db: DatabaseSync): readonly string[] {
+  try {
+    const rows = db.prepare(`PRAGMA integrity_check(${MOST_FAULTS})`).all()
+    return rows.map((row) => String(row['integrity_check'])).filter((text) => text !== 'ok')
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    return [messageOf(error)]
+  }
+}
+
+/** Inspects a store or a backup as it is at one moment. Nothing is written, and gateways go on. */
+export function inspectSqlite(path: string): Inspection {
+  const db = openSource(path)
+  try {
+    const session = createSession(db, Date.now())
+    db.exec('BEGIN')
+    const version = storeVersion(db)
+    const faults = faultsIn(db)
+    const found = session.run(identity())
+    const doubt = session.run(doubtReads.doubt())
+    const common = {
+      version,
+      programVersion: VERSION,
+      faults,
+      id: found.id,
+      origin: originOf(found, readStamp(path)),
+      doubt,
+    }
+    // The content of a damaged file cannot be counted.
+    return faults.length > 0
+      ? { ...common, rows: {}, claims: {}, linksWithoutThing: 0 }
+      : { ...common, ...countsIn(db) }
+  } finally {
+    db.close()
+  }
+}
+
+function countsIn(db: DatabaseSync): Pick<Inspection, 'rows' | 'claims' | 'linksWithoutThing'> {
+  const tables = db.prepare(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
+  )
+  const count = (sql: string) => Number(db.prepare(sql).get()?.['count'])
+  const names = tables.all().map((row) => String(row['name']))
+  const states = db.prepare('SELECT state, count(*) AS count FROM claims GROUP BY state ORDER BY state').all()
+  return {
+    // Names of the schema, which only this program writes.
+    rows: Object.fromEntries(names.map((name) => [name, count(`SELECT count(*) AS count FROM "${name}"`)])),
+    claims: Object.fromEntries(states.map((row) => [String(row['state']), Number(row['count'])])),
+    linksWithoutThing: count(`SELECT count(*) AS count FROM links
+      WHERE NOT EXISTS (SELECT 1 FROM things WHERE things.tenant = links.tenant AND things.id = links.id)`),
+  }
+}
+
+/* Files */
+
+/** Files that SQLite keeps beside a database. */
+const BESIDE = ['-journal', '-wal', '-shm']
+const PARTIAL = '.partial-'
+
+/**
+ * Returns a name for a file that is not whole yet, beside the file that it becomes. The name has the process that writes it: what
+ * processes left behind that have ended is removed.
+ */
+export function newPartialFile(file: string): string {
+  const beginning = basename(file) + PARTIAL
+  for (const name of readdirSync(dirname(file))) {
+    if (!name.startsWith(beginning)) continue
+    const instance = name.slice(beginning.length).replaceAll(',', '/')
+    if (instance.split('/').length === INSTANCE_PARTS && !isAlive(instance)) removeDatabase(join(dirname(file), name))
+  }
+  // No host name has a comma.
+  return file + PARTIAL + newInstance().replaceAll('/', ',')
+}
+
+const INSTANCE_PARTS = 4
+
+/** Removes a database, and what SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const end of ['', ...BESIDE]) rmSync(path + end, { force: true })
+}
+
+/** Gives a file the rights of another one, and its owner too where this process may do so. */
+export function makeLike(file: string, model: string): void {
+  const { mode, uid, gid } = statSync(model)
+  if (process.getuid?.() === 0) chownSync(file, uid, gid)
+  chmodSync(file, mode & FILE_RIGHTS)
+}
+
+/** Reading and writing, of the owner, the group and others. */
+const FILE_RIGHTS = 0o666
+
+/** Makes the content of a file or folder durable. */
+export function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
   }
 }

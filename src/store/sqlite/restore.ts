@@ -1,16 +1,33 @@
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
-import type { NewDoubt } from '../doubt.ts'
-import { type CopyOptions, copyDatabase, openSource, withDatabase } from './backup.ts'
-import { createDoubtWrites } from './doubts.ts'
-import { isDamage, messageOf } from './errors.ts'
-import { identityOf } from './file-guard.ts'
-import { faultsIn } from './inspect.ts'
-import { makeLike, newPartialFile, removeDatabase, sync } from './partial-file.ts'
-import { migrate, storeVersion } from './schema.ts'
-import { StoreInUse, StoreUnreadable, takeSoleUse } from './sole-use.ts'
-import { acceptAs, hasIdentity, identityIn, readStamp } from './stamp.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { doubtWrites, type NewDoubt } from '../doubt.ts'
+import { isAlive } from '../instance.ts'
+import { StoreTooNew } from '../store.ts'
+import {
+  type CopyOptions,
+  copyDatabase,
+  faultsIn,
+  makeLike,
+  newPartialFile,
+  openSource,
+  removeDatabase,
+  sync,
+  withDatabase,
+} from './backup.ts'
+import {
+  existingDatabase,
+  identityOf,
+  isBusy,
+  isDamage,
+  isSame,
+  messageOf,
+  migrate,
+  NotAStore,
+  storeVersion,
+} from './connection.ts'
+import { createSession, monotonicMs } from './session.ts'
+import { acceptAs, identity, readStamp } from './stamp.ts'
 
 export interface RestoreOptions extends CopyOptions {
   /** The doubt about the restored store; undefined if it lacks nothing. */
@@ -32,8 +49,7 @@ export function backupTime(file: string): number | undefined {
   const db = openSource(file)
   try {
     storeVersion(db)
-    const at = hasIdentity(db) ? identityIn(db).backupAt : 0
-    return at === 0 ? undefined : at
+    return createSession(db, Date.now()).run(identity()).backupAt || undefined
   } finally {
     db.close()
   }
@@ -83,6 +99,7 @@ function takeStore(path: string, { isUnreadableReplaced }: RestoreOptions) {
 
 /** Checks a copy, and makes it the store of its place. */
 function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): void {
+  const session = createSession(db, Date.now())
   try {
     migrate(db)
     const [fault] = faultsIn(db)
@@ -93,8 +110,8 @@ function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): v
   db.exec('BEGIN')
   // They are those of processes that are gone.
   db.exec('DELETE FROM instances; DELETE FROM locks')
-  acceptAs(db, readStamp(path))
-  if (doubt) createDoubtWrites(db).declareDoubt(doubt, Date.now())
+  session.run(acceptAs(readStamp(path)))
+  if (doubt) session.run(doubtWrites.declareDoubt(doubt))
   db.exec('COMMIT; PRAGMA journal_mode = DELETE')
 }
 
@@ -169,6 +186,74 @@ function removeSecondNames(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const kept = join(dirname(path), name)
     const found = name.startsWith(beginning) ? identityOf(kept) : undefined
-    if (inPlace.some(({ dev, ino }) => ino === found?.ino && dev === found.dev)) rmSync(kept)
+    if (inPlace.some((one) => found && isSame(one, found))) rmSync(kept)
   }
+}
+
+/* Sole use */
+
+/** Another process uses the store. */
+export class StoreInUse extends Error {
+  override readonly name = 'StoreInUse'
+}
+
+/** The store cannot be read, and so it is not known if a process uses it. */
+export class StoreUnreadable extends Error {
+  override readonly name = 'StoreUnreadable'
+}
+
+/** A lease that is younger may be that of a gateway that runs on another machine or in another container. */
+const LEASE_MS = 10_000
+
+/**
+ * Takes a store for this process alone; throws `StoreInUse` if a gateway or a command uses it. Every process that has the store open has
+ * a lock of SQLite on it, and no lock of one that has died stays. All of the store is then in one file, without a WAL.
+ *
+ * A gateway that opens the file meanwhile waits. If another file is at its path afterwards, SQLite refuses its first write
+ * (SQLITE_READONLY_DBMOVED), and it opens that one.
+ */
+export function takeSoleUse(path: string): { readonly release: () => void } {
+  // Without a timeout: a gateway does not go away in seconds.
+  const db = new DatabaseSync(existingDatabase(path), { timeout: 0 })
+  try {
+    checkProgram(db)
+    const inUse = users(db)
+    if (inUse.length > 0)
+      throw new StoreInUse(
+        `${path} is in use by ${inUse.join(' and ')}. Stop it first; one that was killed is gone after ten seconds.`,
+      )
+    // From here on each lock that this connection gets is kept.
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
+    return { release: () => db.close() }
+  } catch (error) {
+    db.close()
+    if (isBusy(error)) throw new StoreInUse(`${path} is in use by another process. Stop gateways and commands first.`)
+    if (isDamage(error) || error instanceof NotAStore) {
+      throw new StoreUnreadable(`${path} cannot be read: ${messageOf(error)}`)
+    }
+    throw error
+  }
+}
+
+/** Rejects a database of another program. A store of a newer version may be replaced: that is how a rollback begins. */
+function checkProgram(db: DatabaseSync): void {
+  try {
+    storeVersion(db)
+  } catch (error) {
+    if (!(error instanceof StoreTooNew)) throw error
+  }
+}
+
+/** Returns the gateways that hold a lease. */
+function users(db: DatabaseSync): readonly string[] {
+  const nowMs = monotonicMs()
+  return db
+    .prepare('SELECT instance FROM instances WHERE beat_ms > ? AND beat_ms <= ?')
+    .all(nowMs - LEASE_MS, nowMs)
+    .map((row) => String(row['instance']))
+    .filter(isAlive)
+    .map((instance) => {
+      const [host, pid] = instance.split('/')
+      return `a gateway (process ${pid} on ${host})`
+    })
 }

@@ -1,20 +1,18 @@
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createCache } from '../cache.ts'
-import { isInForce } from '../doubt.ts'
+import { DatabaseSync } from 'node:sqlite'
 import { newInstance } from '../instance.ts'
-import { compareBytes } from '../key-order.ts'
 import { createLocks } from '../locks.ts'
+import { scan } from '../names.ts'
+import type { StoreSize, TableSize } from '../pruning.ts'
+import { DAY_MS } from '../scoreboard.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
-import { withTextChecks } from '../storable-text.ts'
-import type { Link, LinkKey, Store } from '../store.ts'
-import { createReader, type Reader } from './cache.ts'
-import { createEvents } from './events.ts'
-import { createPruning } from './pruning.ts'
-import { SCAN_PAGE } from './reads.ts'
-import { originOf, readStamp } from './stamp.ts'
+import { type Store, StoreDown } from '../store.ts'
+import { bind, sql, type Work } from '../work.ts'
+import { isDamage, messageOf, migrate, openReader } from './connection.ts'
+import { type AnyWork, createSession, READS, WRITES, type WriteName, workOf } from './session.ts'
+import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
-import { FORGET_BATCH } from './writes.ts'
 
 /** Options of the embedded store. */
 export interface SqliteOptions extends StoreOptions {
@@ -23,26 +21,46 @@ export interface SqliteOptions extends StoreOptions {
   readonly room?: Int32Array<SharedArrayBuffer>
 }
 
+/** The steps of housekeeping, for which no write waits. */
+const STEPS: ReadonlySet<string> = new Set(['prune', 'turnDay'])
+
 /**
  * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches:
- * the event loop never waits for the disk. Reads are answered in this thread, from the cache or a read-only connection.
+ * the event loop never waits for the disk. Reads are answered in this thread.
  */
 export async function openSqliteStore({
   path,
-  cacheBytes,
   onState,
   room,
   mustExist,
   now = Date.now,
 }: SqliteOptions): Promise<Store> {
   const file = resolve(path)
-  const cache = createCache(cacheBytes)
-  const reader = createReader(file, cache, () => writer)
   const readiness = createReadiness(onState)
-  const writer = startWriter(
-    { path: file, room, mustExist },
-    { onState: readiness.set, onCommit: reader.noteCommit, onLost: reader.reset },
-  )
+  let reader: ReturnType<typeof openReader> | undefined
+  let closed = false
+
+  function disconnect(): void {
+    reader?.db.close()
+    reader = undefined
+  }
+
+  const writer = startWriter({ path: file, room, mustExist }, now, { onState: readiness.set, onLost: disconnect })
+
+  function read<T>(ask: (connection: ReturnType<typeof openReader>) => T): T {
+    if (closed) throw new StoreDown('The store is closed.')
+    if (!writer.opened()) throw new StoreDown('The store is not open yet.')
+    const loss = writer.lost()
+    if (loss) throw loss
+    try {
+      reader ??= openReader(file)
+      return ask(reader)
+    } catch (error) {
+      disconnect()
+      if (isDamage(error)) writer.reportDamage(messageOf(error))
+      throw new StoreDown('The store cannot be read.', { cause: error })
+    }
+  }
 
   try {
     await writer.started
@@ -51,114 +69,108 @@ export async function openSqliteStore({
     throw error
   }
 
-  const locks = createLocks(
-    {
-      takeLock: (key, holder, leaseMs) => writer.call('takeLock', key, holder, leaseMs),
-      dropLock: (key, holder) => writer.call('dropLock', key, holder),
-    },
-    newInstance(),
-  )
-
-  return withTextChecks({
+  return createStore({
     engine: 'sqlite',
     ready: readiness.ready,
     now,
-    lookups: cache.lookups,
     async close() {
       readiness.end()
-      reader.close()
+      closed = true
+      disconnect()
       await writer.close()
     },
+    read: (work) => read(({ session }) => session.run(work, now())),
+    write: (name, args) => writer.call(name, args, STEPS.has(name)),
+    logBytes: () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+    stamp: () => readStamp(file),
+  })
+}
 
-    put: (write) => writer.call('put', write, now()),
-    unlink: (links) => writer.call('unlink', links),
-    load: (links, options) => writer.call('load', links, options, now()),
-    async forget(olderThanMs) {
-      let dropped = 0
-      for (;;) {
-        const batch = await writer.step('forget', olderThanMs, now())
-        dropped += batch
-        if (batch < FORGET_BATCH) return dropped
+export interface MemoryOptions extends Pick<StoreOptions, 'now'> {
+  /** The clock of leases, in milliseconds. @default the time since the machine started */
+  readonly monotonicNow?: () => number
+}
+
+/** Creates a store that ends with the process. It is in this thread, and durable for nobody. */
+export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOptions = {}): Store {
+  const db = new DatabaseSync(':memory:')
+  const session = createSession(db, now(), monotonicNow)
+  migrate(db)
+  function run<T>(work: Work<T>): T {
+    if (!db.isOpen) throw new StoreDown('The store is closed.')
+    return session.run(work, now())
+  }
+  return createStore({
+    engine: 'memory',
+    ready: () => db.isOpen,
+    now,
+    async close() {
+      if (db.isOpen) db.close()
+    },
+    read: run,
+    async write(name, args) {
+      run(statement('BEGIN'))
+      try {
+        const result = run(workOf(name, args))
+        db.exec('COMMIT')
+        return result
+      } catch (error) {
+        db.exec('ROLLBACK')
+        throw error
       }
     },
-    links: async (tenant, name) =>
-      reader.read(
-        (reads) => {
-          const links = reads.links(tenant, name)
-          cache.keepLinks(tenant, name, links)
-          return links
-        },
-        (isCurrent) => cache.links(tenant, name, isCurrent),
-      ),
-    thing: async (tenant, id) =>
-      reader.read(
-        (reads) => {
-          const thing = reads.thing(tenant, id)
-          if (thing) cache.keepThing(thing)
-          return thing
-        },
-        (isCurrent) => cache.thing(tenant, id, isCurrent),
-      ),
-    scan: (options) => scan(reader, options),
-
-    claim: (wanted) => writer.call('claim', wanted, now()),
-    change: (claim, change, names) => writer.call('change', claim, change, names ?? null, now()),
-    findClaim: async (tenant, key) => reader.read((reads) => reads.findClaim(tenant, key)),
-    claimByHandle: async (handle) => reader.read((reads) => reads.claimByHandle(handle)),
-    claimsOfShipment: async (tenant, shipment) => reader.read((reads) => reads.claimsOfShipment(tenant, shipment)),
-    listClaims: async (options) => reader.read((reads) => reads.listClaims(options)),
-    audit: async (handle) => reader.read((reads) => reads.audit(handle)),
-    renewLease: (instance, maxAgeMs) => writer.call('renewLease', instance, maxAgeMs),
-    endLease: (instance) => writer.call('endLease', instance),
-    orphanClaims: (silentForMs, by) => writer.call('orphanClaims', silentForMs, by, now()),
-    addCounts: (batch) => writer.call('addCounts', batch, now()),
-    dropCounts: (beforeDay) => writer.step('dropCounts', beforeDay, now()),
-    countedTenants: async (after) => reader.read((reads) => reads.countedTenants(after)),
-    callCounts: async (tenant, fromDay) => reader.read((reads) => reads.callCounts(tenant, fromDay)),
-    nameCounts: async (tenant) => reader.read((reads) => reads.nameCounts(tenant)),
-    watchedDays: async () => reader.read((reads) => reads.watchedDays()),
-    doubt: async () => {
-      const doubt = reader.read((reads) => reads.doubt())
-      return doubt && isInForce(doubt, now()) ? doubt : undefined
-    },
-    declareDoubt: (doubt) => writer.call('declareDoubt', doubt, now()),
-    trust: () => writer.call('trust', readStamp(file) ?? null),
-    origin: async () =>
-      originOf(
-        reader.read((reads) => reads.identity()),
-        readStamp(file),
-      ),
-    exclusive: locks.exclusive,
-    ...createEvents(reader, writer, now),
-    ...createPruning(reader, writer, file, now),
+    logBytes: () => 0,
+    stamp: () => undefined,
   })
 }
 
-/** Reads page by page in separate transactions, which lets checkpoints and calls run in between. */
-async function* scan(reader: Reader, options: Parameters<Store['scan']>[0]): AsyncGenerator<readonly Link[]> {
-  const { tenant: only } = options
-  if (only !== undefined && options.after && compareBytes(only, options.after.tenant) < 0) return
-  let after: LinkKey | undefined = options.after
-  let gathered: Link[] = []
-  let tenant = reader.read((reads) => {
-    const name = only ?? after?.tenant
-    const no = name === undefined ? undefined : reads.tenantNo(name)
-    if (name !== undefined && no !== undefined) return { no, name }
-    return only === undefined ? reads.tenantAfter(after?.tenant) : undefined
-  })
-  while (tenant) {
-    const { no, name } = tenant
-    const from = after?.tenant === name ? after : undefined
-    const page = reader.read((reads) => reads.page(no, name, from, SCAN_PAGE - gathered.length))
-    gathered = gathered.concat(page)
-    after = gathered.at(-1)
-    if (gathered.length >= SCAN_PAGE) {
-      yield gathered
-      gathered = []
-      await nextTurn()
-    } else {
-      tenant = only === undefined ? reader.read((reads) => reads.tenantAfter(name)) : undefined
-    }
+function* statement(text: string): Work<void> {
+  yield sql(text)
+}
+
+/** What the two kinds of the store differ in. */
+interface Parts extends Pick<Store, 'engine' | 'ready' | 'now' | 'close'> {
+  readonly read: <T>(work: Work<T>) => T
+  readonly write: (name: WriteName, args: readonly unknown[]) => Promise<unknown>
+  readonly logBytes: () => number
+  readonly stamp: () => Stamp | undefined
+}
+
+function createStore({ read, write, logBytes, stamp, ...own }: Parts): Store {
+  const { page, ...reads } = bind(READS, async (name, args) => read((READS[name] as AnyWork)(...args)))
+  const { takeLock, dropLock, trust, ...writes } = bind(WRITES, write)
+  const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
+  return {
+    ...own,
+    ...reads,
+    ...writes,
+    exclusive,
+    scan: (options) => scan(page, options),
+    size: async () => read(sizeOf(logBytes())),
+    // The way to the writing thread has no `undefined`.
+    trust: () => trust(stamp() ?? null),
+    origin: async () => originOf(read(identity()), stamp()),
   }
-  if (gathered.length > 0) yield gathered
 }
+
+function* sizeOf(logBytes: number): Work<StoreSize> {
+  const [pages] = yield sql(`SELECT page_count * page_size AS bytes, freelist_count * page_size AS free
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size`)
+  const tables: TableSize[] = []
+  for (const { table, rowid, where } of SIZED) {
+    // Rows get ascending numbers and go in about the same order, so their number is about the difference.
+    const rows = rowid && (yield sql(`SELECT coalesce(max(${rowid}) - min(${rowid}) + 1, 0) AS rows FROM ${table}`))[0]
+    const day = (yield sql(`SELECT min(used_day) AS day FROM ${table} WHERE ${where}`))[0]?.['day']
+    const oldest = typeof day === 'number' ? day * DAY_MS : undefined
+    tables.push({ table, rows: rows ? Number(rows['rows']) : undefined, oldest })
+  }
+  return { bytes: Number(pages?.['bytes']) + logBytes, freeBytes: Number(pages?.['free']), tables }
+}
+
+/** Links have no numbers: they stand by their names. */
+const SIZED = [
+  { table: 'claims', rowid: 'rowid', where: `state NOT IN ('sending', 'unknown')` },
+  { table: 'events', rowid: 'no', where: `state IN ('recorded', 'delivered', 'skipped')` },
+  { table: 'links', rowid: undefined, where: '1 = 1' },
+  { table: 'things', rowid: 'rowid', where: '1 = 1' },
+] as const

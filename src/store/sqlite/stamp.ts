@@ -1,11 +1,12 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
 import type { Origin } from '../doubt.ts'
+import { sql, type Work } from '../work.ts'
+import type { Session } from './session.ts'
 
 /** The identity of a store, as its database has it. */
 export interface Identity {
   readonly id: string
-  /** How many commits have changed links or things. */
+  /** The count of its commits. It begins anywhere, and starts over after 32 bits. */
   readonly commits: number
   /** True once a stamp was written beside the store. */
   readonly isStamped: boolean
@@ -34,22 +35,18 @@ export function readStamp(path: string): Stamp | undefined {
   }
 }
 
-/** Returns the identity in a database of this program's version. */
-export function identityIn(db: DatabaseSync): Identity {
-  const row =
-    db.prepare('SELECT id, is_stamped, is_older, backup_at, commits FROM identity, change_counter').get() ?? {}
+/** Reads the identity of a store. */
+export function* identity(): Work<Identity> {
+  const [row] = yield sql(
+    'SELECT id, user_version AS commits, is_stamped, is_older, backup_at FROM identity, pragma_user_version',
+  )
   return {
-    id: String(row['id']),
-    commits: Number(row['commits']),
-    isStamped: row['is_stamped'] === 1,
-    isOlder: row['is_older'] === 1,
-    backupAt: Number(row['backup_at']),
+    id: String(row?.['id']),
+    commits: Number(row?.['commits']),
+    isStamped: row?.['is_stamped'] === 1,
+    isOlder: row?.['is_older'] === 1,
+    backupAt: Number(row?.['backup_at']),
   }
-}
-
-/** Tells if a database has an identity: those of earlier versions have none. */
-export function hasIdentity(db: DatabaseSync): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'identity'").get() !== undefined
 }
 
 /** Compares a store with the stamp beside it. */
@@ -57,19 +54,22 @@ export function originOf({ id, commits, isStamped, isOlder, backupAt }: Identity
   if (backupAt > 0) return { kind: 'backup', at: backupAt }
   if (stamp === undefined) return { kind: isStamped ? 'moved' : 'own' }
   if (stamp.id !== id) return { kind: 'other' }
-  return { kind: isOlder || commits < stamp.commits ? 'older' : 'own' }
+  return { kind: isOlder || isBehind(commits, stamp.commits) ? 'older' : 'own' }
 }
+
+/** Tells if one count of commits is behind another. */
+export const isBehind = (one: number, other: number): boolean => ((one - other) | 0) < 0
 
 /**
  * Writes the stamp of a store, unless the store is a copy that no operator has accepted. The commits in the stamp are durable: after a
  * crash the database has at least as many.
  */
-export function keepStamp(db: DatabaseSync, path: string): void {
-  const identity = identityIn(db)
+export function keepStamp(session: Session, path: string): void {
+  const found = session.run(identity())
+  const { id, commits, isStamped, isOlder } = found
   const stamp = readStamp(path)
-  const { id, commits, isStamped, isOlder } = identity
-  const { kind } = originOf(identity, stamp)
-  if (kind === 'older' && !isOlder) db.exec('UPDATE identity SET is_older = 1')
+  const { kind } = originOf(found, stamp)
+  if (kind === 'older' && !isOlder) session.run(set('is_older = 1'))
   if (kind !== 'own') return
   try {
     if (stamp?.commits !== commits) {
@@ -77,19 +77,21 @@ export function keepStamp(db: DatabaseSync, path: string): void {
       writeFileSync(next, `${JSON.stringify({ id, commits } satisfies Stamp)}\n`)
       renameSync(next, stampPath(path))
     }
-    if (!isStamped) db.exec('UPDATE identity SET is_stamped = 1')
+    if (!isStamped) session.run(set('is_stamped = 1'))
   } catch {
     // The next time. Until then the store counts as one that was never stamped.
   }
 }
 
+function* set(columns: string): Work<void> {
+  yield sql(`UPDATE identity SET ${columns}`)
+}
+
 /** Makes a database the store of its place: from then on it agrees with the stamp that is there. */
-export function acceptAs(db: DatabaseSync, stamp: Stamp | undefined): void {
-  const { id, commits } = identityIn(db)
+export function* acceptAs(stamp: Stamp | undefined): Work<void> {
+  const { id, commits } = yield* identity()
   // More commits than the store that stood there: put back, that one counts as older.
-  db.prepare('UPDATE change_counter SET commits = ?').run(Math.max(commits, stamp?.commits ?? 0) + 1)
-  db.prepare('UPDATE identity SET id = ?, is_stamped = ?, is_older = 0, backup_at = 0').run(
-    stamp?.id ?? id,
-    stamp ? 1 : 0,
-  )
+  const most = stamp && isBehind(commits, stamp.commits) ? stamp.commits : commits
+  yield sql(`PRAGMA user_version = ${(most + 1) | 0}`)
+  yield sql('UPDATE identity SET id = $1, is_stamped = $2, is_older = 0, backup_at = 0', stamp?.id ?? id, stamp ? 1 : 0)
 }

@@ -1,44 +1,81 @@
 import { Worker } from 'node:worker_threads'
-import { afterGathering } from '../gather.ts'
-import { backoffMs } from '../retry.ts'
+import { afterGathering } from '../batch.ts'
+import { backoffMs } from '../elapsed.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
-import { damaged, type FileIdentity } from './file-guard.ts'
-import {
-  changesCachedData,
-  decode,
-  encode,
-  type WorkerData,
-  type WriteCall,
-  type WriteName,
-  type WriteResult,
-  type WriterReply,
-  type WriterRequest,
-  type WrittenCall,
-} from './protocol.ts'
-import { NotAStore } from './schema.ts'
-import type { Writes } from './writes.ts'
+import { damaged, type FileIdentity, NotAStore } from './connection.ts'
+import type { WriteName } from './session.ts'
+
+/** One write, on its way to the thread. */
+export interface WriteCall {
+  readonly no: number
+  readonly name: WriteName
+  readonly args: readonly unknown[]
+  /** The time of the store. */
+  readonly now: number
+}
+
+/** The outcome of one write. */
+export interface WriteResult {
+  readonly no: number
+  readonly result?: unknown
+  /** The error of this one write. */
+  readonly failed?: string
+  /** The error that keeps the store from writing anything now. */
+  readonly down?: string
+}
+
+/** A message to the worker. */
+export type WriterRequest =
+  /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
+  { readonly calls: readonly WriteCall[]; readonly steps: readonly WriteCall[] } | { readonly close: true }
+
+/** A message from the worker. */
+export type WriterReply =
+  /** The results of one commit. */
+  | { readonly results: readonly WriteResult[] }
+  /** Another process writes to the file: the writes that arrive until it has finished join those that wait. */
+  | { readonly waiting: true }
+  | { readonly ready: true; readonly file: FileIdentity }
+  | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
+
+/** Encodes a message as text: V8 clones one string many times faster than the objects in it. */
+export const encode = (message: WriterRequest | WriterReply): string => JSON.stringify(message)
+
+/** Decodes a message from the other thread. */
+export const decode = <M extends WriterRequest | WriterReply>(text: string): M => JSON.parse(text)
+
+/** The data that the writing thread starts with. */
+export interface WorkerData {
+  readonly path: string
+  /** The file that this process has opened before; undefined at the start. */
+  readonly file?: FileIdentity | undefined
+  /**
+   * True for a process that replaces another: it does not create a file that is gone.
+   * @default false
+   */
+  readonly mustExist?: boolean | undefined
+  /** The time of the store. */
+  readonly now?: number
+  /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
+  readonly room?: Int32Array<SharedArrayBuffer> | undefined
+}
 
 /** The events of the writing thread. */
 export interface WriterEvents {
   readonly onState: (state: StoreState) => void
-  /** Called for each commit that changed links or things, before its writes resolve. */
-  readonly onCommit: (cacheVersion: number, calls: readonly WrittenCall[]) => void
   /** Called when the files of the store are lost. */
   readonly onLost: () => void
 }
 
 /** Sends writes to the writing thread. */
 export interface Writer {
-  call<N extends WriteName>(name: N, ...args: Parameters<Writes[N]>): Promise<ReturnType<Writes[N]>>
-  /** Sends a small step of housekeeping: it is done after the calls that wait, in a commit of its own. */
-  step<N extends WriteName>(name: N, ...args: Parameters<Writes[N]>): Promise<ReturnType<Writes[N]>>
+  /** Sends a write, or a step of housekeeping: that is done after the writes that wait, in a commit of its own. */
+  call(name: WriteName, args: readonly unknown[], isStep?: boolean): Promise<unknown>
   /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
   readonly started: Promise<void>
   /** True once the database has been open. */
   opened(): boolean
-  /** True while writes of links or things wait for their commit. */
-  isChangingCachedData(): boolean
   /** Returns why the files of the store are lost; undefined while they are not. */
   lost(): StoreDown | undefined
   /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
@@ -54,7 +91,7 @@ interface PendingWrite {
 }
 
 /** Starts the writing thread, and restarts it if it dies. */
-export function startWriter(data: WorkerData, { onState, onCommit, onLost }: WriterEvents): Writer {
+export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents): Writer {
   /** The writes at the worker, in the order of their numbers; undefined once answered. */
   let sent: (PendingWrite | undefined)[] = []
   let firstNo = 1
@@ -79,9 +116,9 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   function start(): void {
     // The worker runs from the same kind of file as this module: .ts in development, .js once built.
     const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    const thread = new Worker(new URL(`./writer-worker${extension}`, import.meta.url), {
-      workerData: { ...data, file },
-      // See `openWalIndex`: a descriptor that ends with the thread would release locks of other connections.
+    const thread = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
+      workerData: { ...data, now: now(), file },
+      // See `openOnce`: a descriptor that ends with the thread would release locks of other connections.
       trackUnmanagedFds: false,
     })
     worker = thread
@@ -102,7 +139,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   function receive(reply: WriterReply): void {
     if ('results' in reply) {
       isWaiting = false
-      settle(reply.results, reply.cacheVersion)
+      settle(reply.results)
       gather()
     } else if ('waiting' in reply) {
       isWaiting = true
@@ -130,16 +167,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     onLost()
   }
 
-  function settle(results: readonly WriteResult[], cacheVersion: number | undefined): void {
-    if (cacheVersion !== undefined) {
-      onCommit(
-        cacheVersion,
-        results.flatMap(({ no, result }) => {
-          const call = sent[no - firstNo]?.call ?? []
-          return 'name' in call && call.name === 'prune' ? { ...call, result } : call
-        }),
-      )
-    }
+  function settle(results: readonly WriteResult[]): void {
     for (const result of results) {
       const pending = sent[result.no - firstNo]
       if (!pending) continue
@@ -191,19 +219,13 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
     unsent = []
   }
 
-  function add<N extends WriteName>(
-    name: N,
-    args: Parameters<Writes[N]>,
-    isStep: boolean,
-  ): Promise<ReturnType<Writes[N]>> {
+  function call(name: WriteName, args: readonly unknown[], isStep = false): Promise<unknown> {
     if (lost) return Promise.reject(lost)
     if (closed) return Promise.reject(new StoreDown('The store is closed.'))
     if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
     lastNo += 1
-    const call = { no: lastNo, name, args }
-    const { promise, resolve, reject } = Promise.withResolvers<never>()
-    // The worker answers with what the write of that name returned.
-    unsent.push({ call, isStep, resolve: resolve as (result: unknown) => void, reject })
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    unsent.push({ call: { no: lastNo, name, args, now: now() }, isStep, resolve, reject })
     gather()
     return promise
   }
@@ -212,7 +234,6 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
   return {
     started: started.promise,
     opened: () => opened,
-    isChangingCachedData: () => [...sent, ...unsent].some((pending) => pending && changesCachedData(pending.call)),
     lost: () => lost,
     reportDamage(reason) {
       isDamaged = true
@@ -220,8 +241,7 @@ export function startWriter(data: WorkerData, { onState, onCommit, onLost }: Wri
       lose(error)
       onState({ ready: false, error })
     },
-    call: (name, ...args) => add(name, args, false),
-    step: (name, ...args) => add(name, args, true),
+    call,
     async close() {
       if (closed) return
       closed = true

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { LateWork } from '../../../src/bookings/backlog.ts'
 import type { Lease } from '../../../src/bookings/protocol.ts'
+import type { LateWork } from '../../../src/bookings/record.ts'
 import type { AuditEntry } from '../../../src/store/store.ts'
 import { checkAnswer, checkChange, checkWrite, type Report } from './invariants.ts'
 import { type Answered, type Job, programOf, REFERENCE, type StoreOperation, VIN } from './programs.ts'

@@ -32,13 +32,13 @@ export const MISTAKES = {
     breaks: 'one shipment',
     scenario: 'crashes',
     file: 'src/store/claim.ts',
-    right: "return { state: 'unknown', instance: by,",
-    wrong: "return { state: 'freed', instance: by,",
+    right: "{ state: 'unknown', instance: by,",
+    wrong: "{ state: 'freed', instance: by,",
   },
   'the claim is not looked at again before the request': {
     breaks: 'sent from its own claim',
     scenario: 'one pause',
-    file: 'src/bookings/lease.ts',
+    file: 'src/bookings/leases.ts',
     right: 'return () => isHeldSince(term, state.lease, age())',
     wrong: 'return () => true',
   },
@@ -66,9 +66,9 @@ export const MISTAKES = {
   'a change does not compare the version': {
     breaks: 'settled stays',
     scenario: 'settlements',
-    file: 'src/store/memory.ts',
-    right: 'return before?.version === claim.version ? apply(before, change) : undefined',
-    wrong: 'return before ? apply(before, change) : undefined',
+    file: 'src/store/claim.ts',
+    right: 'return before?.version === version ? yield* updateClaim(before, change) : undefined',
+    wrong: 'return before ? yield* updateClaim(before, change) : undefined',
   },
   'a late fact overrides a settlement': {
     breaks: 'settled stays',
@@ -80,7 +80,7 @@ export const MISTAKES = {
   'an event settles what an operator reopened': {
     breaks: 'settled stays',
     scenario: 'settlements',
-    file: 'src/events/healing.ts',
+    file: 'src/webhooks/healing.ts',
     right: ' || isReopened(await store.audit(handle))',
     wrong: '',
   },
@@ -102,8 +102,8 @@ export const MISTAKES = {
     breaks: 'known steps',
     scenario: 'crashes',
     file: 'src/store/claim.ts',
-    right: "return { state: 'unknown', instance: by,",
-    wrong: "return { state: 'refused', instance: by,",
+    right: "{ state: 'unknown', instance: by,",
+    wrong: "{ state: 'refused', instance: by,",
   },
 } as const satisfies Readonly<Record<string, Mistake>>
 

@@ -1,17 +1,19 @@
 import type { Answer } from '../../../src/answer.ts'
-import { type Backlog, createBacklog, type LateWork } from '../../../src/bookings/backlog.ts'
-import type { Booking, Made } from '../../../src/bookings/booking.ts'
-import { createBookings } from '../../../src/bookings/bookings.ts'
-import type { EmergencyLog, Unrecorded } from '../../../src/bookings/emergency-log.ts'
-import { createLease, type IsHeld } from '../../../src/bookings/lease.ts'
-import { createHeartbeat, endDeadLeases } from '../../../src/bookings/leases.ts'
+import { type Booking, createBookings, type Made } from '../../../src/bookings/bookings.ts'
+import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/bookings/leases.ts'
 import type { Lease } from '../../../src/bookings/protocol.ts'
-import { createBookingRecord } from '../../../src/bookings/record.ts'
+import {
+  type Backlog,
+  createBacklog,
+  createBookingRecord,
+  type EmergencyLog,
+  type LateWork,
+  type Unrecorded,
+} from '../../../src/bookings/record.ts'
 import { reopen, settle } from '../../../src/bookings/settlement.ts'
 import { commonProfile } from '../../../src/callers/caller.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { translationSettings } from '../../../src/config/translation-settings.ts'
-import { createProving } from '../../../src/events/healing.ts'
 import { legacyError, toGatewayError } from '../../../src/http/answers.ts'
 import type { Catalog } from '../../../src/mapping/catalog.ts'
 import { createLog } from '../../../src/observe/log.ts'
@@ -19,6 +21,8 @@ import { type Account, trusted } from '../../../src/service/account.ts'
 import { NoReply } from '../../../src/service/exchange.ts'
 import { refusal } from '../../../src/service/failures.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { createHealing, type Healing } from '../../../src/webhooks/healing.ts'
+import { createUnknownBookings } from '../../../src/webhooks/unknown-bookings.ts'
 import { createXref } from '../../../src/xref/xref.ts'
 import type { Ports, Program } from './replay.ts'
 
@@ -81,7 +85,10 @@ export function programOf(job: Job): Program {
       return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, [job.shipment], async () => true)
     case 'event':
       // The queue of events logs a failure, and tries again.
-      return (ports) => lookAt(job, ports).catch(() => undefined)
+      return (ports) =>
+        healingOf(job.instance, ports)
+          .byShipment(TENANT, job.shipment, 'webhook')
+          .catch(() => undefined)
     case 'settle':
     case 'settle-as-not-booked':
     case 'reopen':
@@ -124,7 +131,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     return { booked: 'Yes', of: String(id), isReplay: replayed !== undefined }
   } catch (thrown) {
     const error = toGatewayError(thrown)
-    const { TransportationBooked: word } = JSON.parse(legacyError(error, 'booking', '').body.toString())
+    const { TransportationBooked: word } = JSON.parse(legacyError(error, 'shipment', '').body.toString())
     return { booked: word, of: error.code, isReplay: false }
   }
 }
@@ -175,38 +182,32 @@ const account: Account = {
   isRepeatedIn: () => false,
 }
 
-const own = { account, profile: commonProfile({ config, settings }) }
+/** The healing of each instance, and the ports of the run that uses it: its cache is large, and decides nothing here. */
+const healings = new Map<string, { ports: Ports; readonly healing: Healing }>()
 
-type Proving = ReturnType<typeof createProving>
-
-/** The reads of each instance, and the ports of the run that uses them: their cache is large, and decides nothing here. */
-const provings = new Map<string, { ports: Ports; readonly proving: Proving }>()
-
-async function lookAt({ instance, shipment }: Extract<Job, { kind: 'event' }>, ports: Ports): Promise<void> {
-  const { lookAt: look, unknownBookings } = provingOf(instance, ports)
-  const event = { name: shipment, how: 'webhook', mayBeCanceled: false, failures: 0 } as const
-  await look(event, TENANT, own, await unknownBookings(TENANT))
-}
-
-function provingOf(instance: string, ports: Ports): Proving {
-  const found = provings.get(instance)
+function healingOf(instance: string, ports: Ports): Healing {
+  const found = healings.get(instance)
   if (found) {
     found.ports = ports
-    return found.proving
+    return found.healing
   }
   const current: Ports = {
     ask: (...args) => made.ports.ask(...args),
     see: (...args) => made.ports.see(...args),
     effect: (...args) => made.ports.effect(...args),
   }
-  const made = { ports, proving: newProving(instance, current) }
-  provings.set(instance, made)
-  return made.proving
+  const made = { ports, healing: newHealing(instance, current) }
+  healings.set(instance, made)
+  return made.healing
 }
 
-function newProving(instance: string, ports: Ports): Proving {
-  return createProving({
-    store: storeOf(ports),
+function newHealing(instance: string, ports: Ports): Healing {
+  const store = storeOf(ports)
+  const { now } = createUnknownBookings(store)
+  return createHealing({
+    store,
+    unknownBookings: { of: now, now, changed: () => {} },
+    credentials: { ownCaller: () => ({ account, profile: commonProfile({ config, settings }) }) },
     service: {
       send: async ({ path }) => {
         const shipment = await ports.ask('read', path)

@@ -1,4 +1,4 @@
-import { createMemoryStore } from '../../../src/store/memory.ts'
+import { createMemoryStore } from '../../../src/store/sqlite/sqlite.ts'
 import { type AuditEntry, type Claim, type Store, StoreDown } from '../../../src/store/store.ts'
 import { REFERENCE, type StoreOperation, TENANT } from './programs.ts'
 import type { Result } from './replay.ts'

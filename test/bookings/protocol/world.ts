@@ -1,6 +1,5 @@
-import type { LateWork } from '../../../src/bookings/backlog.ts'
-import type { Unrecorded } from '../../../src/bookings/emergency-log.ts'
 import { type Lease, NO_LEASE } from '../../../src/bookings/protocol.ts'
+import type { LateWork, Unrecorded } from '../../../src/bookings/record.ts'
 import type { Job } from './programs.ts'
 import type { Operation, Part } from './replay.ts'
 import type { Table } from './table.ts'

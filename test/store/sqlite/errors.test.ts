@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { isBusy, isDamage, isNoDatabase, isStoreFailure, messageOf } from '../../../src/store/sqlite/errors.ts'
+import { isBusy, isDamage, isNoDatabase, isStoreFailure, messageOf } from '../../../src/store/sqlite/connection.ts'
 
 const failure = (errcode: number) => Object.assign(new Error('failed'), { errcode })
 

@@ -2,10 +2,11 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { inspectSqlite } from '../../../src/store/sqlite/inspect.ts'
-import { migrate, SQLITE_VERSION } from '../../../src/store/sqlite/schema.ts'
+import { VERSION } from '../../../src/store/schema.ts'
+import { inspectSqlite } from '../../../src/store/sqlite/backup.ts'
+import { migrate } from '../../../src/store/sqlite/connection.ts'
+import { createSession, type Session, WRITES } from '../../../src/store/sqlite/session.ts'
 import { keepStamp } from '../../../src/store/sqlite/stamp.ts'
-import { createWrites } from '../../../src/store/sqlite/writes.ts'
 import { newFolder } from '../../command.ts'
 import { link, newClaim, thing } from '../samples.ts'
 
@@ -13,10 +14,12 @@ const WRONG_TABLES = 15
 
 let path: string
 let db: DatabaseSync
+let session: Session
 beforeEach(() => {
   const folder = newFolder('inspect')
   path = join(folder, 'store.db')
   db = new DatabaseSync(path)
+  session = createSession(db, 1)
   migrate(db)
   onTestFinished(() => {
     if (db.isOpen) db.close()
@@ -25,23 +28,21 @@ beforeEach(() => {
 })
 
 test('a store says its version, its identity, its doubt, and what is in it', () => {
-  const writes = createWrites(db)
-  writes.put(
-    { links: [link(), link({ name: 'Q-2', id: 'id-2' }), link({ name: 'Q-3', id: 'id-3' })], thing: thing() },
-    1,
-  )
-  for (const key of ['A', 'B', 'C']) writes.claim(newClaim({ key }), 1)
-  writes.change({ tenant: 'acme', key: 'A', version: 1 }, { state: 'booked', instance: 'me', why: 'made' }, null, 2)
+  const links = [link(), link({ name: 'Q-2', id: 'id-2' }), link({ name: 'Q-3', id: 'id-3' })]
+  session.run(WRITES.put({ links, thing: thing() }))
+  for (const key of ['A', 'B', 'C']) session.run(WRITES.claim(newClaim({ key })))
+  const claim = { tenant: 'acme', key: 'A', version: 1 }
+  session.run(WRITES.change(claim, { state: 'booked', instance: 'me', why: 'made' }))
   const inspected = inspectSqlite(path)
   const { id } = db.prepare('SELECT id FROM identity').get() ?? {}
   expect(inspected).toMatchObject({
     id,
-    version: SQLITE_VERSION,
-    programVersion: SQLITE_VERSION,
+    version: VERSION,
+    programVersion: VERSION,
     faults: [],
     origin: { kind: 'own' },
     doubt: undefined,
-    rows: { links: 3, things: 1, claims: 3, claim_audit: 4, tenants: 1, events: 0 },
+    rows: { links: 3, things: 1, claims: 3, claim_audit: 4, events: 0 },
     claims: { booked: 1, sending: 2 },
     linksWithoutThing: 2,
   })
@@ -49,19 +50,18 @@ test('a store says its version, its identity, its doubt, and what is in it', () 
   expect(Object.keys(inspected.rows)).toEqual(Object.keys(inspected.rows).toSorted())
   expect(Object.keys(inspected.rows).filter((name) => name.startsWith('sqlite'))).toEqual([])
 
-  writes.declareDoubt({ since: 5, until: 9 }, 7)
-  keepStamp(db, path)
+  session.run(WRITES.declareDoubt({ since: 5, until: 0 }), 7)
+  keepStamp(session, path)
   db.exec("UPDATE identity SET id = 'another'")
   expect(inspectSqlite(path)).toMatchObject({
     id: 'another',
     origin: { kind: 'other' },
-    doubt: { since: 5, declaredAt: 7, until: 9 },
+    doubt: { since: 5, declaredAt: 7, until: 0 },
   })
 })
 
 test('a thing counts for the links of its own tenant', () => {
-  const writes = createWrites(db)
-  writes.put({ links: [link(), link({ tenant: 'zeta' })], thing: thing() }, 1)
+  session.run(WRITES.put({ links: [link(), link({ tenant: 'zeta' })], thing: thing() }))
   expect(inspectSqlite(path).linksWithoutThing).toBe(1)
 })
 
@@ -87,7 +87,7 @@ test('a store whose content cannot be read has that fault', () => {
   bytes.fill(7, Math.floor(statSync(path).size / 2))
   writeFileSync(path, bytes)
   const { faults, version } = inspectSqlite(path)
-  expect(version).toBe(SQLITE_VERSION)
+  expect(version).toBe(VERSION)
   expect(faults.length).toBeGreaterThan(0)
   expect(faults.length).toBeLessThanOrEqual(10)
 })

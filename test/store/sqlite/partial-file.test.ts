@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newInstance } from '../../../src/store/instance.ts'
-import { makeLike, newPartialFile, removeDatabase, sync } from '../../../src/store/sqlite/partial-file.ts'
+import { makeLike, newPartialFile, removeDatabase, sync } from '../../../src/store/sqlite/backup.ts'
 import { newFolder } from '../../command.ts'
 
 let folder: string

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newInstance } from '../../../src/store/instance.ts'
-import { migrate, SQLITE_VERSION } from '../../../src/store/sqlite/schema.ts'
-import { StoreInUse, StoreUnreadable, takeSoleUse } from '../../../src/store/sqlite/sole-use.ts'
-import { createWrites } from '../../../src/store/sqlite/writes.ts'
+import { VERSION } from '../../../src/store/schema.ts'
+import { migrate } from '../../../src/store/sqlite/connection.ts'
+import { StoreInUse, StoreUnreadable, takeSoleUse } from '../../../src/store/sqlite/restore.ts'
+import { createSession, WRITES } from '../../../src/store/sqlite/session.ts'
 import { newFolder } from '../../command.ts'
 
 const LEASE_MS = 10_000
@@ -20,7 +21,10 @@ beforeEach(() => {
   vi.advanceTimersByTime(1_000_000)
   const folder = newFolder('sole-use')
   path = join(folder, 'store.db')
-  inStore((db) => migrate(db))
+  inStore((db) => {
+    createSession(db, 0)
+    migrate(db)
+  })
   onTestFinished(() => {
     vi.useRealTimers()
     rmSync(folder, { recursive: true, force: true })
@@ -37,7 +41,7 @@ function inStore(work: (db: DatabaseSync) => void): void {
 }
 const renew = (...instances: readonly string[]) =>
   inStore((db) => {
-    for (const instance of instances) createWrites(db).renewLease(instance, LEASE_MS)
+    for (const instance of instances) createSession(db, 0).run(WRITES.renewLease(instance, LEASE_MS))
   })
 const takeAndRelease = () => takeSoleUse(path).release()
 
@@ -87,7 +91,7 @@ describe('a store is in use', () => {
 })
 
 test('a store of a newer version may be taken: that is how a rollback begins', () => {
-  inStore((db) => db.exec(`PRAGMA user_version = ${SQLITE_VERSION + 1}`))
+  inStore((db) => db.exec(`UPDATE version SET version = ${VERSION + 1}`))
   expect(takeAndRelease).not.toThrow()
 })
 

@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { migrate } from '../../../src/store/sqlite/schema.ts'
+import { migrate } from '../../../src/store/sqlite/connection.ts'
+import { createSession, type Session } from '../../../src/store/sqlite/session.ts'
 import {
   acceptAs,
-  hasIdentity,
   type Identity,
-  identityIn,
+  identity,
   keepStamp,
   originOf,
   readStamp,
@@ -22,23 +22,32 @@ describe('a store', () => {
   test.each([
     ['that agrees with its stamp', own, { id: ID, commits: 7 }, { kind: 'own' }],
     ['with more commits than its stamp', own, { id: ID, commits: 6 }, { kind: 'own' }],
+    [
+      'whose commits have started over',
+      { ...own, commits: -2147483648 },
+      { id: ID, commits: 2147483647 },
+      { kind: 'own' },
+    ],
     ['with fewer commits than its stamp', own, { id: ID, commits: 8 }, { kind: 'older' }],
     ['that was found to be older', { ...own, isOlder: true }, { id: ID, commits: 6 }, { kind: 'older' }],
     ['beside the stamp of another one', own, { id: 'other', commits: 7 }, { kind: 'other' }],
     ['whose stamp is gone', own, undefined, { kind: 'moved' }],
     ['that never had a stamp', { ...own, isStamped: false }, undefined, { kind: 'own' }],
     ['that is a backup', { ...own, backupAt: 5 }, { id: ID, commits: 7 }, { kind: 'backup', at: 5 }],
-  ] as const)('%s', (_, identity, stamp, origin) => expect(originOf(identity, stamp)).toEqual(origin))
+  ] as const)('%s', (_, found, stamp, origin) => expect(originOf(found, stamp)).toEqual(origin))
 })
 
 let path: string
 let db: DatabaseSync
+let session: Session
+const identityNow = () => session.run(identity())
 beforeEach(() => {
   const folder = newFolder('stamp')
   path = join(folder, 'store.db')
   db = new DatabaseSync(path)
+  session = createSession(db, 0)
   migrate(db)
-  db.exec(`UPDATE identity SET id = '${ID}'; UPDATE change_counter SET commits = 7`)
+  db.exec(`UPDATE identity SET id = '${ID}'; PRAGMA user_version = 7`)
   onTestFinished(() => {
     db.close()
     rmSync(folder, { recursive: true, force: true })
@@ -67,28 +76,28 @@ describe('a stamp', () => {
 
 describe('the stamp of a store', () => {
   const kept = () => {
-    keepStamp(db, path)
-    return { stamp: readStamp(path), identity: identityIn(db) }
+    keepStamp(session, path)
+    return { stamp: readStamp(path), identity: identityNow() }
   }
 
   test('is written once, and again after more commits', () => {
-    expect(identityIn(db)).toEqual({ ...own, isStamped: false })
+    expect(identityNow()).toEqual({ ...own, isStamped: false })
     expect(kept()).toEqual({ stamp: { id: ID, commits: 7 }, identity: own })
     expect(readFileSync(stampPath(path), 'utf8')).toBe('{"id":"an-id","commits":7}\n')
     // Known by its number of commits: it is not written anew.
     write('{"id":"an-id", "commits": 7}')
     kept()
     expect(readFileSync(stampPath(path), 'utf8')).toBe('{"id":"an-id", "commits": 7}')
-    db.exec('UPDATE change_counter SET commits = 8')
+    db.exec('PRAGMA user_version = 8')
     expect(kept().stamp).toEqual({ id: ID, commits: 8 })
     expect(readdirSync(join(path, '..')).filter((name) => /-stamp/.test(name))).toEqual(['store.db-stamp'])
   })
 
   test('is not written for a copy, and an older one is marked for good', () => {
     kept()
-    db.exec('UPDATE change_counter SET commits = 5')
+    db.exec('PRAGMA user_version = 5')
     expect(kept()).toEqual({ stamp: { id: ID, commits: 7 }, identity: { ...own, commits: 5, isOlder: true } })
-    db.exec('UPDATE change_counter SET commits = 9')
+    db.exec('PRAGMA user_version = 9')
     expect(kept().stamp).toEqual({ id: ID, commits: 7 })
     rmSync(stampPath(path))
     expect(kept().stamp).toBeUndefined()
@@ -116,17 +125,11 @@ describe('a store that is accepted', () => {
       { id: 'there', commits: 20 },
       { id: 'there', commits: 21, isStamped: true },
     ],
-  ])('at the stamp %j is %j', (stamp, identity) => {
+  ])('at the stamp %j is %j', (stamp, expected) => {
     db.exec('UPDATE identity SET is_older = 1, backup_at = 5')
-    expect(identityIn(db)).toMatchObject({ isOlder: true, backupAt: 5 })
-    acceptAs(db, stamp)
-    expect(identityIn(db)).toEqual({ ...identity, isOlder: false, backupAt: 0 })
-    expect(originOf(identityIn(db), stamp)).toEqual({ kind: 'own' })
+    expect(identityNow()).toMatchObject({ isOlder: true, backupAt: 5 })
+    session.run(acceptAs(stamp))
+    expect(identityNow()).toEqual({ ...expected, isOlder: false, backupAt: 0 })
+    expect(originOf(identityNow(), stamp)).toEqual({ kind: 'own' })
   })
-})
-
-test('databases of earlier versions have no identity', () => {
-  expect(hasIdentity(db)).toBe(true)
-  db.exec('DROP TABLE identity')
-  expect(hasIdentity(db)).toBe(false)
 })

@@ -19,33 +19,28 @@ async function openWriter(onLost: () => void = () => undefined) {
   const note = (thread: Worker) => threads.push(thread)
   process.on('worker', note)
   const states = listen()
-  const commits: number[] = []
-  const writer = startWriter(
-    { path },
-    { onState: states.onState, onCommit: (_, calls) => commits.push(calls.length), onLost },
-  )
+  const writer = startWriter({ path }, () => SAMPLE_TIME, { onState: states.onState, onLost })
   onTestFinished(async () => {
     process.off('worker', note)
     await writer.close()
     rmSync(folder, { recursive: true, force: true })
   })
   await writer.started
-  return { path, threads, states, commits, writer }
+  return { path, threads, states, writer }
 }
 
-const put = (id: string) => [{ links: [], thing: thing({ id }) }, SAMPLE_TIME] as const
+const put = (id: string) => [{ links: [], thing: thing({ id }) }]
 
 test('a thread that dies with writes under way and others queued rejects each, and the next one goes on', async () => {
-  const { path, threads, states, commits, writer } = await openWriter()
-  await writer.call('put', ...put('before'))
+  const { path, threads, states, writer } = await openWriter()
+  await writer.call('put', put('before'))
   // Another process writes: the first of these waits for it at the worker, the second for the first.
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
-  const sent = writer.call('put', ...put('sent'))
+  const sent = writer.call('put', put('sent'))
   await new Promise(setImmediate)
-  const queued = writer.call('put', ...put('queued'))
-  const late = writer.call('claim', newClaim(), SAMPLE_TIME)
-  expect(writer.isChangingCachedData()).toBe(true)
+  const queued = writer.call('put', put('queued'))
+  const late = writer.call('claim', [newClaim()])
   const outcomes = Promise.allSettled([sent, queued, late])
   const down = states.next(false)
   const up = states.next(true)
@@ -58,17 +53,14 @@ test('a thread that dies with writes under way and others queued rejects each, a
   })
   expect(await outcomes).toEqual(Array(3).fill({ status: 'rejected', reason: because }))
   expect(await down).toMatchObject({ ready: false, error: { name: 'StoreDown' } })
-  expect(writer.isChangingCachedData()).toBe(false)
   // Nothing waits for a thread that is not there.
-  await expect(writer.call('put', ...put('meanwhile'))).rejects.toThrow(/is restarting/)
+  await expect(writer.call('put', put('meanwhile'))).rejects.toThrow(/is restarting/)
 
   other.exec('ROLLBACK')
   other.close()
   await up
   expect(threads).toHaveLength(2)
-  commits.length = 0
-  await Promise.all([writer.call('put', ...put('one')), writer.call('put', ...put('two'))])
-  expect(commits).toEqual([2])
+  await Promise.all([writer.call('put', put('one')), writer.call('put', put('two'))])
   const db = new DatabaseSync(path, { readOnly: true })
   const ids = db.prepare('SELECT id FROM things ORDER BY id').all()
   db.close()
@@ -86,7 +78,7 @@ test('a thread that dies of an error says of which, and dies as often as it must
       error: { message: `The writing thread of the store has ended: fault ${round}` },
     })
     await up
-    await writer.call('put', ...put(`round ${round}`))
+    await writer.call('put', put(`round ${round}`))
   }
   expect(threads).toHaveLength(3)
 })
@@ -97,8 +89,8 @@ test('a thread that dies before the store is open lets the start go on, and the 
   process.on('worker', kill)
   const states = listen()
   const down = states.next(false)
-  const events = { onState: states.onState, onCommit: () => undefined, onLost: () => undefined }
-  const writer = startWriter({ path: join(folder, 'store.db') }, events)
+  const events = { onState: states.onState, onLost: () => undefined }
+  const writer = startWriter({ path: join(folder, 'store.db') }, Date.now, events)
   onTestFinished(async () => {
     await writer.close()
     rmSync(folder, { recursive: true, force: true })
@@ -113,11 +105,11 @@ test('a writer that closes lets the queued writes through, and starts no other t
   const { threads, writer } = await openWriter()
   const [thread] = threads
   const ended = thread ? once(thread, 'exit') : undefined
-  const writes = [writer.call('put', ...put('one')), writer.call('put', ...put('two'))]
+  const writes = [writer.call('put', put('one')), writer.call('put', put('two'))]
   await writer.close()
   await Promise.all(writes)
   await ended
-  await expect(writer.call('put', ...put('three'))).rejects.toThrow(StoreDown)
+  await expect(writer.call('put', put('three'))).rejects.toThrow(StoreDown)
   await writer.close()
   expect(threads).toHaveLength(1)
 })
@@ -147,7 +139,7 @@ test('a thread that dies again and again is started later each time, and soon ag
   await states.next(true)
   await expectNextAfter(50)
   await states.next(true)
-  await writer.call('put', ...put('at last'))
+  await writer.call('put', put('at last'))
   expect(writer.opened()).toBe(true)
 })
 
@@ -171,16 +163,16 @@ test('a damaged store takes no more writes, and says what to do', async () => {
   expect(states.seen.at(-1)).toMatchObject({ ready: false, error: { name: 'StoreDown', message } })
   expect(writer.lost()).toMatchObject({ name: 'StoreDown', message })
   expect(lost).toEqual(['lost'])
-  await expect(writer.call('put', ...put('one'))).rejects.toThrow(message)
+  await expect(writer.call('put', put('one'))).rejects.toThrow(message)
 })
 
 test('a write that the store refuses fails alone, with its reason', async () => {
   const { writer } = await openWriter()
-  const wrong = [{ links: [], thing: { ...thing({ id: 'wrong' }), own: {} as string } }, SAMPLE_TIME] as const
+  const wrong = [{ links: [], thing: { ...thing({ id: 'wrong' }), own: {} as string } }]
   const results = await Promise.allSettled([
-    writer.call('put', ...put('one')),
-    writer.call('put', ...wrong),
-    writer.call('put', ...put('two')),
+    writer.call('put', put('one')),
+    writer.call('put', wrong),
+    writer.call('put', put('two')),
   ])
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect(results[1]).toMatchObject({
@@ -189,15 +181,13 @@ test('a write that the store refuses fails alone, with its reason', async () => 
 })
 
 test('steps of housekeeping are commits of their own, after the writes that wait', async () => {
-  const { commits, writer } = await openWriter()
-  commits.length = 0
+  const { writer } = await openWriter()
   const order: string[] = []
   const note = (what: string) => () => void order.push(what)
   await Promise.all([
-    writer.step('forget', 0, SAMPLE_TIME).then(note('step')),
-    writer.call('put', ...put('one')).then(note('put')),
-    writer.call('put', ...put('two')).then(note('put')),
+    writer.call('turnDay', [0], true).then(note('step')),
+    writer.call('put', put('one')).then(note('put')),
+    writer.call('put', put('two')).then(note('put')),
   ])
   expect(order).toEqual(['put', 'put', 'step'])
-  expect(commits).toEqual([2, 1])
 })

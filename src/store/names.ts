@@ -1,0 +1,167 @@
+import type { Link, LinkKey, LinkToId, NewLink, Thing, Xref } from './store.ts'
+import { type DatabaseRow, item, sql, TODAY, type Work, type WorkOf } from './work.ts'
+
+/** The number of links in a page of a scan: about a millisecond of the event loop. */
+const SCAN_PAGE = 1_000
+/** The first number of a name that the service gave. */
+const SERVICE_KINDS = 2
+
+/** Returns the stored number of a link's kind and giver; their order is that of a scan. */
+export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): number {
+  return (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
+}
+
+/** Orders the links of a name: the caller's own first, then the newest first, then the later write first. */
+export const LINK_ORDER = `kind >= ${SERVICE_KINDS}, at DESC, turn DESC`
+export const LINK_KEY = 'tenant, name, kind, vin'
+
+/** Returns the link in a row with all its columns. */
+export function linkOf(row: DatabaseRow): Link {
+  const kind = Number(row['kind'])
+  return {
+    tenant: String(row['tenant']),
+    kind: kind % SERVICE_KINDS === 0 ? 'quote' : 'shipment',
+    name: String(row['name']),
+    givenBy: kind < SERVICE_KINDS ? 'caller' : 'service',
+    vin: String(row['vin']),
+    id: String(row['id']),
+    at: Number(row['at']),
+  }
+}
+
+/** Returns the thing in a row with all its columns. Facts are stored as JSON, which escapes unstorable text. */
+export function thingOf(row: DatabaseRow): Thing {
+  const { tenant, id, own, facts, at } = row
+  return {
+    tenant: String(tenant),
+    id: String(id),
+    own: String(own),
+    facts: typeof facts === 'string' ? JSON.parse(facts) : null,
+    at: Number(at),
+  }
+}
+
+export const nameReads: WorkOf<
+  Pick<Xref, 'links' | 'thing'> & {
+    page(after: LinkKey | undefined, tenant: string | undefined): Promise<readonly Link[]>
+  }
+> = {
+  *links(tenant, name) {
+    const text = `SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
+    return (yield sql(text, tenant, name)).map(linkOf)
+  },
+  *thing(tenant, id) {
+    const text = 'SELECT tenant, id, own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+    return (yield sql(text, tenant, id)).map(thingOf)[0]
+  },
+  *page(after, tenant) {
+    const from = after && [after.tenant, after.name, kindNumber(after), after.vin]
+    const filters = [
+      ...(tenant === undefined ? [] : ['tenant = $2']),
+      ...(from ? [`(${LINK_KEY}) > (${tenant === undefined ? '$2, $3, $4, $5' : '$3, $4, $5, $6'})`] : []),
+    ]
+    const where = filters.length === 0 ? '' : `WHERE ${filters.join(' AND ')}`
+    const values = [...(tenant === undefined ? [] : [tenant]), ...(from ?? [])]
+    const text = `SELECT * FROM transload.links ${where} ORDER BY ${LINK_KEY} LIMIT $1`
+    return (yield sql(text, SCAN_PAGE, ...values)).map(linkOf)
+  },
+}
+
+/** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
+export async function* scan(
+  readPage: (after: LinkKey | undefined, tenant: string | undefined) => Promise<readonly Link[]>,
+  { tenant, after }: Parameters<Xref['scan']>[0],
+): AsyncGenerator<readonly Link[]> {
+  for (let last = after; ; ) {
+    const page = await readPage(last, tenant)
+    if (page.length > 0) yield page
+    if (page.length < SCAN_PAGE) return
+    last = page.at(-1)
+    await new Promise(setImmediate)
+  }
+}
+
+/** The later write of a name has the greater turn; most names have one link, whose turn takes no space. */
+const nextTurn = (tenant: string, name: string) =>
+  `(SELECT coalesce(max(turn) + 1, 0) FROM transload.links WHERE tenant = ${tenant} AND name = ${name})`
+
+const PUT_LINK = `INSERT INTO transload.links AS old (tenant, name, kind, vin, id, at, turn, used_day)
+  VALUES ($1, $2, $3, $4, $5, coalesce($6, transload.now_ms()), ${nextTurn('$1', '$2')}, ${TODAY})
+  ON CONFLICT (${LINK_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+  at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
+const PUT_THING = `INSERT INTO transload.things (tenant, id, own, facts, at, used_day)
+  VALUES ($1, $2, $3, $4, transload.now_ms(), ${TODAY})
+  ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at,
+  used_day = excluded.used_day`
+
+/** The items of `$1` as links; each is an array, with its key first. */
+const LOADED_KEY = [item(0), item(1), item(2, 'bigint'), item(3)]
+const LOAD_NEW = `INSERT INTO transload.links (tenant, name, kind, vin, id, at, turn, used_day)
+  SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${nextTurn(item(0), item(1))}
+    + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1
+  ON CONFLICT (${LINK_KEY}) DO NOTHING RETURNING *`
+const isLoaded = `(${LINK_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
+const LOAD_FOUND = `SELECT * FROM transload.links WHERE ${isLoaded} ORDER BY ${LINK_KEY} FOR UPDATE`
+
+type NameWrites = Pick<Xref, 'put' | 'unlink' | 'load'>
+
+export const nameWrites: WorkOf<NameWrites> = {
+  *put({ links, thing }) {
+    for (const link of links) {
+      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? null)
+    }
+    if (!thing) return
+    yield sql(PUT_THING, thing.tenant, thing.id, thing.own, thing.facts && JSON.stringify(thing.facts))
+  },
+  *unlink(links) {
+    let dropped = 0
+    for (const link of links) dropped += yield* dropLink(link)
+    return dropped
+  },
+  *load(links, { replace }) {
+    const first = new Map<string, NewLink>()
+    for (const link of links) if (!first.has(keyOf(link))) first.set(keyOf(link), link)
+    const inserted = byKey((yield sql(LOAD_NEW, rowsOf([...first.values()]))).map(linkOf))
+    const others = [...first.values()].filter((link) => !inserted.has(keyOf(link)))
+    const existing = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(linkOf))
+
+    const replaced = new Map<string, NewLink>()
+    const conflicts: { asked: NewLink; found: Link }[] = []
+    let same = 0
+    for (const asked of links) {
+      const key = keyOf(asked)
+      const found = existing.get(key)
+      if (found && found.id === asked.id) same += 1
+      else if (found && !replace) conflicts.push({ asked, found })
+      else {
+        // The first link of a new key is in the table already.
+        const fresh = inserted.get(key)
+        if (found) replaced.set(key, asked)
+        existing.set(key, { ...asked, at: asked.at ?? fresh?.at ?? 0 })
+      }
+    }
+    // Dropped first: its time may go back.
+    for (const link of replaced.values()) {
+      yield sql(`DELETE FROM transload.links WHERE ${AT_LINK}`, link.tenant, link.name, kindNumber(link), link.vin)
+      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? null)
+    }
+    return { written: links.length - same - conflicts.length, same, conflicts }
+  },
+}
+
+const AT_LINK = 'tenant = $1 AND name = $2 AND kind = $3 AND vin = $4'
+
+function* dropLink(link: LinkToId): Work<number> {
+  const drop = `DELETE FROM transload.links WHERE ${AT_LINK} AND id = $5 RETURNING 1`
+  return (yield sql(drop, link.tenant, link.name, kindNumber(link), link.vin, link.id)).length
+}
+
+/** Returns one text for the key of a link. */
+export const keyOf = (link: LinkKey): string => JSON.stringify([link.tenant, link.name, kindNumber(link), link.vin])
+
+const byKey = (links: readonly Link[]) => new Map(links.map((link) => [keyOf(link), link]))
+
+const rowsOf = (links: readonly NewLink[]): string =>
+  JSON.stringify(
+    links.map((link, index) => [link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? null, index]),
+  )

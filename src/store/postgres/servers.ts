@@ -1,0 +1,303 @@
+import { Socket } from 'node:net'
+import pg from 'pg'
+import type { Server } from './address.ts'
+import { messageOf, NoServer } from './errors.ts'
+
+/** A server that takes writes. The identity is undefined where the server does not tell, as some managed ones. */
+export interface Primary {
+  readonly kind: 'primary'
+  readonly identity: Identity | undefined
+}
+
+/** Tells servers apart. */
+export interface Identity {
+  /** A server and its standbys are one cluster. */
+  readonly cluster: string
+  /** Grows with every promotion of a standby. */
+  readonly timeline: number
+  /** When the server process started: servers of a cluster differ in it. */
+  readonly started: string
+}
+
+/** The part of a server in its cluster, or why it does not answer. */
+export type Role =
+  | Primary
+  | { readonly kind: 'standby' | 'read-only' | 'waiting' }
+  | { readonly kind: 'down'; readonly error: unknown }
+
+/** A commit of this user that waits for a standby as long as this is not answered any more. */
+const STUCK_AFTER = `interval '5 seconds'`
+// A client that has given up leaves its session behind: it waits on, and shows that further commits would wait, too.
+const ASK_ROLE = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
+  EXISTS (SELECT FROM pg_stat_activity WHERE usename = current_user AND wait_event = 'SyncRep'
+    AND query_start < clock_timestamp() - ${STUCK_AFTER}) AS waiting`
+// `pg_control_checkpoint()` names the old timeline until the first checkpoint after a promotion; the name of the log file does not.
+const ASK_IDENTITY = `SELECT (pg_control_system()).system_identifier::text AS cluster,
+  ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint::int AS timeline,
+  extract(epoch FROM pg_postmaster_start_time())::text AS started`
+
+/** Asks a server for its role. */
+export async function askRole(client: pg.ClientBase): Promise<Exclude<Role, { kind: 'down' }>> {
+  const { rows } = await client.query(ASK_ROLE)
+  if (rows[0]?.standby === true) return { kind: 'standby' }
+  if (rows[0]?.read_only === 'on') return { kind: 'read-only' }
+  if (rows[0]?.waiting === true) return { kind: 'waiting' }
+  // Without the right to ask, servers cannot be told apart, and one alone works.
+  const answer = await client.query(ASK_IDENTITY).catch(() => undefined)
+  const row = answer?.rows[0]
+  if (!row) return { kind: 'primary', identity: undefined }
+  const { cluster, timeline, started } = row
+  return {
+    kind: 'primary',
+    identity: { cluster: String(cluster), timeline: Number(timeline), started: String(started) },
+  }
+}
+
+/** Returns true if two answers are of one server that was not promoted in between. */
+export function isSameServer(one: Identity | undefined, other: Identity | undefined): boolean {
+  if (!one || !other) return true
+  return one.cluster === other.cluster && one.timeline === other.timeline && one.started === other.started
+}
+
+/** Says why a server that answers cannot be used. */
+export function shortcomingOf(kind: Exclude<Role['kind'], 'primary' | 'down'>): string {
+  switch (kind) {
+    case 'standby':
+      return 'is a standby'
+    case 'read-only':
+      return 'is read-only (default_transaction_read_only)'
+    case 'waiting':
+      return 'commits nothing while it waits for a synchronous standby (synchronous_standby_names)'
+    default:
+      return kind satisfies never
+  }
+}
+
+/* The choice among several */
+
+/** A server and its answer. */
+export interface Answer<R = Role> {
+  readonly server: Server
+  readonly role: R
+}
+
+/** The server to use. */
+export interface Choice {
+  readonly chosen: Answer<Primary>
+  /** Why other servers that take writes are not used. */
+  readonly notices: readonly string[]
+}
+
+/** Two servers take writes, and nothing tells which of them is the right one. */
+export class Ambiguous extends NoServer {}
+
+/**
+ * Chooses the one server that takes writes. Of two, the one with the higher timeline was promoted later, and the other is an
+ * old primary that came back. `newest` is the server that was used before: an older timeline of its cluster is never used
+ * again, even if no other server answers. Throws `NoServer`, or the server's own error if there is only one and it is down.
+ */
+export function chooseServer(answers: readonly Answer[], newest: Identity | undefined): Choice {
+  const primaries = answers.flatMap(({ server, role }) => (role.kind === 'primary' ? [{ server, role }] : []))
+  const notOld = primaries.filter(({ role }) => !isOlder(role.identity, newest))
+  // Two addresses may lead to one server, through two poolers for instance.
+  const different = notOld.filter(
+    ({ role: { identity } }, index) =>
+      !notOld
+        .slice(0, index)
+        .some(({ role: other }) => identity && other.identity && isSameServer(identity, other.identity)),
+  )
+  const [first, ...others] = different.toSorted((one, other) => timelineOf(other) - timelineOf(one))
+  if (!first) throw noServer(answers, newest)
+  const rival = others.find(({ role }) => !isOlder(role.identity, first.role.identity))
+  if (rival) {
+    throw new Ambiguous(
+      `Two servers of STORE_URL take writes, and the gateway cannot tell which is the right one: ${inWords(first)} and ${inWords(rival)}. Stop one of them.`,
+    )
+  }
+  const old = primaries.filter(({ role }) => isOlder(role.identity, first.role.identity ?? newest))
+  return {
+    chosen: first,
+    notices: old.map(
+      (one) =>
+        `${inWords(one)} takes writes, and so does ${inWords(first)}, which was promoted later: ${one.server.place} is an old primary and is not used; stop it`,
+    ),
+  }
+}
+
+/** Returns true for a server of the same cluster before the other was promoted. */
+function isOlder(one: Identity | undefined, other: Identity | undefined): boolean {
+  return one !== undefined && other !== undefined && one.cluster === other.cluster && one.timeline < other.timeline
+}
+
+const timelineOf = ({ role }: Answer<Primary>) => role.identity?.timeline ?? 0
+
+const inWords = ({ server, role: { identity } }: Answer<Primary>): string =>
+  identity ? `${server.place} (cluster ${identity.cluster}, timeline ${identity.timeline})` : server.place
+
+function noServer(answers: readonly Answer[], newest: Identity | undefined): unknown {
+  const [only] = answers
+  if (answers.length === 1 && only?.role.kind === 'down') return only.role.error
+  const errors = answers.flatMap(({ role }) => (role.kind === 'down' ? [role.error] : []))
+  const reasons = answers.map(({ server: { place }, role }) => `${place} ${reasonOf(role, newest)}`)
+  const message = `No server of STORE_URL takes writes: ${reasons.join('; ')}.`
+  // If all of them fail for good, such as by a wrong password, a retry cannot help; the errors tell.
+  return errors.length === answers.length ? new AggregateError(errors, message) : new NoServer(message)
+}
+
+function reasonOf(role: Role, newest: Identity | undefined): string {
+  switch (role.kind) {
+    case 'down':
+      return `does not answer: ${messageOf(role.error)}`
+    case 'primary':
+      return `is an old primary: it has timeline ${role.identity?.timeline}, and the gateway has used timeline ${newest?.timeline}`
+    default:
+      return shortcomingOf(role.kind)
+  }
+}
+
+/* Connections */
+
+/** A server without an answer for this long counts as gone. */
+export const QUERY_TIMEOUT_MS = 5_000
+const CONNECT_TIMEOUT_MS = 3_000
+/** The longest wait of a call for a connection; an outage of the server is known sooner. */
+const POOL_WAIT_MS = 10_000
+
+/** Opens a connection to one server. */
+export async function connectTo(server: Server, name: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...server.connection,
+    application_name: name,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+  })
+  // It may break between two queries; the next one fails then.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    end(client)
+    throw error
+  }
+}
+
+/** Closes a connection; not awaited, because a dead server never answers. */
+export function end(client: pg.Client): void {
+  void client.end().catch(() => undefined)
+}
+
+/** Asks all servers for their roles. */
+async function askAll(servers: readonly Server[], name: string) {
+  return Promise.all(
+    servers.map(async (server): Promise<{ answer: Answer; client?: pg.Client }> => {
+      let client: pg.Client | undefined
+      try {
+        client = await connectTo(server, name)
+        return { answer: { server, role: await askRole(client) }, client }
+      } catch (error) {
+        if (client) end(client)
+        return { answer: { server, role: { kind: 'down', error } } }
+      }
+    }),
+  )
+}
+
+/** Returns what the servers answer now, each on a new connection. */
+export async function look(servers: readonly Server[]): Promise<readonly Answer[]> {
+  const asked = await askAll(servers, 'transload probe')
+  for (const { client } of asked) if (client) end(client)
+  return asked.map(({ answer }) => answer)
+}
+
+/** Connects to the server that takes writes. */
+export async function connectToPrimary(
+  servers: readonly Server[],
+  newest: Identity | undefined,
+): Promise<Choice & { readonly client: pg.Client }> {
+  const asked = await askAll(servers, 'transload session')
+  let client: pg.Client | undefined
+  try {
+    const choice = chooseServer(
+      asked.map(({ answer }) => answer),
+      newest,
+    )
+    client = asked.find(({ answer }) => answer.server === choice.chosen.server)?.client
+    if (!client) throw new Error('The chosen server has no connection.')
+    return { ...choice, client }
+  } finally {
+    for (const { client: other } of asked) if (other && other !== client) end(other)
+  }
+}
+
+/** The pool's server, and its identity once known. */
+export interface Target {
+  readonly server: Server
+  readonly identity: Identity | undefined
+}
+
+/** The connections of the store's calls. */
+export interface Pool {
+  readonly pool: pg.Pool
+  /** New connections go to this server. */
+  use(target: Target): void
+  /** Breaks all connections: calls that wait for a server that is left fail at once. */
+  leave(): void
+}
+
+/**
+ * Creates a pool whose connections go to the chosen server. A name may have moved since: a new connection that reaches another
+ * server, or one that takes no writes, is refused, and `onOther` is told.
+ */
+export function createPool(first: Server, max: number, onOther: (error: Error) => void): Pool {
+  let target: Target = { server: first, identity: undefined }
+  const sockets = new Set<Socket>()
+
+  class ServerClient extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, ...target.server.connection, stream: openSocket })
+    }
+  }
+
+  function openSocket(): Socket {
+    const socket = new Socket()
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    return socket
+  }
+
+  async function verify(client: pg.ClientBase): Promise<void> {
+    const role = await askRole(client)
+    const { server, identity } = target
+    if (role.kind === 'primary' && isSameServer(role.identity, identity)) return
+    const found = role.kind === 'primary' ? 'is another server than before' : shortcomingOf(role.kind)
+    const error = new Error(`${server.place} ${found}.`)
+    onOther(error)
+    throw error
+  }
+
+  const pool = new pg.Pool({
+    Client: ServerClient,
+    onConnect: verify,
+    application_name: 'transload',
+    max,
+    connectionTimeoutMillis: POOL_WAIT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+  })
+  // An idle connection that breaks is replaced when needed; the session reports the outage.
+  pool.on('error', () => undefined)
+  // One that breaks inside a transaction fails the next query; without a listener the event would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+
+  return {
+    pool,
+    use(next) {
+      target = next
+    },
+    leave() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { changeClaim, claimReads, claimWrites } from '../claim.ts'
+import { doubtReads, doubtWrites, dropDoubt } from '../doubt.ts'
+import { eventReads, eventWrites } from '../events.ts'
+import { nameReads, nameWrites } from '../names.ts'
+import { pruneWrites } from '../pruning.ts'
+import { countReads, countWrites } from '../scoreboard.ts'
+import type { Claims } from '../store.ts'
+import { CLOCK, type DatabaseRow, type Statement, type Work, type WorkOf } from '../work.ts'
+import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
+
+/** Every read of the contract, and those of the file. */
+export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads }
+
+const changes: WorkOf<Pick<Claims, 'change'>> = {
+  *change(claim, change, names) {
+    if (names) yield* nameWrites.put(names)
+    return yield* changeClaim(claim, change)
+  },
+}
+
+const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
+  *trust(given) {
+    const stamp = given ?? undefined
+    const isCopy = originOf(yield* identity(), stamp).kind !== 'own'
+    if (isCopy) yield* acceptAs(stamp)
+    return (yield* dropDoubt()) || isCopy
+  },
+}
+
+/** Every write of the contract. */
+export const WRITES = {
+  ...nameWrites,
+  ...claimWrites,
+  ...changes,
+  ...eventWrites,
+  ...countWrites,
+  ...doubtWrites,
+  ...trusting,
+  ...pruneWrites,
+}
+export type WriteName = keyof typeof WRITES
+
+/** Work whose arguments are those of its name, as `bind` has paired them. */
+export type AnyWork = (...args: readonly unknown[]) => Work<unknown>
+export const workOf = (name: WriteName, args: readonly unknown[]): Work<unknown> => (WRITES[name] as AnyWork)(...args)
+
+/** Runs the work of verbs on a connection. */
+export interface Session {
+  /** Runs work at this time of the store; the caller begins and ends the transaction. */
+  run<T>(work: Work<T>, at?: number): T
+}
+
+/**
+ * Returns the machine's time since boot, for leases: all processes share it, and a correction of the wall clock does not
+ * expire the lease of a live gateway. A renewal in the future was made before the last boot.
+ */
+export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
+
+/** Defines the functions of the schema on a connection, at a time of the store, and keeps its prepared statements. */
+export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {
+  const prepared = new Map<string, StatementSync>()
+  let time = now
+  db.function('now_ms', { deterministic: false }, () => time)
+  db.function('lease_ms', { deterministic: false }, () => Math.round(leaseMs()))
+
+  function rowsOf({ text, values }: Statement): readonly DatabaseRow[] {
+    let statement = prepared.get(text)
+    if (!statement) {
+      statement = db.prepare(inSqlite(text))
+      prepared.set(text, statement)
+    }
+    return statement.all(...values)
+  }
+
+  return {
+    run(work, at = time) {
+      time = at
+      let step = work.next()
+      while (step.done !== true) step = work.next(step.value === CLOCK ? [{ now: at }] : rowsOf(step.value))
+      return step.value
+    },
+  }
+}
+
+/** Translates a statement: one file is one schema, values have types of their own, and a writer has all rows for itself. */
+export function inSqlite(text: string): string {
+  return text
+    .replaceAll('transload.each(', 'json_each(')
+    .replaceAll('transload.', '')
+    .replaceAll(/::[a-z]+/g, '')
+    .replaceAll(/ FOR UPDATE( SKIP LOCKED)?/g, '')
+    .replaceAll(/\$(\d+)/g, '?$1')
+}

@@ -1,0 +1,56 @@
+/** A row as a driver returns it. Only this program writes the tables, and their values have the types that it wrote. */
+export type DatabaseRow = Readonly<Record<string, unknown>>
+
+/** One statement, in the dialect of PostgreSQL that `sqlite/session.ts` can translate. */
+export interface Statement {
+  readonly text: string
+  readonly values: readonly (string | number | null)[]
+}
+
+/**
+ * What a verb of the contract does, written once for both engines: it yields statements and gets their rows. SQLite runs it in the
+ * thread that asks, PostgreSQL in a transaction.
+ */
+export type Work<T> = Generator<Statement, T, readonly DatabaseRow[]>
+
+/** The verbs of a contract as work. */
+export type WorkOf<Verbs> = {
+  readonly [Name in keyof Verbs]: Verbs[Name] extends (...args: infer Args) => Promise<infer Result>
+    ? (...args: Args) => Work<Result>
+    : never
+}
+
+export const sql = (text: string, ...values: Statement['values']): Statement => ({ text, values })
+
+/** Asks for the time of the store. */
+export const CLOCK = sql('SELECT transload.now_ms() AS now')
+
+export function* now(): Work<number> {
+  const [row] = yield CLOCK
+  return Number(row?.['now'])
+}
+
+/** The day by the store's own count (pruning.ts), with which rows are stamped that are written or used. */
+export const TODAY = '(SELECT day FROM transload.calendar)'
+
+/** The place of a value in a row of `transload.each($1)`, which has the items of a JSON array as text. */
+export const item = (index: number, type: 'text' | 'bigint' = 'text'): string =>
+  type === 'text' ? `value::json->>${index}` : `(value::json->>${index})::bigint`
+
+/** The verbs that work makes. */
+type VerbsOf<Works> = {
+  readonly [Name in keyof Works]: Works[Name] extends (...args: infer Args) => Work<infer Result>
+    ? (...args: Args) => Promise<Result>
+    : never
+}
+
+/** Turns work into the verbs of the contract. */
+export function bind<Works extends object>(
+  works: Works,
+  call: (name: keyof Works & string, args: readonly unknown[]) => Promise<unknown>,
+): VerbsOf<Works> {
+  // Each verb has the arguments and the result of the work of its name.
+  return Object.fromEntries(
+    Object.keys(works).map((name) => [name, (...args: readonly unknown[]) => call(name as keyof Works & string, args)]),
+  ) as VerbsOf<Works>
+}

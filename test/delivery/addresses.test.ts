@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { isPublic } from '../../src/delivery/addresses.ts'
+import { createPost } from '../../src/delivery/post.ts'
+import { compileNetworks } from '../../src/networks.ts'
+import { endpoint, openOffice } from './office.ts'
+import { startReceiver } from './receiver.ts'
+
+/** Hosts of URLs that lead to addresses which are not public, in the spellings that parsers understand. */
+const FORBIDDEN_HOSTS = [
+  // Loopback, decimal, octal, hexadecimal, short, with a trailing dot.
+  '127.0.0.1',
+  '127.1',
+  '127.0.1',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0177.0.0.1',
+  '017700000001',
+  '0x7f.0x0.0x0.0x1',
+  '127.0.0.1.',
+  '127.255.255.254',
+  '１２７.０.０.１',
+  '127。0。0。1',
+  // This host, private, carrier-grade, link-local, metadata.
+  '0.0.0.0',
+  '0',
+  '0.1.2.3',
+  '10.0.0.1',
+  '167772161',
+  '100.64.0.1',
+  '100.100.100.200',
+  '169.254.169.254',
+  '2852039166',
+  '0xa9fea9fe',
+  '0251.0376.0251.0376',
+  '168.63.129.16',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.1.1',
+  '0300.0250.1.1',
+  // Special purposes, documentation, benchmarks, multicast, reserved, broadcast.
+  '192.0.0.170',
+  '192.0.2.1',
+  '192.88.99.1',
+  '198.18.0.1',
+  '198.51.100.7',
+  '203.0.113.9',
+  '224.0.0.1',
+  '239.255.255.250',
+  '240.0.0.1',
+  '255.255.255.255',
+  // IPv6: loopback, unspecified, mapped, compatible, translated, 6to4, Teredo.
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[::]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::ffff:8.8.8.8]',
+  '[::127.0.0.1]',
+  '[::ffff:0:127.0.0.1]',
+  '[64:ff9b::7f00:1]',
+  '[64:ff9b::8.8.8.8]',
+  '[64:ff9b:1::1]',
+  '[2002:7f00:1::]',
+  '[2002:a00:1::1]',
+  '[2001:0:4136:e378:8000:63bf:3fff:fdd2]',
+  // Unique local, link-local, site-local, multicast, discard, ORCHID, benchmarks, documentation, segment routing.
+  '[fc00::1]',
+  '[fd00:ec2::254]',
+  '[fe80::1]',
+  '[febf::1]',
+  '[fec0::1]',
+  '[ff02::1]',
+  '[100::1]',
+  '[2001:20::1]',
+  '[2001:2::1]',
+  '[2001:db8::1]',
+  '[3fff::1]',
+  '[5f00::1]',
+]
+
+const NOWHERE = compileNetworks([])
+const delivery = { id: 'msg_1', body: { text: '{}', format: 'json' }, at: 0 } as const
+
+test('there are at least forty forms of forbidden addresses', () => {
+  expect(new Set(FORBIDDEN_HOSTS).size).toBeGreaterThanOrEqual(40)
+})
+
+describe('a literal address', () => {
+  test.each(FORBIDDEN_HOSTS)('%s is refused, and nothing is looked up', async (host) => {
+    const post = createPost({ resolve: () => Promise.reject(new Error('looked up')) })
+    const reply = await post(endpoint(`https://${host}/hook`, { allowed: NOWHERE }), delivery)
+    expect(reply).toMatchObject({ kind: 'refused', reason: expect.stringContaining('callback_networks') })
+  })
+
+  test.each(['8.8.8.8', '1.1.1.1', '2606:4700::1111', '2a00:1450::1'])('%s is public', (address) => {
+    expect(isPublic(address)).toBe(true)
+  })
+
+  test.each(['', 'localhost', '127.0.0.1.', '::g', '1.2.3'])('%j is no public address', (text) => {
+    expect(isPublic(text)).toBe(false)
+  })
+})
+
+/** The addresses of the list, as a resolver would give them. */
+const ADDRESSES = FORBIDDEN_HOSTS.map((host) => new URL(`https://${host}/`).hostname.replace(/^\[|\]$/g, ''))
+
+describe('a name', () => {
+  test.each([...new Set(ADDRESSES)])('that resolves to %s is refused, also among public addresses', async (address) => {
+    for (const addresses of [[address], ['8.8.8.8', address], [address, '2606:4700::1111']]) {
+      const post = createPost({ resolve: async () => addresses })
+      const reply = await post(endpoint('https://hook.example.com/', { allowed: NOWHERE }), delivery)
+      expect(reply.kind).toBe('refused')
+    }
+  })
+
+  test('that changes its answer between check and use is not asked again, and leads to the checked address', async () => {
+    const allowed = await startReceiver()
+    const forbidden = await startListener('127.0.0.2', allowed.port)
+    const answers = [['127.0.0.1'], ['127.0.0.2']]
+    let asked = 0
+    const post = createPost({
+      resolve: async () => {
+        asked += 1
+        return answers[asked - 1] ?? ['127.0.0.2']
+      },
+    })
+    const target = endpoint(`http://hook.example.com:${allowed.port}/`, { allowed: compileNetworks(['127.0.0.1']) })
+    expect(await post(target, delivery)).toMatchObject({ kind: 'answered', status: 200 })
+    expect(asked).toBe(1)
+    expect(allowed.received[0]?.headers.host).toBe(`hook.example.com:${allowed.port}`)
+    expect(await post(target, delivery)).toMatchObject({ kind: 'refused' })
+    expect(forbidden.connections()).toBe(0)
+  })
+
+  test('of this machine is refused', async () => {
+    const post = createPost({ resolve: async () => ['127.0.0.1', '::1'] })
+    for (const name of ['localhost', 'localhost.', 'LOCALHOST', 'hook.localhost']) {
+      const reply = await post(endpoint(`https://${name}/`, { allowed: NOWHERE }), delivery)
+      expect(reply.kind).toBe('refused')
+    }
+  })
+})
+
+test('no refused address is connected to, and the event is parked at once with the reason', async () => {
+  const listener = await startListener('127.0.0.1')
+  const target = `http://127.0.0.1:${listener.port}/hook`
+  const { take, pass, found, lines } = await openOffice({ endpoints: [endpoint(target, { allowed: NOWHERE })] })
+  const id = await take()
+  await pass(0)
+  const outcome = '127.0.0.1 is the address 127.0.0.1, which callback_networks does not allow'
+  expect(await found(id)).toMatchObject({ state: 'parked', failures: 1, outcome })
+  await pass(1_000_000_000)
+  expect(listener.connections()).toBe(0)
+  expect(lines).toContainEqual(expect.objectContaining({ msg: 'an event is parked', outcome }))
+})
+
+test('the networks of the tenant allow what would be refused', async () => {
+  const receiver = await startReceiver()
+  const { take, pass, found } = await openOffice({
+    endpoints: [endpoint(receiver.url, { allowed: compileNetworks(['127.0.0.1']) })],
+  })
+  const id = await take()
+  await pass(0)
+  expect((await found(id)).state).toBe('delivered')
+})
+
+/** Counts connections to an address, which nothing may open. */
+async function startListener(host: string, port = 0) {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    socket.destroy()
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    connections: () => connections,
+  }
+}

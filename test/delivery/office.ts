@@ -1,0 +1,130 @@
+import { onTestFinished } from 'vitest'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { type Deliveries, startDeliveries } from '../../src/delivery/deliveries.ts'
+import type { Endpoint } from '../../src/delivery/endpoint.ts'
+import { createDeliveryMetrics } from '../../src/delivery/metrics.ts'
+import { createPost, type Post } from '../../src/delivery/post.ts'
+import type { Resolve } from '../../src/delivery/resolve.ts'
+import type { SlotOptions } from '../../src/delivery/slots.ts'
+import { compileNetworks } from '../../src/networks.ts'
+import { createLog } from '../../src/observe/log.ts'
+import type { NewEvent, StoredEvent } from '../../src/store/events.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createXref } from '../../src/xref/xref.ts'
+
+/** The settings of a caller. */
+export const SETTINGS = {
+  transport_type: 'open',
+  vehicle_type: 'car',
+  send_quote_id: false,
+  shipment_number: 'caller',
+} as const
+
+/** Returns an endpoint that may be on this machine. */
+export function endpoint(url: string, given: Partial<Endpoint> = {}): Endpoint {
+  return {
+    tenant: 'acme',
+    url: new URL(url),
+    format: 'json',
+    keys: [],
+    allowed: compileNetworks(['127.0.0.0/8', '::1']),
+    settings: SETTINGS,
+    ...given,
+  }
+}
+
+/** Deliveries on a store whose clock a test sets. */
+export interface Office {
+  readonly store: Store
+  readonly deliveries: Deliveries
+  /** Every log line so far. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[]
+  readonly metrics: ReturnType<typeof createDeliveryMetrics>['metrics']
+  /** Stores an event whose shipment has a name, and returns its id. */
+  take(given?: Partial<NewEvent>): Promise<string>
+  /** Lets time pass, and then everything that is due. */
+  pass(ms: number): Promise<void>
+  found(id: string): Promise<StoredEvent>
+}
+
+export interface OfficeOptions {
+  readonly endpoints: readonly Endpoint[]
+  readonly resolve?: Resolve
+  readonly timeoutMs?: number
+  readonly post?: Post
+  readonly slots?: SlotOptions
+  readonly leaseMs?: number
+  readonly store?: Store
+}
+
+const START = Date.parse('2026-11-22T00:00:00Z')
+const NEVER_MS = 1_000_000_000
+
+/** The caller's number of a shipment in these tests. */
+export const ownNumber = (shipment: string) => `REF-${shipment}`
+
+/** Starts deliveries for one test. They look for what is due only when the test says so. */
+export async function openOffice(options: OfficeOptions): Promise<Office> {
+  const { endpoints, resolve = async () => [], timeoutMs = 2_000 } = options
+  let now = START
+  const store = options.store ?? createMemoryStore({ now: () => now })
+  const lines: Readonly<Record<string, unknown>>[] = []
+  const { counters, metrics } = createDeliveryMetrics(store, store.now)
+  const deliveries = startDeliveries({
+    events: store,
+    claims: store,
+    xref: createXref(store, NEVER_MS),
+    catalog: await loadMappings(),
+    now: store.now,
+    wallClock: Date.now,
+    post: options.post ?? createPost({ resolve, timeoutMs }),
+    log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }),
+    counters,
+    pollEveryMs: NEVER_MS,
+    ...(options.slots && { slots: options.slots }),
+    ...(options.leaseMs && { leaseMs: options.leaseMs }),
+  })
+  deliveries.setEndpoints(endpoints)
+  onTestFinished(async () => {
+    await deliveries.close(0)
+    await store.close()
+  })
+  return {
+    store,
+    deliveries,
+    lines,
+    metrics,
+    async take(given = {}) {
+      const {
+        tenant = 'acme',
+        shipment = 's-1',
+        event = 'shipment.delivered',
+        date = '2024-08-10T08:00:00+0000',
+      } = given
+      await store.put({ links: [], thing: { tenant, id: shipment, own: ownNumber(shipment), facts: null } })
+      const payload = JSON.stringify({ shipment_id: shipment, event, event_date: date })
+      const { id } = await store.takeEvent({
+        tenant,
+        shipment,
+        event,
+        date,
+        digest: '',
+        payload,
+        deliver: true,
+        ...given,
+      })
+      return id
+    },
+    async pass(ms) {
+      now += ms
+      await deliveries.poll()
+      await deliveries.idle()
+    },
+    async found(id) {
+      const event = await store.findEvent(id)
+      if (!event) throw new Error(`there is no event ${id}`)
+      return event
+    },
+  }
+}

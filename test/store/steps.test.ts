@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { migrate as migratePostgres } from '../../src/store/postgres/session.ts'
+import { type SchemaStep, STEPS, VERSION } from '../../src/store/schema.ts'
+import { migrate as migrateSqlite, NotAStore, storeVersion } from '../../src/store/sqlite/connection.ts'
+import { createSession } from '../../src/store/sqlite/session.ts'
+import { StoreTooNew } from '../../src/store/store.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { link, newClaim } from './samples.ts'
+
+/** Adds to the schema: the release before goes on beside it. */
+const ADDS: SchemaStep = {
+  needs: VERSION,
+  sql: `ALTER TABLE transload.claims ADD COLUMN note TEXT NOT NULL DEFAULT '';
+    ALTER TABLE transload.claims ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;
+    CREATE TABLE transload.notes (tenant TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (tenant, name)) WITHOUT ROWID`,
+}
+/** Takes something away that the release before needs. */
+const TAKES: SchemaStep = { needs: VERSION + 2, sql: 'DROP TABLE transload.notes' }
+
+let folder: string
+let server: PostgresServer
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'transload-steps-'))
+  server = await startPostgres()
+})
+afterAll(async () => {
+  await server.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const engines = {
+  async sqlite() {
+    const url = join(folder, `${crypto.randomUUID()}.db`)
+    return {
+      url,
+      async migrate(steps: readonly SchemaStep[]) {
+        const db = new DatabaseSync(url, { timeout: 5_000 })
+        createSession(db, 0)
+        migrateSqlite(db, steps)
+        db.close()
+      },
+      async query(sql: string) {
+        const db = new DatabaseSync(url, { timeout: 5_000 })
+        const rows = db.prepare(sql).all()
+        db.close()
+        return rows
+      },
+    }
+  },
+  async postgres() {
+    const url = await server.createDatabase()
+    const asked = async <T>(work: (client: pg.Client) => Promise<T>) => {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      return work(client).finally(() => client.end())
+    }
+    return {
+      url,
+      migrate: (steps: readonly SchemaStep[]) => asked((client) => migratePostgres(client, steps)),
+      query: (sql: string) =>
+        asked(async (client) => (await client.query(sql.replace('FROM ', 'FROM transload.'))).rows),
+    }
+  },
+}
+
+describe.each(['sqlite', 'postgres'] as const)('a step of the schema on %s', (engine) => {
+  test('that adds is taken while the release before runs, which goes on and starts again', async () => {
+    const { url, migrate, query } = await engines[engine]()
+    const before = await openStore(url)
+    onTestFinished(() => before.close())
+    const { claim } = await before.claim(newClaim())
+    await before.put({ links: [link()] })
+    const next = [...STEPS, ADDS]
+    // Two gateways of the new release start at once.
+    await Promise.all([migrate(next), migrate(next)])
+    await migrate(next)
+
+    const booked = await before.change(claim, { state: 'booked', instance: 'me', why: 'made' }, { links: [link()] })
+    expect(booked).toMatchObject({ state: 'booked', version: 2 })
+    expect((await before.claim(newClaim({ key: 'REF-2' }))).won).toBe(true)
+    const again = await openStore(url)
+    onTestFinished(() => again.close())
+    expect(again.ready()).toBe(true)
+    expect(await again.listClaims({})).toHaveLength(2)
+    expect(Object.keys(booked ?? {}).sort()).toEqual(Object.keys(claim).sort())
+    const rows = await query('SELECT note, weight FROM claims')
+    expect(rows.map(({ note, weight }) => [note, Number(weight)])).toEqual([
+      ['', 7],
+      ['', 7],
+    ])
+    const [version] = await query('SELECT version, applied FROM version')
+    expect([Number(version?.['version']), Number(version?.['applied'])]).toEqual([VERSION, VERSION + 1])
+  })
+
+  test('that takes away is refused by the release that needs it', async () => {
+    const { url, migrate } = await engines[engine]()
+    await migrate([...STEPS, ADDS, TAKES])
+    await expect(openStore(url)).rejects.toThrow(StoreTooNew)
+  })
+
+  test('that fails leaves the store as it was', async () => {
+    const { url, migrate, query } = await engines[engine]()
+    await (await openStore(url)).close()
+    const wrong = { needs: VERSION, sql: `${ADDS.sql}; CREATE TABLE transload.links (a TEXT)` }
+    await expect(migrate([...STEPS, wrong])).rejects.toThrow(/already exists/)
+    const [version] = await query('SELECT applied FROM version')
+    expect(Number(version?.['applied'])).toBe(VERSION)
+    await expect(query('SELECT * FROM notes')).rejects.toThrow()
+  })
+})
+
+test('a file of another program is refused and left as it is', () => {
+  const db = new DatabaseSync(':memory:')
+  onTestFinished(() => db.close())
+  createSession(db, 0)
+  expect(() => storeVersion(db)).toThrow(new NotAStore('The file is not a store.'))
+  db.exec('CREATE TABLE links (a)')
+  const refused = new NotAStore('The file of STORE_URL is a database of another program.')
+  expect(() => migrateSqlite(db)).toThrow(refused)
+  expect(() => storeVersion(db)).toThrow(refused)
+})

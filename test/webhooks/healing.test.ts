@@ -1,0 +1,374 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import {
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  expectUnknown,
+  REFERENCE,
+  shipments,
+  statesOf,
+} from '../bookings/desk.ts'
+import { basic, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
+import { deliver, deliverTo, EVENT, metric, SECRET, SHORT_TIMEOUT, startReceiver, untilState } from './deliver.ts'
+
+const CREATION = { method: 'POST', path: /^\/v2\/shipments?$/ }
+/** The service carries the booking out, and its answer is never sent. */
+const SILENT = { kind: 'timeout', on: CREATION } as const
+/** The service carries the booking out, and its answer gets lost at once. */
+const LOST = { kind: 'reset-after', on: CREATION } as const
+/** The service loses the request. */
+const NOT_MADE = { kind: 'reset-before', on: CREATION } as const
+
+/** Books while the service's answer gets lost, and returns the claim and the shipment that was made. */
+async function bookUnknown(
+  gateway: TestGateway,
+  changes: object = {},
+  headers: Readonly<Record<string, string>> = {},
+  fault: Fault = LOST,
+) {
+  gateway.sandbox.fail(fault)
+  const before = new Set(gateway.sandbox.shipments.keys())
+  const handle = expectUnknown(await book(gateway, changes, headers))
+  const id = [...gateway.sandbox.shipments.keys()].find((one) => !before.has(one))
+  return { handle, id: id ?? expect.fail('the service made no shipment') }
+}
+
+/** Resolves when the gateway has read a shipment once more. */
+const nextRead = ({ sandbox }: TestGateway, id: string) =>
+  sandbox.next(({ method, path }) => method === 'GET' && path.endsWith(`/${id}`))
+
+/** Delivers an event, and waits for the read that it causes to be over. */
+async function deliverAndRead(gateway: TestGateway, id: string, event = 'shipment.assigned'): Promise<void> {
+  const read = nextRead(gateway, id)
+  await deliver(gateway, { ...EVENT, shipment_id: id, event })
+  await read
+  await gateway.sandbox.idle()
+}
+
+/** The pause after a first read that failed. */
+const READ_AGAIN_AFTER_MS = 5_000
+
+const quiet = { ...SHORT_TIMEOUT, SWEEP_INTERVAL: '1h' }
+
+test('a booking that times out, whose event comes first, is healed; the retry gets the reply of a booking', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  const { handle, id } = await bookUnknown(gateway, {}, {}, SILENT)
+  await untilState(gateway.store, handle, 'booked')
+  const retry = await book(gateway)
+  expect(expectBooked(retry, true)).toBe(id)
+  expect(creations(gateway)).toBe(1)
+  expect(await statesOf(gateway, handle)).toEqual(['none', 'sending', 'unknown', 'booked'])
+  expect((await gateway.store.audit(handle)).at(-1)?.why).toBe('healed: webhook')
+  expect(gateway.lines()).toContainEqual(expect.objectContaining({ booking: handle, shipment: id, how: 'webhook' }))
+  expect(await metric(gateway, 'transload_bookings_healed_total')).toEqual({ 'how="webhook"': 1, 'how="sweep"': 0 })
+})
+
+test('the answer is the one that the booking would have had, and its names resolve', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  const usual = await book(gateway, { ReferenceNumber: 'REF-USUAL' })
+  const { handle, id } = await bookUnknown(gateway)
+  await untilState(gateway.store, handle, 'booked')
+  const healed = await book(gateway)
+  const number = gateway.sandbox.shipments.get(id)?.number ?? ''
+  expect(healed.text).toBe(usual.text.replace(usual.headers.get('transload-shipment-number') ?? '', number))
+  expect(healed.headers.get('transload-shipment-number')).toBe(number)
+  for (const name of [`ReferenceNumber=${REFERENCE}`, `ShipmentNumber=${number}`]) {
+    expect((await get(gateway, `/getShipment.php?${name}`)).json).toMatchObject({ VinNo: bookingExample.VinNo })
+  }
+  const claim = await claimOf(gateway)
+  expect(claim.shipment).toBe(id)
+})
+
+test('the number of the quote that was booked stands for the shipment, as after any booking', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  const quote = { ...quoteExample, ShipmentNumber: 'WTS-OWN', OrderRefNumber: REFERENCE }
+  expect((await post(gateway, '/getShippingQuote.php', quote)).status).toBe(200)
+  const { handle, id } = await bookUnknown(gateway)
+  await untilState(gateway.store, handle, 'booked')
+  const read = await get(gateway, '/getShipment.php?ShipmentNumber=WTS-OWN')
+  expect([read.status, read.json.ReferenceNumber]).toEqual([200, REFERENCE])
+  expect(reads(gateway).at(-1)?.path).toBe(`/v2/shipments/${id}`)
+})
+
+const reads = ({ sandbox }: TestGateway) => sandbox.requests.filter(({ method }) => method === 'GET')
+
+test('an event that comes later, of any kind, heals as well', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  gateway.sandbox.set({ webhookUrl: undefined })
+  const { handle, id } = await bookUnknown(gateway)
+  deliverTo(gateway, gateway.sandbox)
+  gateway.sandbox.advance(id, 'assigned')
+  await untilState(gateway.store, handle, 'booked')
+  expectBooked(await book(gateway), true)
+})
+
+test('only facts that were read count: an event that says nothing true changes nothing', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  gateway.sandbox.set({ webhookUrl: undefined })
+  gateway.sandbox.fail(NOT_MADE)
+  const handle = expectUnknown(await book(gateway))
+  const { json } = await deliver(gateway, {
+    ...EVENT,
+    event: 'shipment.created',
+    data: { external_id: { old_value: null, new_value: REFERENCE } },
+  })
+  await nextReadOver(gateway)
+  expect(json.duplicate).toBe(false)
+  expect((await gateway.store.claimByHandle(handle))?.state).toBe('unknown')
+  expectUnknown(await book(gateway))
+})
+
+/** Waits until the reads that events caused are over: the next one is the last of a queue of one at a time. */
+async function nextReadOver({ sandbox }: TestGateway): Promise<void> {
+  await expect.poll(() => sandbox.requests.filter(({ method }) => method === 'GET').length).toBeGreaterThan(0)
+  await sandbox.idle()
+}
+
+test('without an unknown booking, events cause no reads', async () => {
+  const gateway = await startReceiver()
+  const id = expectBooked(await book(gateway))
+  gateway.sandbox.advance(id, 'assigned')
+  await gateway.sandbox.idle()
+  expect(await gateway.store.eventsOfShipment(CLIENT.id, id)).toHaveLength(2)
+  expect(gateway.sandbox.requests.filter(({ method }) => method === 'GET')).toEqual([])
+})
+
+test('events of shipments that a booking has cause no reads while another one is unknown', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  const id = expectBooked(await book(gateway, { ReferenceNumber: 'REF-HELD' }))
+  gateway.sandbox.fail(NOT_MADE)
+  expectUnknown(await book(gateway))
+  gateway.sandbox.requests.length = 0
+  gateway.sandbox.advance(id, 'assigned')
+  await deliver(gateway, { ...EVENT, shipment_id: id.toUpperCase() })
+  const stranger = { ...EVENT, shipment_id: '99999999-2222-4333-8444-555555555555' }
+  await deliver(gateway, stranger)
+  await nextReadOver(gateway)
+  const reads = gateway.sandbox.requests.filter(({ method }) => method === 'GET')
+  expect(reads.map(({ path }) => path)).toEqual([`/v2/shipments/${stranger.shipment_id}`])
+})
+
+describe('what cannot be decided stays unknown:', () => {
+  /** Each makes a shipment at the service that an unknown booking may or may not have made. */
+  async function undecided(change: (gateway: TestGateway, id: string) => void | Promise<void>): Promise<void> {
+    const gateway = await startReceiver({ env: quiet })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    const { handle, id } = await bookUnknown(gateway)
+    await change(gateway, id)
+    await deliverAndRead(gateway, id)
+    await expectStill(gateway, handle)
+  }
+
+  async function expectStill(gateway: TestGateway, handle: string): Promise<void> {
+    // A later event of another shipment is read after it: then the first one is decided.
+    const other = '88888888-2222-4333-8444-555555555555'
+    await deliverAndRead(gateway, other)
+    expect((await gateway.store.claimByHandle(handle))?.state).toBe('unknown')
+    expect(await metric(gateway, 'transload_bookings_healed_total')).toEqual({ 'how="webhook"': 0, 'how="sweep"': 0 })
+  }
+
+  const changed = (body: object) => (gateway: TestGateway, id: string) => {
+    const shipment = gateway.sandbox.shipments.get(id) ?? expect.fail()
+    gateway.sandbox.shipments.set(id, { ...shipment, ...body })
+  }
+  const vehicle = { id: 'v', weight: 1, height: 1, width: 1, length: 1, photos: [] }
+
+  test.each([
+    ['a shipment that is canceled', { status: 'canceled' }],
+    ['another reference', { external_id: 'REF-OTHER' }],
+    ['the reference in another case', { external_id: REFERENCE.toLowerCase() }],
+    ['the reference and more', { external_id: `${REFERENCE}-1` }],
+    ['no reference', { external_id: undefined }],
+    ['another VIN', { vehicles: [{ ...vehicle, vin: '1HGCM82633A004353' }] }],
+    ['no VIN', { vehicles: [vehicle] }],
+    ['no vehicle', { vehicles: [] }],
+    [
+      'two vehicles',
+      {
+        vehicles: [
+          { ...vehicle, vin: bookingExample.VinNo },
+          { ...vehicle, id: 'w' },
+        ],
+      },
+    ],
+  ])('%s', async (_name, body) => {
+    await undecided(changed(body))
+  })
+
+  test.each([
+    ['another shipment', { kind: 'body', body: JSON.stringify({ id: 'other', number: '1', external_id: REFERENCE }) }],
+    ['an empty reply', { kind: 'empty' }],
+    ['a page', { kind: 'not-json' }],
+    ['a success that denies itself', { kind: 'body', body: '{"id":"x","success":false}' }],
+    ['a list', { kind: 'body', body: '[]' }],
+  ] as const)('%s', async (_name, fault) => {
+    await undecided((gateway, id) =>
+      gateway.sandbox.fail({ ...fault, on: { method: 'GET', path: `/v2/shipments/${id}` } }),
+    )
+  })
+
+  test('two unknown bookings of one reference and VIN', async () => {
+    const gateway = await startReceiver({ env: quiet })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    const one = await bookUnknown(gateway, {}, { 'idempotency-key': 'one' })
+    const other = await bookUnknown(gateway, {}, { 'idempotency-key': 'other' })
+    await deliverAndRead(gateway, one.id)
+    await deliverAndRead(gateway, other.id)
+    await expectStill(gateway, one.handle)
+    await expectStill(gateway, other.handle)
+  })
+
+  test('a shipment that another booking has', async () => {
+    const gateway = await startReceiver({ env: quiet })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    const id = expectBooked(await book(gateway, {}, { 'idempotency-key': 'made' }))
+    gateway.sandbox.fail(NOT_MADE)
+    const handle = expectUnknown(await book(gateway, {}, { 'idempotency-key': 'lost' }))
+    await deliver(gateway, { ...EVENT, shipment_id: id })
+    await expectStill(gateway, handle)
+  })
+
+  test.each([
+    ['', (id: string) => id],
+    [' with its id in capitals', (id: string) => id.toUpperCase()],
+  ])('a shipment that had an event%s before the booking', async (_, spelled) => {
+    const gateway = await startReceiver({ env: quiet })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    // Another gateway, with a store of its own, books the same at the service.
+    const elsewhere = await startGateway({ env: OWN, serviceUrl: gateway.sandbox.url })
+    const id = expectBooked(await book(elsewhere))
+    await deliver(gateway, { ...EVENT, shipment_id: spelled(id), event: 'shipment.created' })
+    gateway.sandbox.fail(NOT_MADE)
+    const handle = expectUnknown(await book(gateway))
+    await deliverAndRead(gateway, id)
+    await expectStill(gateway, handle)
+  })
+
+  test('a shipment whose name was on record before the booking', async () => {
+    const gateway = await startReceiver({ env: quiet })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    const { handle, id } = await bookUnknown(gateway)
+    const link = {
+      tenant: CLIENT.id,
+      kind: 'shipment',
+      name: REFERENCE,
+      vin: '',
+      id,
+      givenBy: 'caller',
+      at: 1,
+    } as const
+    await gateway.store.put({ links: [link] })
+    await deliverAndRead(gateway, id)
+    await expectStill(gateway, handle)
+  })
+
+  test('a shipment that a booking under way may have made', async () => {
+    const gateway = await startReceiver({ env: { ...quiet, UPSTREAM_TIMEOUT_MS: '1500' } })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    gateway.sandbox.fail(NOT_MADE)
+    const lost = expectUnknown(await book(gateway, {}, { 'idempotency-key': 'lost' }))
+    gateway.sandbox.fail({ kind: 'delay', ms: 800, on: CREATION })
+    const made = gateway.sandbox.next(({ method }) => method === 'POST')
+    const underWay = book(gateway, {}, { 'idempotency-key': 'slow' })
+    await made
+    const [shipment] = shipments(gateway, REFERENCE)
+    const id = shipment?.id ?? expect.fail('no shipment')
+    await deliverAndRead(gateway, id)
+    expect(expectBooked(await underWay)).toBe(id)
+    await expectStill(gateway, lost)
+  })
+
+  test('a booking that an operator reopened', async () => {
+    const gateway = await startReceiver({ env: quiet })
+    gateway.sandbox.set({ webhookUrl: undefined })
+    const { handle, id } = await bookUnknown(gateway)
+    const claim = await claimOf(gateway)
+    const settled = await gateway.store.change(claim, { state: 'freed', instance: 'o', why: 'settled: not booked' })
+    const { reopen } = await import('../../src/bookings/settlement.ts')
+    await reopen(settled ?? expect.fail(), { store: gateway.store, instance: 'operator' })
+    await deliverAndRead(gateway, id)
+    await expectStill(gateway, handle)
+  })
+})
+
+test('a booking without a VIN is healed by a shipment without one', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  const { handle } = await bookUnknown(gateway, { VinNo: '' })
+  await untilState(gateway.store, handle, 'booked')
+  expectBooked(await book(gateway, { VinNo: '' }), true)
+})
+
+test('a read that fails is tried again', async () => {
+  const gateway = await startReceiver({ env: quiet })
+  gateway.sandbox.set({ webhookUrl: undefined })
+  const { handle, id } = await bookUnknown(gateway)
+  gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'GET' } })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
+  onTestFinished(() => void vi.useRealTimers())
+  await deliverAndRead(gateway, id)
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(READ_AGAIN_AFTER_MS)
+    expect(await gateway.store.claimByHandle(handle)).toMatchObject({ state: 'booked' })
+  })
+  expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith(id)).length).toBeGreaterThan(1)
+})
+
+test('the gateway that gets the event need not be the one that booked', async () => {
+  const store = createMemoryStore()
+  const one = await startGateway({ env: { ...quiet, V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }, store })
+  const other = await startReceiver({ env: quiet, store, serviceUrl: one.sandbox.url })
+  deliverTo(other, one.sandbox)
+  const { handle } = await bookUnknown(one)
+  await untilState(store, handle, 'booked')
+  expectBooked(await book(one), true)
+  expectBooked(await book(other), true)
+  expect(creations(one)).toBe(1)
+})
+
+test('a booking that became unknown in another gateway a moment ago is seen', async () => {
+  const store = createMemoryStore()
+  const one = await startReceiver({ env: quiet, store })
+  const other = await startReceiver({ env: quiet, store, serviceUrl: one.sandbox.url })
+  one.sandbox.set({ webhookUrl: undefined })
+  // The other gateway has just looked at the unknown bookings.
+  one.sandbox.fail(NOT_MADE)
+  expectUnknown(await book(one, { ReferenceNumber: 'REF-OTHER' }))
+  await deliverAndRead({ ...other, sandbox: one.sandbox }, '77777777-2222-4333-8444-555555555555')
+  const { handle, id } = await bookUnknown(one)
+  await deliver(other, { ...EVENT, shipment_id: id })
+  await untilState(store, handle, 'booked')
+})
+
+test('two gateways that get the same events heal a booking once', async () => {
+  const store = createMemoryStore()
+  const one = await startReceiver({ env: quiet, store })
+  const other = await startReceiver({ env: quiet, store, serviceUrl: one.sandbox.url })
+  one.sandbox.set({ webhookUrl: undefined })
+  const { handle, id } = await bookUnknown(one)
+  const events = ['shipment.created', 'shipment.assigned', 'shipment.picked_up']
+  await Promise.all(
+    events.flatMap((event) => [one, other].map((gateway) => deliver(gateway, { ...EVENT, event, shipment_id: id }))),
+  )
+  await untilState(store, handle, 'booked')
+  expect(await statesOf({ store }, handle)).toEqual(['none', 'sending', 'unknown', 'booked'])
+  expect(await store.eventsOfShipment(CLIENT.id, id)).toHaveLength(events.length)
+})
+
+test('in client mode, the credential for events heals the bookings of its own Client ID, and no others', async () => {
+  const env = { ...quiet, WEBHOOK_SECRET: SECRET, WEBHOOK_CLIENT_ID: CLIENT.id, WEBHOOK_CLIENT_SECRET: CLIENT.secret }
+  const credentials = { [CLIENT.id]: CLIENT.secret, rival: 'rival-secret' }
+  const gateway = await startGateway({ env, sandbox: { credentials } })
+  deliverTo(gateway, gateway.sandbox)
+  const rival = { authorization: basic('rival', 'rival-secret') }
+  const theirs = await bookUnknown(gateway, {}, rival)
+  const { handle } = await bookUnknown(gateway)
+  await untilState(gateway.store, handle, 'booked')
+  expectBooked(await book(gateway), true)
+  expect((await gateway.store.claimByHandle(theirs.handle))?.state).toBe('unknown')
+  expectUnknown(await book(gateway, {}, rival))
+})

@@ -1,0 +1,334 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { Webhook } from 'standardwebhooks'
+import { request as requestOverUndici } from 'undici'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/store/store.ts'
+import { CLIENT, get, post, startGateway } from '../gateway.ts'
+import { deliver, EVENT, HOOK, metric, SECRET, startReceiver } from './deliver.ts'
+
+const NINE = [
+  'created',
+  'modified',
+  'assigned',
+  'picked_up',
+  'delivered',
+  'canceled_by_carrier',
+  'canceled',
+  'rate_approved',
+  'bol_available',
+].map((name) => `shipment.${name}`)
+
+test('the nine events and an unknown one are stored as they came, and counted', async () => {
+  const gateway = await startReceiver()
+  const events = [...NINE, 'shipment.teleported'].map((event) => ({ ...EVENT, event }))
+  for (const event of events) expect((await deliver(gateway, event)).status).toBe(200)
+  const stored = await gateway.store.eventsOfShipment(CLIENT.id, EVENT.shipment_id)
+  expect(stored.map(({ event, date, payload }) => ({ event, date, payload: JSON.parse(payload) }))).toEqual(
+    events.map((event) => ({ event: event.event, date: EVENT.event_date, payload: event })),
+  )
+  expect(stored.map(({ state }) => state)).toEqual(events.map(() => 'recorded'))
+  const counts = await metric(gateway, 'transload_webhook_events_total')
+  expect(counts).toMatchObject({
+    ...Object.fromEntries(NINE.map((event) => [`event="${event}",result="stored"`, 1])),
+    'event="other",result="stored"': 1,
+  })
+})
+
+test('a copy is a duplicate, whatever the order of its members; another date or other data is another event', async () => {
+  const gateway = await startReceiver()
+  const event = {
+    ...EVENT,
+    data: { price: { old_value: 1.5, new_value: 2 }, note: { old_value: null, new_value: 'x' } },
+  }
+  const copy = `{ "data" : {"note":{"new_value":"x","old_value":null},"price":{"new_value":2,"old_value":1.5}},
+    "event_date":"${EVENT.event_date}", "event":"${EVENT.event}","shipment_id":"${EVENT.shipment_id}" }`
+  const first = await deliver(gateway, event)
+  expect(first.json).toEqual({ id: expect.stringMatching(/^msg_/), duplicate: false })
+  expect((await deliver(gateway, copy)).json).toEqual({ id: first.json.id, duplicate: true })
+  const others = [
+    { ...event, data: { ...event.data, price: { old_value: 1.5, new_value: 3 } } },
+    { ...event, event_date: '2024-08-10T08:00:01+0000' },
+    { ...event, event: 'shipment.delivered' },
+    { ...event, shipment_id: '11111111-2222-4333-8444-555555555556' },
+    { ...event, data: null },
+  ]
+  for (const other of others) expect((await deliver(gateway, other)).json.duplicate).toBe(false)
+  // No data, and none written out, is the same.
+  expect((await deliver(gateway, { ...EVENT })).json.duplicate).toBe(true)
+  expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({
+    [`event="${EVENT.event}",result="duplicate"`]: 2,
+  })
+})
+
+test('copies at the same time are one event', async () => {
+  const gateway = await startReceiver()
+  const answers = await Promise.all(Array.from({ length: 20 }, () => deliver(gateway, EVENT)))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  expect(answers.filter(({ json }) => !json.duplicate)).toHaveLength(1)
+})
+
+test('numbers keep their digits, and the encoding of the body is undone', async () => {
+  const gateway = await startReceiver()
+  const text = `{"shipment_id":12345678901234567890,"event":"shipment.modified","event_date":"x","data":{"price":{"new_value":1.50}}}`
+  expect((await deliver(gateway, gzipSync(text), { 'content-encoding': 'gzip' })).status).toBe(200)
+  const [stored] = await gateway.store.eventsOfShipment(CLIENT.id, '12345678901234567890')
+  expect(stored?.payload).toBe(
+    '{"data":{"price":{"new_value":1.50}},"event":"shipment.modified","event_date":"x","shipment_id":12345678901234567890}',
+  )
+  expect((await deliver(gateway, `\ufeff${text}`)).json.duplicate).toBe(true)
+})
+
+const malformed: readonly (readonly [name: string, body: string | object, words: RegExp])[] = [
+  ['nothing', '', /is not JSON/],
+  ['half of it', JSON.stringify(EVENT).slice(0, 40), /is not JSON: it ends too early/],
+  ['a form', 'event=shipment.created', /is not JSON/],
+  ['a list', [EVENT], /is not a JSON object/],
+  ['a text', '"shipment.created"', /is not a JSON object/],
+  ['null', 'null', /is not a JSON object/],
+  ['a hundred levels and one', `{"data":${'['.repeat(101)}${']'.repeat(101)}}`, /is not JSON: it nests deeper/],
+  ['no shipment', { ...EVENT, shipment_id: undefined }, /has no usable shipment_id/],
+  ['a blank shipment', { ...EVENT, shipment_id: ' ' }, /has no usable shipment_id/],
+  ['a shipment of dots', { ...EVENT, shipment_id: '..' }, /has no usable shipment_id/],
+  ['a shipment with a control character', { ...EVENT, shipment_id: 'a\u001bb' }, /has no usable shipment_id/],
+  ['a shipment with NUL', { ...EVENT, shipment_id: 'a\u0000b' }, /has no usable shipment_id/],
+  ['a shipment with half a character', { ...EVENT, shipment_id: 'a\ud83d' }, /has no usable shipment_id/],
+  ['a shipment that is an object', { ...EVENT, shipment_id: { id: 'x' } }, /has no usable shipment_id/],
+  ['a shipment that is a fraction', { ...EVENT, shipment_id: 1.5 }, /has no usable shipment_id/],
+  ['a long shipment', { ...EVENT, shipment_id: 'x'.repeat(129) }, /has no usable shipment_id/],
+  ['no event', { ...EVENT, event: null }, /has no usable event\./],
+  ['an event with a line end', { ...EVENT, event: 'shipment.created\n' }, /has no usable event\./],
+  ['an event with markup', { ...EVENT, event: '<b>created</b>' }, /has no usable event\./],
+  ['a long event', { ...EVENT, event: 'e'.repeat(65) }, /has no usable event\./],
+  ['no date', { ...EVENT, event_date: '' }, /has no usable event_date/],
+  ['a date with a line end', { ...EVENT, event_date: '2024\r\n2025' }, /has no usable event_date/],
+  ['a long date', { ...EVENT, event_date: '2'.repeat(65) }, /has no usable event_date/],
+  ['data that is a text', { ...EVENT, data: 'price' }, /has data that is not an object/],
+]
+
+describe('a malformed event is refused with a clear line', () => {
+  test.each(malformed)('%s', async (_name, body, words) => {
+    const gateway = await startReceiver()
+    const answer = await deliver(gateway, body)
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('content-type')).toContain('application/problem+json')
+    expect(answer.json).toMatchObject({
+      type: 'urn:transload:error:event-unreadable',
+      detail: expect.stringMatching(words),
+    })
+    expect(await gateway.store.listEvents({})).toEqual([])
+    expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({ 'event="",result="malformed"': 1 })
+  })
+})
+
+test('hostile member names are data', async () => {
+  const gateway = await startReceiver()
+  const body = `{"__proto__":{"shipment_id":"x"},"constructor":1,${JSON.stringify(EVENT).slice(1, -1)},"data":{"__proto__":{"new_value":"\\u0000\\u001b[31m"}}}`
+  expect((await deliver(gateway, body)).status).toBe(200)
+  const [stored] = await gateway.store.eventsOfShipment(CLIENT.id, EVENT.shipment_id)
+  expect(stored?.payload).toContain('"__proto__":{"shipment_id":"x"}')
+})
+
+test('an event of more than 64 KiB is too large, also where few bytes inflate to it', async () => {
+  const gateway = await startReceiver()
+  const fits = JSON.stringify({ ...EVENT, data: { note: 'x'.repeat(65_000) } })
+  const tooLarge = JSON.stringify({ ...EVENT, data: { note: 'x'.repeat(66_000) } })
+  expect((await deliver(gateway, fits)).status).toBe(200)
+  expect((await deliver(gateway, tooLarge)).status).toBe(413)
+  expect((await deliver(gateway, gzipSync(tooLarge), { 'content-encoding': 'gzip' })).status).toBe(413)
+})
+
+const wrongPaths = [
+  `/webhooks/${SECRET}x`,
+  `/webhooks/${SECRET.slice(0, -1)}`,
+  `/webhooks/${SECRET.toUpperCase()}`,
+  '/webhooks/',
+  '/webhooks',
+  `/webhooks/${SECRET}/${SECRET}`,
+  `/webhooks/x/../${SECRET}x`,
+  `/WEBHOOKS/${SECRET}`,
+  '/webhooks/***',
+  `/v1/webhooks/${SECRET}`,
+]
+
+test('a wrong secret is answered like any other unknown path, and its body is not read', async () => {
+  const gateway = await startReceiver()
+  const unknown = await post(gateway, '/no/such/path', EVENT)
+  expect(unknown.status).toBe(404)
+  for (const path of wrongPaths) {
+    const answer = await deliver(gateway, '{"not even": JSON', {}, path)
+    expect([path, answer.status, answer.text]).toEqual([path, 404, unknown.text])
+  }
+  expect((await get(gateway, HOOK)).text).toBe(unknown.text)
+  expect(await gateway.store.listEvents({})).toEqual([])
+})
+
+test('a wrong secret is refused before its body arrives', async () => {
+  const { url } = await startReceiver()
+  const headers = { 'content-length': '60000' }
+  const wrong = request(`${url}/webhooks/${SECRET}x`, { method: 'POST', headers })
+  const answered = once(wrong, 'response')
+  wrong.flushHeaders()
+  const [answer] = await answered
+  expect(answer.statusCode).toBe(404)
+  wrong.destroy()
+})
+
+test('a gateway without a secret serves no webhooks', async () => {
+  const gateway = await startGateway()
+  const unknown = await post(gateway, '/no/such/path', EVENT)
+  expect((await deliver(gateway, EVENT)).text).toBe(unknown.text)
+})
+
+test('the secret may end in a slash or be percent-encoded, and may be one of several', async () => {
+  const old = 'hook-which-is-going-away'
+  const gateway = await startReceiver({ env: { WEBHOOK_SECRET: `${old}, ${SECRET}` } })
+  const encoded = `/webhooks/%68${SECRET.slice(1)}`
+  for (const path of [`${HOOK}/`, `${HOOK}?a=b`, encoded, `/webhooks/${old}`]) {
+    expect([path, (await deliver(gateway, EVENT, {}, path)).status]).toEqual([path, 200])
+  }
+})
+
+test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {
+  const gateway = await startReceiver()
+  const headers = { host: 'gateway.example.com', origin: 'https://service.example.com' }
+  const { statusCode, body } = await requestOverUndici(gateway.url + HOOK, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(EVENT),
+  })
+  await body.dump()
+  expect(statusCode).toBe(200)
+})
+
+test('the secret is in no log line, metric or answer', async () => {
+  const gateway = await startReceiver({ env: { LOG_LEVEL: 'trace' } })
+  const answers = [
+    await deliver(gateway, EVENT),
+    await deliver(gateway, 'x'),
+    await deliver(gateway, EVENT, {}, `${HOOK}/more`),
+    await deliver(gateway, EVENT, { 'content-encoding': 'zip' }),
+    await get(gateway, HOOK),
+  ]
+  const said = answers.map(({ text, headers }) => text + JSON.stringify([...headers])).join()
+  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  expect(JSON.stringify(gateway.lines()) + metrics + said).not.toContain(SECRET)
+  expect(gateway.lines()).toContainEqual(
+    expect.objectContaining({ path: '/webhooks/***', method: 'POST', status: 200, tenant: CLIENT.id }),
+  )
+})
+
+test('an event is answered once it is durable: a store that is down is 503, and the copy that follows is stored', async () => {
+  const store = createMemoryStore()
+  let isDown = true
+  const failing = {
+    ...store,
+    takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      if (isDown) throw new StoreDown('The disk is full.')
+      return store.takeEvent(event)
+    },
+  }
+  const gateway = await startReceiver({ store: failing })
+  const answer = await deliver(gateway, EVENT)
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
+  expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({ 'event="",result="failed"': 1 })
+  isDown = false
+  expect((await deliver(gateway, EVENT)).json.duplicate).toBe(false)
+})
+
+test('no answer leaves before the event is durable', async () => {
+  const store = createMemoryStore()
+  const order: string[] = []
+  const asked = Promise.withResolvers<void>()
+  const durable = Promise.withResolvers<void>()
+  const slow = {
+    ...store,
+    takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      asked.resolve()
+      await durable.promise
+      order.push('durable')
+      return store.takeEvent(event)
+    },
+  }
+  const gateway = await startReceiver({ store: slow })
+  const answer = deliver(gateway, EVENT).then(() => order.push('answered'))
+  await asked.promise
+  // A whole other call is answered in between.
+  expect((await get(gateway, '/healthz')).status).toBe(200)
+  order.push('another call')
+  durable.resolve()
+  await answer
+  expect(order).toEqual(['another call', 'durable', 'answered'])
+})
+
+test('more than a thousand events of a source in a second are a flood', { timeout: 60_000 }, async () => {
+  const gateway = await startReceiver()
+  // No time passes: what a source may send is not renewed.
+  const now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const statuses: number[] = []
+  let next = 0
+  const sender = async () => {
+    while (next < 1_010) {
+      next += 1
+      statuses.push((await deliver(gateway, { ...EVENT, event_date: `date ${next}` })).status)
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, sender))
+  expect(statuses.filter((status) => status === 429)).toHaveLength(10)
+  expect(await gateway.store.listEvents({ limit: 2_000 })).toHaveLength(1_000)
+})
+
+describe('with a signing secret', () => {
+  const signing = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
+  const other = `whsec_${Buffer.alloc(24, 4).toString('base64')}`
+  const start = () => startReceiver({ env: { WEBHOOK_SIGNING_SECRET: `${other},${signing}` } })
+
+  function signed(body: string, at = new Date(), secret = signing): Record<string, string> {
+    return {
+      'webhook-id': 'msg_of_the_service',
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': new Webhook(secret).sign('msg_of_the_service', at, body),
+    }
+  }
+
+  test('a signed event is stored, with any of the secrets', async () => {
+    const gateway = await start()
+    const body = JSON.stringify(EVENT)
+    expect((await deliver(gateway, body, signed(body))).status).toBe(200)
+    expect((await deliver(gateway, body, signed(body, new Date(), other))).status).toBe(200)
+  })
+
+  test('an event that is not signed as it must be is refused, and the log says why', async () => {
+    const gateway = await start()
+    const body = JSON.stringify(EVENT)
+    const stranger = `whsec_${Buffer.alloc(24, 5).toString('base64')}`
+    const refused: readonly (readonly [Record<string, string>, string])[] = [
+      [{}, 'missing'],
+      [signed(body, new Date(), stranger), 'wrong'],
+      [signed(`${body} `), 'wrong'],
+      [signed(body, new Date(Date.now() - 400_000)), 'too old'],
+      [signed(body, new Date(Date.now() + 400_000)), 'too new'],
+      [{ ...signed(body), 'webhook-timestamp': 'now' }, 'malformed'],
+    ]
+    for (const [headers, fault] of refused) {
+      const answer = await deliver(gateway, body, headers)
+      expect([answer.status, answer.json.detail]).toEqual([403, expect.stringContaining(`is ${fault}.`)])
+      expect(gateway.lines()).toContainEqual(expect.objectContaining({ fault, tenant: CLIENT.id }))
+    }
+    expect(await gateway.store.listEvents({})).toEqual([])
+    expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({
+      'event="",result="wrong-signature"': refused.length,
+    })
+  })
+})
+
+test('in client mode without a credential of its own, the gateway records events and reads nothing', async () => {
+  const gateway = await startGateway({ env: { WEBHOOK_SECRET: SECRET } })
+  expect((await deliver(gateway, EVENT)).status).toBe(200)
+  expect(await gateway.store.eventsOfShipment('', EVENT.shipment_id)).toHaveLength(1)
+  expect(gateway.sandbox.requests).toEqual([])
+})
