@@ -4,37 +4,31 @@ import { table } from './table.ts'
 const NEEDS: Readonly<Record<Assumption['effect'], string>> = {
   reads: 'reads',
   quotes: 'quotes',
-  bookings: 'test bookings',
+  bookings: 'bookings',
 }
 
-/** Returns the page of everything that the gateway assumes about the service. */
-export function assumptionsPage(): string {
+/** Returns the part about everything that the gateway assumes about the service. */
+export function assumptionsPart(): string {
   const count = (effect: Assumption['effect']) =>
     assumptions.filter((assumption) => assumption.effect === effect).length
-  return `# Assumptions about the service
-
-The service's interface document leaves much open. This page has every assumption of the gateway that can be tried, how
-\`transload certify assumptions\` tries it, and what to do if the service contradicts it. \`npm run docs\` generates the page from
-the code: do not edit it. [Operations](operations.md#is-the-service-what-the-gateway-takes-it-for) shows how to run the command.
-
-There are ${assumptions.length} assumptions: ${count('reads')} need no more than reads, ${count('quotes')} ask for quotes, and ${count('bookings')} need test bookings
-(\`--bookings\` and \`--stage\`). Two of the others are tried on the stage alone, because they send large bodies or many calls.
+  return `\`npm run docs\` writes this part from the code. There are ${assumptions.length} assumptions: ${count('reads')} need no more than reads,
+${count('quotes')} ask for quotes, and ${count('bookings')} need test bookings. \`transload certify assumptions --plan\` prints how each one is tried.
 
 ${areas
   .map(
     ({ title, assumptions: all }) =>
-      `## ${title}\n\n${table(
-        ['Assumption', '', 'How it is tried', 'If the service contradicts it'],
-        all.map(({ id, sentence, how, otherwise, effect, stageOnly }) => [
+      `### ${title}\n\n${table(
+        ['Assumption', '', 'Needs', 'If the service contradicts it'],
+        all.map(({ id, sentence, otherwise, effect, stageOnly }) => [
           `\`${id}\``,
           sentence,
-          `${how} Needs ${NEEDS[effect]}${stageOnly ? ', on the stage' : ''}.`,
+          `${NEEDS[effect]}${stageOnly ? ', stage' : ''}`,
           otherwise,
         ]),
       )}`,
   )
   .join('\n')}
-## Not tried
+### Not tried
 
 ${table(['Assumption', 'Why it is not tried'], untriable)}`
 }

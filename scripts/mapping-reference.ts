@@ -3,51 +3,39 @@ import { eventStatuses } from '../mappings/shipment-event.ts'
 import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
 import type { Action, Callback, Requirement, Row } from '../src/mapping/declare.ts'
 import { type Keeps, keepsText } from '../src/mapping/keeps.ts'
-import { keepsOf } from '../src/mapping/row-keeps.ts'
-import { CLASS_NAMES, replyRow, requestRow } from './mapping-rows.ts'
+import { replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
+
+/** A table that stands above, by the rows that it has. */
+type Above = Map<string, string>
 
 /** Generates the reference of every action's translation from the declarations. */
 export function mappingReference({ actions, callbacks }: Catalog): string {
   const declared = [...actions.values()].map(({ action }) => action)
-  return `# Mapping reference
+  const above: Above = new Map()
+  return `## Reference
 
-\`npm run docs\` generates this page from the modules in \`mappings/\`; do not edit it. [Writing a mapping](writing-a-mapping.md) explains
-such modules.
+\`npm run docs\` writes this part from the modules in \`mappings/\`. In a request's table, *Fallback* fills a place when its field is absent: \`quote: …\` is a
+fact of the remembered quote, \`DEFAULT_…\` is the operator's default, which a dry run marks as assumed.
 
-In a request's table, *Fallback* fills a place when its field is absent: \`quote: …\` is a fact of the remembered quote,
-\`DEFAULT_…\` is the operator's default, which a dry run marks as assumed.
+${declared.map((action) => describeAction(action, above)).join('\n')}
+${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
+### Rules
 
-${declared.map(({ name, summary }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
-${callbacks.map(({ callback: { name, summary } }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`).join('\n')}
-- [Round trips](#round-trips)
-- [Rules](#rules)
-- [Lookup tables](#lookup-tables)
+A rule is a named codec: it decodes version 1 to version 2 and encodes version 2 to version 1. Laws check what a round trip keeps: the same text (exact), the same
+value in one form (canonical), or all but a part (lossy). Rows without a rule go one way.
 
-${declared.map(describeAction).join('\n')}
-${callbacks.map(({ callback }) => describeCallback(callback)).join('\n')}
-## Round trips
+${table(['Rule', 'What it does', 'A round trip keeps'], rulesOf(declared))}
+### Lookup tables
 
-The *Keeps* of a row says what is left of a value that goes from version 1 to version 2 and comes back, or the other way
-around. Laws check it over generated values (\`test/mapping/keeps.laws.test.ts\`). All rows, also those that are left out:
-
-${table(['Keeps', 'Meaning', 'Rows'], classesOf(declared, callbacks))}
-## Rules
-
-A rule is a named codec: it decodes version 1 to version 2 and encodes version 2 to version 1.
-
-${table(['Rule', 'What it does', 'Its round trip keeps'], rulesOf(declared))}
-## Lookup tables
-
-\`LOOKUPS_FILE\` extends these tables (see [Configuration](configuration.md)). A whole value is looked up without regard to case,
-and \`_\`, \`-\` and blanks are the same; in free text, the phrase of most words wins.
+\`LOOKUPS_FILE\` extends these tables (see [Lookups](#lookups)).
 
 ${Object.entries(tables).map(lookupTable).join('\n')}`
 }
 
-const anchor = (name: string) => name.replace('.', '')
+const anchor = (heading: string) => heading.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')
 
-function describeAction(action: Action): string {
+function describeAction(action: Action, above: Above): string {
   const { name, summary, legacy, service, target, xrefRecord, quoteNamedBy, requires, request, remember, reply } =
     action
   const names =
@@ -76,30 +64,69 @@ function describeAction(action: Action): string {
       : []),
     ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
   ]
-  return `## ${name}
+  const tableNamed = (heading: string, ...tables: readonly string[]) =>
+    `#### ${heading}\n\n${tables.filter(Boolean).join('\n')}`
+  const asked = `Request of ${name}`
+  const answered = `Reply of ${name}`
+  return `### ${name}
 
 ${summary}
 
 ${table(['', ''], facts)}
-### Request of ${name}
-
-${requestTables(request)}${remember ? `\nRemembered for a later booking:\n\n${requestTables(remember, 'Fact')}` : ''}
-### Reply of ${name}
-
-${table(['Version 1', 'From version 2', 'Rule', 'Keeps'], reply.flatMap(replyRow))}
-${onlyTable('Not shown to version 1', reply)}`
+${tableNamed(asked, ...requestTables(request, asked, above))}
+${remember ? `Remembered for a later booking:\n\n${requestTables(remember, asked, above, 'Fact').filter(Boolean).join('\n')}\n` : ''}
+${tableNamed(
+  answered,
+  table(['Version 1', 'From version 2', 'Rule'], shortened(reply.flatMap(replyRow), answered, above)),
+  onlyTable('Not shown to version 1', reply, answered, above),
+)}`
 }
 
-function describeCallback({ name, summary, events, fields }: Callback): string {
-  const statuses = Object.entries(eventStatuses).map(([event, status]) => [code(event), code(status)])
-  return `## ${name}
+function describeCallback({ name, summary, events, fields }: Callback, above: Above): string {
+  const statuses = Object.entries(eventStatuses).map(([event, status]) => `${code(status)} for ${code(event)}`)
+  return `### ${name}
 
 ${summary} It is for ${events === 'any' ? 'every event that no other callback names' : codes(events)}. The numbers are the caller's own where the
 gateway knows them, \`number\` is else the id of the service. A field of \`changes\` is sent only where the event says that it has
-changed; \`status\` is the changed status, else that of the event.
+changed; \`status\` is the changed status, else that of the event: ${statuses.join(', ')}.
 
-${table(['Version 1', 'From the event', 'Rule', 'Keeps'], fields.flatMap(replyRow))}
-${table(['Event', 'Status'], statuses)}`
+${table(['Version 1', 'From the event', 'Rule'], shortened(fields.flatMap(replyRow), name, above))}`
+}
+
+/** The fewest rows, and names in a cell, that are worth a reference to the table above that has them. */
+const REPEATED = 4
+
+/** Returns the rows of a table; several in a row that another table has above become one, which refers to it. */
+function shortened(
+  rows: readonly (readonly string[])[],
+  heading: string,
+  above: Above,
+): readonly (readonly string[])[] {
+  const key = ([v1 = '', v2 = '', rule = '']: readonly string[]) =>
+    [v1, v2.replaceAll('`changes.', '`'), rule.replace(', required', '')].join(' ')
+  // A fallback is a row's own.
+  const placeOf = (row: readonly string[]) => (row[3] ? undefined : above.get(key(row)))
+  const found: (readonly string[])[] = []
+  for (let at = 0; at < rows.length; ) {
+    const place = placeOf(rows[at] ?? [])
+    let end = at
+    while (end < rows.length && place !== undefined && placeOf(rows[end] ?? []) === place) end += 1
+    const [first, last] = [rows[at] ?? [], rows[end - 1] ?? []]
+    if (place !== undefined && end - at >= REPEATED) {
+      const below = first[1]?.startsWith('`changes.') ? ', below `changes`' : ''
+      found.push([
+        `${first[0]} to ${last[0]}`,
+        `as in the table [${place}](#${anchor(place)})${below}`,
+        ...first.slice(2).map((_, i) => (i === 1 ? 'none' : '')),
+      ])
+      at = end
+    } else {
+      found.push(first)
+      at += 1
+    }
+  }
+  for (const row of rows) if (!above.has(key(row))) above.set(key(row), heading)
+  return found
 }
 
 function describeCall({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {
@@ -121,16 +148,16 @@ function describeRequirement({ anyOf }: Requirement): string {
     .join(', or ')
 }
 
-function requestTables(rows: readonly Row[], target = 'Version 2'): string {
-  const sent = rows.flatMap(requestRow)
-  const left = onlyTable('Left out', rows)
-  return [sent.length > 0 ? table(['Version 1', target, 'Rule', 'Fallback', 'Keeps'], sent) : '', left]
-    .filter(Boolean)
-    .join('\n')
+function requestTables(rows: readonly Row[], heading: string, above: Above, target = 'Version 2'): readonly string[] {
+  const sent = shortened(rows.flatMap(requestRow), heading, above)
+  return [
+    sent.length > 0 ? table(['Version 1', target, 'Rule', 'Fallback'], sent) : '',
+    onlyTable('Left out', rows, heading, above),
+  ]
 }
 
-/** Lists the rows that are not translated, grouped by reason. */
-function onlyTable(title: string, rows: readonly Row[]): string {
+/** Lists the rows that are not translated, grouped by reason. A long list that stands above is not repeated. */
+function onlyTable(title: string, rows: readonly Row[], heading: string, above: Above): string {
   const byWhy = new Map<string, string[]>()
   for (const row of rows) {
     if (row.kind !== 'v1Only' && row.kind !== 'v2Only' && row.kind !== 'ref') continue
@@ -138,10 +165,17 @@ function onlyTable(title: string, rows: readonly Row[]): string {
     byWhy.set(row.why, [...(byWhy.get(row.why) ?? []), name])
   }
   if (byWhy.size === 0) return ''
-  return table(
-    [title, 'Why'],
-    [...byWhy].map(([why, names]) => [codes(names), why]),
-  )
+  const lines = [...byWhy].map(([why, names]) => {
+    const all = codes(names)
+    const place = above.get(all)
+    if (place === undefined) above.set(all, heading)
+    const isLong = names.length >= REPEATED && place !== undefined
+    return [
+      isLong ? `${code(names[0] ?? '')} to ${code(names.at(-1) ?? '')}, as in [${place}](#${anchor(place)})` : all,
+      why,
+    ]
+  })
+  return table([title, 'Why'], lines)
 }
 
 function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
@@ -157,25 +191,6 @@ function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
 }
 
 const toldBy = (keeps: Keeps | undefined) => (keeps ? keepsText(keeps) : '')
-
-const MEANINGS = {
-  exact: 'the same text comes back',
-  canonical: 'the same value comes back, in one form',
-  lossy: 'a part does not come back',
-  oneWay: 'the row works in one direction only',
-} as const
-
-/** Counts the rows of each class. */
-function classesOf(actions: readonly Action[], callbacks: Catalog['callbacks']): readonly (readonly string[])[] {
-  const rows = [
-    ...actions.flatMap(({ request, remember = [], reply }) => [...request, ...remember, ...reply]),
-    ...callbacks.flatMap(({ callback }) => callback.fields),
-  ]
-  return (['exact', 'canonical', 'lossy', 'oneWay'] as const).map((name) => {
-    const count = rows.filter((row) => keepsOf(row)?.class === name).length
-    return [CLASS_NAMES[name], MEANINGS[name], String(count)]
-  })
-}
 
 function lookupTable([name, phrases]: readonly [string, Readonly<Record<string, string>>]): string {
   const byValue = Map.groupBy(Object.entries(phrases), ([, value]) => value)

@@ -1,21 +1,10 @@
 import type { Fallback, Row, Sentence } from '../src/mapping/declare.ts'
-import { keepsOf } from '../src/mapping/row-keeps.ts'
 import { code, codes } from './table.ts'
 
 type Lines = readonly (readonly string[])[]
 
-/** The names of the classes of round trips. */
-export const CLASS_NAMES = { exact: 'exact', canonical: 'canonical', lossy: 'lossy', oneWay: 'one way' } as const
-
-function withClass(row: Row, lines: Lines): Lines {
-  const keeps = keepsOf(row)
-  return lines.map((cells) => [...cells, keeps ? CLASS_NAMES[keeps.class] : ''])
-}
-
-/** Returns the line of a request's row, with the class of its round trip; none for a row that is not translated. */
-export const requestRow = (row: Row): Lines => withClass(row, requestLines(row))
-
-function requestLines(row: Row): Lines {
+/** Returns the line of a request's row; none for a row that is not translated. */
+export function requestRow(row: Row): Lines {
   switch (row.kind) {
     case 'move':
       return [
@@ -63,10 +52,8 @@ function requestLines(row: Row): Lines {
   }
 }
 
-/** Returns the line of a reply's row, with the class of its round trip; none for a row that is not translated. */
-export const replyRow = (row: Row): Lines => withClass(row, replyLines(row))
-
-function replyLines(row: Row): Lines {
+/** Returns the line of a reply's row; none for a row that is not translated. */
+export function replyRow(row: Row): Lines {
   switch (row.kind) {
     case 'move':
       return [[code(row.v1), code(row.v2), rule(row.codec.name) + (row.required ? ', required' : '')]]

@@ -8,33 +8,24 @@ import { messages } from '../src/messages.ts'
 import { describeSentence } from './mapping-rows.ts'
 import { table } from './table.ts'
 
-/** Returns the page of every `Message` that a version-1 caller can get, from the code's own declarations. */
-export function messagePage({ actions, callbacks }: Catalog): string {
-  return `# Messages
+/** Returns the part about every `Message` that a version-1 caller can get, from the code's own declarations. */
+export function messagePart({ actions, callbacks }: Catalog): string {
+  const sentences = [
+    ...[...actions.values()].map(({ action: { name, reply } }) => ({ name, rows: reply })),
+    ...callbacks.map(({ callback: { name, fields } }) => ({ name, rows: fields })),
+  ].map(({ name, rows }) => [
+    `\`${name}\``,
+    rows.flatMap((row) => (row.kind === 'message' ? row.sentences.map(describeSentence) : [])).join('<br>'),
+  ])
+  const byCode = Map.groupBy(Object.entries(messages), ([name]) => codeOf(name))
+  return `## Messages
 
-Every \`Message\` that a version-1 caller can get. \`npm run docs\` generates this page from the code: do not edit it. Words in
-braces are filled in; *The service says: …* follows where the service's reply has a message of its own. A \`Message\` is one
-line of at most 500 characters.
-
-## Successful calls
-
-${table(
-  ['Action', 'Message'],
-  [...actions.values()].flatMap(({ action: { name, reply } }) =>
-    reply.flatMap((row) =>
-      row.kind === 'message' ? row.sentences.map((sentence) => [`\`${name}\``, describeSentence(sentence)]) : [],
-    ),
-  ),
-)}
-## Events
+Every \`Message\` that a version-1 caller can get: one line of at most 500 characters. \`npm run docs\` writes this part from the code. Words in
+braces are filled in; *The service says: …* follows where the service's reply has a message of its own.
 
 ${table(
-  ['Callback', 'Message'],
-  callbacks.flatMap(({ callback: { name, fields } }) =>
-    fields.flatMap((row) =>
-      row.kind === 'message' ? row.sentences.map((sentence) => [`\`${name}\``, describeSentence(sentence)]) : [],
-    ),
-  ),
+  ['Action or event', 'Message'],
+  sentences.filter(([, text]) => text !== ''),
 )}
 ## Errors
 
@@ -42,31 +33,27 @@ The code stands in the log line of the call. Where the service refused a call, t
 
 ${table(
   ['Status', 'Code', 'Message'],
-  Object.entries(messages).map(([name, text]) => {
-    const code = codeOf(name)
-    return [String(errorTable[code].status), `\`${code}\``, shown(text)]
-  }),
+  [...byCode].map(([code, texts]) => [
+    String(errorTable[code].status),
+    `\`${code}\``,
+    texts.map(([, text]) => shown(text)).join('<br>'),
+  ]),
 )}
-## Fields that cannot be translated
-
-All problems of a call stand in one \`Message\` (code \`untranslatable\`, status 422), separated by semicolons. Where they are too
+**Fields that cannot be translated.** All problems of a call stand in one \`Message\` (\`untranslatable\`), separated by semicolons. Where they are too
 long for that, it lists each field with the code: \`{count} fields cannot be translated: {field} ({code}), …\`.
 
 ${table(
   ['Code', 'Problem'],
   [
-    ['`required`', '{field} is required'],
-    ['`required`', '{fields} is required to name the {kind}'],
+    ['`required`', '{field} is required<br>{fields} is required to name the {kind}'],
     ...Object.entries(fieldProblems).map(([code, problem]) => [`\`${code}\``, `{field} ${problem}`]),
     ...codecsOf(actions.values()).flatMap(({ name, problem }) =>
       problem === undefined ? [] : [[`\`${name}\``, `{field} ${problem}`]],
     ),
   ],
 )}
-## Requests that no route sees
-
-The listener refuses requests that servers could read differently, and those that do not arrive whole. Where the path is
-known, the answer has the shape, the headers and, with \`ERROR_STATUS=ok\`, the status of any other error on that path.
+**Requests that no route sees.** The listener refuses requests that servers could read differently, and those that do not arrive whole, in the shape of
+their path where it is known.
 
 ${table(
   ['Status', 'Message'],

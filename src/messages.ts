@@ -5,7 +5,7 @@ export const SUPPORT = 'the people who run this address'
 
 /**
  * The messages of errors, by code; where a code has several, `/` and a word follow it. `{name}` is filled in by
- * `gatewayError`, and `{serviceSays}` is the service's own message where its reply holds one. `docs/messages.md` shows them all.
+ * `gatewayError`, and `{serviceSays}` is the service's own message where its reply holds one. `docs/wire.md` shows them all.
  */
 export const messages = {
   'path-unreadable':

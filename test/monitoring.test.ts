@@ -11,7 +11,8 @@ import { DASHBOARD, expressionsOf, MONITORING } from './monitoring.ts'
 
 const alerts = readFileSync(join(MONITORING, 'alerts.yml'), 'utf8')
 const alertTests = readFileSync(join(MONITORING, 'alerts.test.yml'), 'utf8')
-const runbook = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8')
+const runbook =
+  readFileSync(join(ROOT, 'docs/operations.md'), 'utf8').split('\n## Runbook\n')[1]?.split('\n## ')[0] ?? ''
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? '')
 
 /** Returns the names of metrics of the gateway in expressions. */

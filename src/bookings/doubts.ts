@@ -40,7 +40,8 @@ export function doubtView({ since, declaredAt, until }: Doubt) {
   }
 }
 
-const REMEDY = 'bookings that were made after the copy can be booked again; see docs/backup.md'
+const REMEDY =
+  'bookings that were made after the copy can be booked again; see “Back up and restore” in docs/operations.md'
 
 /** Says that a store is a copy; undefined for one that is not. */
 export function originText(origin: Origin): string | undefined {

@@ -166,7 +166,7 @@ export const sections = {
     BROWNOUTS: brownouts
       .optional()
       .describe(
-        'When legacy calls are refused as a rehearsal: windows such as `2027-01-12T15:00Z/1h` and ladders such as `2027-01-12T09:00[America/New_York]/ladder`, separated by commas; see [Operations](operations.md#brownouts).',
+        'When legacy calls are refused as a rehearsal: windows such as `2027-01-12T15:00Z/1h` and ladders such as `2027-01-12T09:00[America/New_York]/ladder`, separated by commas; see [Brownouts](migration.md#brownouts).',
       ),
     BROWNOUT_BOOKINGS: yesOrNo
       .prefault('false')
@@ -203,7 +203,7 @@ export const sections = {
     STORE_CONNECTIONS: wholeNumber(2, 1_000)
       .prefault('10')
       .describe(
-        'The most connections to PostgreSQL, for each process, besides one that stays open; see [Sizing](sizing.md#connections).',
+        'The most connections to PostgreSQL, for each process, besides one that stays open; see [Several gateways](operations.md#several-gateways).',
       ),
     QUOTE_MEMORY: duration
       .prefault('90d')

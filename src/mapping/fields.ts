@@ -65,7 +65,7 @@ export function meantField(name: string, fields: readonly string[]): string | un
   return shorter ?? (longer.length === 1 ? longer[0] : undefined)
 }
 
-/** The problems of a field before any rule reads it, by code; `docs/messages.md` shows them. */
+/** The problems of a field before any rule reads it, by code; `docs/wire.md` shows them. */
 export const fieldProblems = {
   'not-flat': 'must be a single value, not an object or a list',
   'is-file': 'must be text, not a file',

@@ -11,7 +11,7 @@ import { knownStates, stateCodes } from '../../mappings/us-states.ts'
 
 type Table = Readonly<Record<string, string>>
 
-const reference = readFileSync(join(import.meta.dirname, '../../docs/mapping-reference.md'), 'utf8')
+const reference = readFileSync(join(import.meta.dirname, '../../docs/writing-a-mapping.md'), 'utf8')
 
 /** Reads a table back from the reference: `| `car` | CAR, SEDAN |`. */
 function documented(name: string): Table {
