@@ -2,7 +2,7 @@ import { type Context, Hono } from 'hono'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { gatewayError } from './errors.ts'
 import { problemDetails, reply, toGatewayError } from './http/answers.ts'
-import { type Env, refuseForeignOrigins, refuseForeignPages } from './http/middleware.ts'
+import type { Env } from './http/middleware.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { AdminPagesDeps } from './pages/admin-pages.ts'
 import { alive, readiness } from './pages/health.ts'
@@ -19,17 +19,14 @@ export interface AdminDeps extends AdminPagesDeps {
 export function createAdmin(deps: AdminDeps): Hono<Env> {
   const { browserChecks, ready, metrics } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
-  // Health checks are answered under any host name.
-  const ownOrigins = refuseForeignOrigins(browserChecks)
-  app.get(
-    '/healthz',
-    ownOrigins((c) => reply(c, alive)),
-  )
-  app.get(
-    '/readyz',
-    ownOrigins((c) => reply(c, readiness(ready()))),
-  )
-  app.use(refuseForeignPages(browserChecks)((_c, next) => next()))
+  app.use((c, next) => {
+    browserChecks.demandOwnOrigin(c.env.incoming)
+    // Health checks are answered under any host name.
+    if (!HEALTH.has(c.req.path)) browserChecks.demandOwnHost(c.env.incoming)
+    return next()
+  })
+  app.get('/healthz', (c) => reply(c, alive))
+  app.get('/readyz', (c) => reply(c, readiness(ready())))
   app.get('/metrics', async (c) => {
     const { type, text } = await metrics.scrape()
     return reply(c, { status: 200, headers: { 'Content-Type': type }, body: text })
@@ -50,6 +47,8 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
   app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
   return app
 }
+
+const HEALTH = new Set(['/healthz', '/readyz'])
 
 const pages = () => import('./pages/admin-pages.ts')
 

@@ -19,13 +19,15 @@ import { createRouter } from './http/routing.ts'
 import type { Catalog } from './mapping/catalog.ts'
 import { compileNetworks } from './networks.ts'
 import { observeDrift } from './observe/drift.ts'
-import { createLogCall, type Logger } from './observe/log.ts'
+import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
+import type { Logger } from './observe/log.ts'
 import { createMeters, openSignals } from './observe/meters.ts'
 import type { MetricsOptions } from './observe/metrics.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
-import { openUseCounts } from './observe/use-counts.ts'
+
 import { openPruning } from './pruning/pruning.ts'
+
 import { clientIdOf } from './service/credential.ts'
 import { createService } from './service/service.ts'
 import { openUpstream } from './service/upstream.ts'
@@ -97,6 +99,7 @@ export async function openGateway(
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
   const deliveries = openDeliveries({ ...parts, ...callbacks })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
+  const sources = createSourceReader(trustedProxies)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const credentials = openCredentials({
     ...parts,
@@ -106,8 +109,7 @@ export async function openGateway(
   })
   const drift = observeDrift(catalog, log)
   const merge = createMerge(service, store.exclusive, drift.inspect)
-  const sourceOf = (incoming: IncomingMessage) => sources.ofRequest(incoming).name
-  const uses = openUseCounts({ ...parts, sourceOf, everyMs: countsEveryMs })
+  const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
   const shares = openShares(config)
   const webhooks = createWebhooks(config, {
     store: { ...store, takeEvent: deliveries.takeEvent },
@@ -121,7 +123,6 @@ export async function openGateway(
   const { countBooking } = meters
   const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: webhooks.onUnknown, countBooking })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
-  const sources = createSourceReader(config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -138,6 +139,7 @@ export async function openGateway(
   })
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
+  const tracing = await openTracing({ ...config, engine: store.engine, addressOf })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {
@@ -167,10 +169,17 @@ export async function openGateway(
     now: store.now,
     upstream,
     readerTimeoutMs: timeouts.replyMs,
-    logCall: createLogCall(log, { ...config, sourceOf: addressOf, clientOf: clientIdOf }),
-    countCall: meters.countCall,
-    tracing: await openTracing({ ...config, engine: store.engine, sourceOf: addressOf }),
-    countUse: uses.count,
+    tracing,
+    endCall: createEndOfCall({
+      ...config,
+      log,
+      countCall: meters.countCall,
+      countUse: uses.count,
+      addressOf,
+      networkOf: (incoming) => sources.ofRequest(incoming).name,
+      clientOf: clientIdOf,
+      tracing,
+    }),
     ready,
     route,
     answerError,

@@ -12,14 +12,13 @@ import {
   labelledGauge,
   type Metrics,
   type MetricsOptions,
-  type ReportedMetric,
   SHORT_BOUNDS_SECONDS,
 } from './metrics.ts'
 
 interface SignalsDeps extends GaugeSources {
   readonly meters: Meters
   /** Metrics of other parts of the gateway. */
-  readonly more: readonly ReportedMetric[]
+  readonly more: readonly CountedMetric[]
   readonly brownouts: () => readonly TenantBrownouts[]
   readonly now: () => number
   readonly log: Logger

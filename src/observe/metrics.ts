@@ -1,29 +1,184 @@
 import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
 
+/*
+ * The metrics of one gateway. prom-client writes them at a scrape; what is counted is counted here, because its own counters
+ * would hash the labels of every call. Labels hold only names that the gateway knows, so callers cannot create series.
+ */
+
+/** The labels of one series of a metric. */
+type Labels = Readonly<Record<string, string>>
+
+interface SeriesValue {
+  readonly labels: Labels
+  readonly value: number
+  /** @default the name of the metric */
+  readonly metricName?: string
+}
+
+/** A metric in the form that `prom-client` reports. */
+export interface CountedMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'histogram' | 'gauge'
+  /** How the values of several processes become one. */
+  readonly aggregator: 'sum' | 'max'
+  readonly get: () => Promise<object>
+}
+
+/** A metric that is read when it is scraped. */
+export type Gauge = CountedMetric
+
+function metric(
+  about: Omit<CountedMetric, 'get'>,
+  read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
+): CountedMetric {
+  return { ...about, get: async () => ({ ...about, values: await read() }) }
+}
+
+/** Makes a gauge without labels; processes add up. */
+export const gauge = (name: string, help: string, read: () => number): Gauge =>
+  labelledGauge(name, help, () => [{ labels: {}, value: read() }], 'sum')
+
+/** Makes a gauge with labels, of something that all processes see alike unless they add up. */
+export const labelledGauge = (
+  name: string,
+  help: string,
+  read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
+  aggregator: Gauge['aggregator'] = 'max',
+): Gauge => metric({ name, help, type: 'gauge', aggregator }, read)
+
+/** Counts by labels. */
+export interface Counter {
+  /** Adds to the series with these values of its labels, in the order of their names. */
+  readonly add: (by: number, ...labels: readonly string[]) => void
+  readonly metric: CountedMetric
+}
+
+/** Makes a counter with these labels. */
+export function createCounter(name: string, help: string, labels: readonly string[]): Counter {
+  const counts = createSeries(labels, () => ({ value: 0 }))
+  return {
+    add: (by, ...values) => {
+      counts.of(values).value += by
+    },
+    metric: metric({ name, help, type: 'counter', aggregator: 'sum' }, () =>
+      counts.all().map(([of, { value }]) => ({ labels: of, value })),
+    ),
+  }
+}
+
+/** A counter whose series are there from the start. */
+export interface LabeledCounter<Label extends string> {
+  /** Counts one, or more. */
+  readonly count: (labels: Readonly<Record<Label, string>>, more?: number) => void
+  readonly metric: CountedMetric
+}
+
+/** Makes a counter; the series that are named here begin at 0, and have all its labels. */
+export function createLabeledCounter<Label extends string>(
+  name: string,
+  help: string,
+  known: readonly Readonly<Record<Label, string>>[],
+): LabeledCounter<Label> {
+  // The keys of a record of labels are its labels.
+  const names = Object.keys(known[0] ?? {}) as Label[]
+  const counter = createCounter(name, help, names)
+  const count = (labels: Readonly<Record<Label, string>>, more = 1) =>
+    counter.add(more, ...names.map((label) => labels[label]))
+  for (const labels of known) count(labels, 0)
+  return { count, metric: counter.metric }
+}
+
+/** Counts durations by labels. */
+export interface Histogram {
+  /** Adds a duration to the series with these values of its labels, as in `Counter`. */
+  readonly observe: (seconds: number, ...labels: readonly string[]) => void
+  readonly metric: CountedMetric
+}
+
+/** Upper bounds of the histograms of calls. */
+export const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** Upper bounds of the histograms of what usually takes less than a millisecond. */
+export const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
+
+/** Makes a histogram with these labels and upper bounds in seconds. */
+export function createHistogram(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  bounds: readonly number[] = CALL_BOUNDS_SECONDS,
+): Histogram {
+  /** Durations per bucket: above the previous bound and at most this one; the last bucket has no bound. */
+  const durations = createSeries(labels, () => ({ buckets: Array<number>(bounds.length + 1).fill(0), sum: 0 }))
+  const read = () =>
+    durations.all().flatMap(([of, { buckets, sum }]) => {
+      let count = 0
+      const cumulative = [...bounds, '+Inf'].map((le, i) => {
+        count += buckets[i] ?? 0
+        return { labels: { le: String(le), ...of }, value: count, metricName: `${name}_bucket` }
+      })
+      return [
+        ...cumulative,
+        { labels: of, value: sum, metricName: `${name}_sum` },
+        { labels: of, value: count, metricName: `${name}_count` },
+      ]
+    })
+  return {
+    observe: (seconds, ...values) => {
+      const series = durations.of(values)
+      let bucket = 0
+      while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
+      series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
+      series.sum += seconds
+    },
+    metric: metric({ name, help, type: 'histogram', aggregator: 'sum' }, read),
+  }
+}
+
+/**
+ * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached; if it were, the
+ * memory of the gateway and of Prometheus would still be bounded.
+ */
+export const MAX_SERIES = 5_000
+const OTHER = 'other'
+/** Separates the values of a key; no label has it. */
+const SEPARATOR = '\u0000'
+
+/** Keeps what is counted for each series. The only series of a metric without labels is there from the start. */
+function createSeries<T>(names: readonly string[], make: () => T) {
+  const known = new Map<string, readonly [Labels, T]>()
+  const add = (key: string, values: readonly string[]): T => {
+    const series = make()
+    known.set(key, [Object.fromEntries(names.map((name, i) => [name, values[i] ?? ''])), series])
+    return series
+  }
+  if (names.length === 0) add('', [])
+  return {
+    of: (values: readonly string[]): T => {
+      const key = values.join(SEPARATOR)
+      const found = known.get(key)
+      if (found) return found[1]
+      if (known.size < MAX_SERIES) return add(key, values)
+      const others = names.map(() => OTHER)
+      return known.get(others.join(SEPARATOR))?.[1] ?? add(others.join(SEPARATOR), others)
+    },
+    all: () => [...known.values()],
+  }
+}
+
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
 
 /** Collects the metrics of every process, this one included. */
 export type CollectMetrics = () => Promise<ProcessMetrics[]>
 
-/** The metrics of one gateway. Labels hold only names that the gateway knows, so callers cannot create series. */
+/** The metrics of one gateway. */
 export interface Metrics {
-  readonly scrape: () => Promise<Scrape>
-}
-
-/** All metrics in Prometheus' text format. */
-interface Scrape {
-  readonly type: string
-  readonly text: string
-}
-
-/** A metric in the form that `prom-client` reports, as far as all of them have it. */
-export interface ReportedMetric {
-  readonly name: string
-  readonly get: () => Promise<object>
+  /** Returns all metrics in Prometheus' text format. */
+  readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
 }
 
 export interface MetricsOptions {
-  readonly counted: readonly ReportedMetric[]
+  readonly counted: readonly CountedMetric[]
   /**
    * Collects the metrics of all processes of this gateway.
    * @default this is the only process
@@ -72,200 +227,4 @@ const isWellNamed = ({ name, type }: ProcessMetrics[number]) => String(type) !==
 function withoutGaps(metric: ProcessMetrics[number]): ProcessMetrics[number] {
   const aggregator = metric.aggregator === 'omit' ? 'max' : metric.aggregator
   return { ...metric, aggregator, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }
-}
-
-/** The labels of one series of a metric. */
-type Labels = Readonly<Record<string, string>>
-
-/** A metric in the form that `prom-client` reports. */
-export interface CountedMetric {
-  readonly name: string
-  readonly help: string
-  readonly type: 'counter' | 'histogram'
-  readonly aggregator: 'sum'
-  readonly get: () => Promise<object>
-}
-
-/** Counts by labels. A known series costs one look-up for each label and no allocation. */
-interface Counter {
-  /** Adds to the series with these values of its labels, in the order of their names. */
-  readonly add: (by: number, ...labels: readonly string[]) => void
-  readonly metric: CountedMetric
-}
-
-/** Counts durations by labels. */
-interface Histogram {
-  /** Adds a duration to the series with these values of its labels, as in `Counter`. */
-  readonly observe: (seconds: number, ...labels: readonly string[]) => void
-  readonly metric: CountedMetric
-}
-
-/**
- * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached; if it were, the
- * memory of the gateway and of Prometheus would still be bounded.
- */
-export const MAX_SERIES = 5_000
-const OTHER = 'other'
-
-/** Upper bounds of the histograms of calls. */
-export const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
-/** Upper bounds of the histograms of what usually takes less than a millisecond. */
-export const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
-
-/** Makes a counter with these labels. */
-export function createCounter(name: string, help: string, labels: readonly string[]): Counter {
-  const counts = createSeries(labels, () => ({ value: 0 }))
-  const about = { name, help, type: 'counter', aggregator: 'sum' } as const
-  return {
-    add: (by, ...labels) => {
-      counts.of(labels).value += by
-    },
-    metric: {
-      ...about,
-      get: async () => ({ ...about, values: counts.all().map(([of, { value }]) => ({ labels: of, value })) }),
-    },
-  }
-}
-
-interface Durations {
-  /** Durations per bucket: above the previous bound and at most this one; the last bucket has no bound. */
-  readonly buckets: number[]
-  sum: number
-}
-
-/** Makes a histogram with these labels and upper bounds in seconds. */
-export function createHistogram(
-  name: string,
-  help: string,
-  labels: readonly string[],
-  bounds: readonly number[] = CALL_BOUNDS_SECONDS,
-): Histogram {
-  const durations = createSeries(labels, (): Durations => ({ buckets: Array(bounds.length + 1).fill(0), sum: 0 }))
-  const about = { name, help, type: 'histogram', aggregator: 'sum' } as const
-  const valuesOf = ([of, { buckets, sum }]: readonly [Labels, Durations]) => {
-    let count = 0
-    const cumulative = [...bounds, '+Inf'].map((le, i) => {
-      count += buckets[i] ?? 0
-      return { labels: { le, ...of }, value: count, metricName: `${name}_bucket` }
-    })
-    return [
-      ...cumulative,
-      { labels: of, value: sum, metricName: `${name}_sum` },
-      { labels: of, value: count, metricName: `${name}_count` },
-    ]
-  }
-  return {
-    observe: (seconds, ...labels) => {
-      const { buckets } = add(durations.of(labels), seconds)
-      let bucket = 0
-      while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
-      buckets[bucket] = (buckets[bucket] ?? 0) + 1
-    },
-    metric: { ...about, get: async () => ({ ...about, values: durations.all().flatMap(valuesOf) }) },
-  }
-}
-
-function add(durations: Durations, seconds: number): Durations {
-  durations.sum += seconds
-  return durations
-}
-
-/** The series below the values of some labels, by the value of the next one. */
-type Level<T> = Map<string, { readonly series?: T; readonly next: Level<T> }>
-
-/** Keeps what is counted for each series. One key of all values would be made, and hashed, for every call. */
-function createSeries<T>(names: readonly string[], make: () => T) {
-  const root: Level<T> = new Map()
-  const known: (readonly [Labels, T])[] = []
-  const others = names.map(() => OTHER)
-
-  function find(values: readonly string[]): T | undefined {
-    let level = root
-    let found: T | undefined
-    for (let i = 0; i < names.length; i += 1) {
-      const entry = level.get(values[i] ?? '')
-      if (!entry) return undefined
-      found = entry.series
-      level = entry.next
-    }
-    return found
-  }
-
-  function added(values: readonly string[]): T {
-    const kept = known.length < MAX_SERIES ? values : others
-    const found = find(kept)
-    if (found !== undefined) return found
-    const series = make()
-    known.push([Object.fromEntries(names.map((name, i) => [name, kept[i] ?? ''])), series])
-    let level = root
-    for (let i = 0; i < names.length; i += 1) {
-      const value = kept[i] ?? ''
-      const entry = level.get(value) ?? { next: new Map() }
-      level.set(value, i === names.length - 1 ? { ...entry, series } : entry)
-      level = entry.next
-    }
-    return series
-  }
-
-  if (names.length > 0) return { of: (values: readonly string[]): T => find(values) ?? added(values), all: () => known }
-  // The only series of a metric without labels is there from the start.
-  const only = make()
-  return { of: () => only, all: () => [[{}, only] as const] }
-}
-
-/** A counter of what happens less often than calls. Its labels come from lists of the gateway, never from outside. */
-interface LabeledCounter<Label extends string> {
-  /** Counts one, or more. */
-  readonly count: (labels: Readonly<Record<Label, string>>, more?: number) => void
-  readonly metric: CountedMetric
-}
-
-/** Makes a counter; a series begins at 0 if it is named here. */
-export function createLabeledCounter<Label extends string>(
-  name: string,
-  help: string,
-  known: readonly Readonly<Record<Label, string>>[] = [],
-): LabeledCounter<Label> {
-  const about = { name, help, type: 'counter', aggregator: 'sum' } as const
-  const counts = new Map<string, { readonly labels: Readonly<Record<Label, string>>; value: number }>()
-  const add = (labels: Readonly<Record<Label, string>>, more: number) => {
-    const key = JSON.stringify(labels)
-    const counted = counts.get(key)
-    if (counted) counted.value += more
-    else counts.set(key, { labels, value: more })
-  }
-  for (const labels of known) add(labels, 0)
-  return {
-    count: (labels, more = 1) => add(labels, more),
-    metric: { ...about, get: async () => ({ ...about, values: [...counts.values()].map((one) => ({ ...one })) }) },
-  }
-}
-
-/** A gauge in the form that `prom-client` reports. */
-export interface Gauge extends Omit<CountedMetric, 'type' | 'aggregator'> {
-  readonly type: 'gauge'
-  /** How the values of several processes become one. */
-  readonly aggregator: 'sum' | 'max'
-}
-
-interface GaugeValue {
-  readonly labels: Labels
-  readonly value: number
-}
-
-/** Makes a gauge that is read when it is scraped; processes add up. */
-export function gauge(name: string, help: string, read: () => number): Gauge {
-  const about = { name, help, type: 'gauge', aggregator: 'sum' } as const
-  return { ...about, get: async () => ({ ...about, values: [{ labels: {}, value: read() }] }) }
-}
-
-/** Makes a gauge with labels, of something that all processes see alike unless they add up. */
-export function labelledGauge(
-  name: string,
-  help: string,
-  read: () => readonly GaugeValue[] | Promise<readonly GaugeValue[]>,
-  aggregator: Gauge['aggregator'] = 'max',
-): Gauge {
-  const about = { name, help, type: 'gauge', aggregator } as const
-  return { ...about, get: async () => ({ ...about, values: await read() }) }
 }

@@ -3,7 +3,8 @@ import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
 import { beginCall, gatewayMs, noteRequest, recordError } from '../../src/observe/call.ts'
-import { CALL_LINE_END, callLine } from '../../src/observe/log.ts'
+import { callLine } from '../../src/observe/end-of-call.ts'
+import { CALL_LINE_END } from '../../src/observe/log.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -80,12 +81,17 @@ const NOTHING = {
 
 test('the line of a call has its fields in this order, and none that are not known', () => {
   const least = { id: 'i', method: 'GET', path: '/*', status: 404, ms: 1.5, gateway_ms: 1, ...NOTHING }
-  expect(callLine(least, 7, 'transload')).toBe(
+  expect(callLine(least, 7)).toBe(
     '{"level":"info","time":7,"name":"transload","id":"i","method":"GET","path":"/*","status":404,"ms":1.5,"gateway_ms":1,"msg":"call"}\n',
   )
   const all = {
-    ...least,
+    id: 'i',
+    method: 'GET',
+    path: '/*',
     action: 'quote.get',
+    status: 404,
+    ms: 1.5,
+    gateway_ms: 1,
     store_ms: 0,
     service_ms: 2,
     service_status: 200,
@@ -99,7 +105,7 @@ test('the line of a call has its fields in this order, and none that are not kno
     client: 'é',
     user_agent: 'OldShop/4.2 (PHP) \\',
   }
-  const line = callLine(all, 8, 'transload')
+  const line = callLine(all, 8)
   expect(line.endsWith(CALL_LINE_END)).toBe(true)
   expect(line).toBe(
     [

@@ -156,7 +156,7 @@ describe('the attributes of spans', () => {
     const tracing = await openTracing({
       engine: 'postgres',
       LOG_ADDRESSES: 'refused',
-      sourceOf: () => '192.0.2.1',
+      addressOf: () => '192.0.2.1',
     })
     const incoming = Object.assign(new IncomingMessage(new Socket()), {
       method,
