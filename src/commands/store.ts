@@ -210,7 +210,6 @@ const COUNT_CHARACTERS = 12
 
 const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   claims: 'finished bookings, with their audit trail',
-  audit: 'audit entries of bookings that were sent again under another key',
   links: 'numbers',
   things: 'quotes and shipments',
   instances: 'gateways that are gone',

@@ -67,9 +67,12 @@ export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): strin
   return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
 }
 
+/** Has the properties of every claim, which are set faster than added. */
+const BLANK = Object.fromEntries(CLAIM_COLUMNS.map(({ property }) => [property, undefined]))
+
 /** Returns the claim in a row with all columns of a claim. */
 export function claimOf(row: DatabaseRow): Claim {
-  const claim: Record<string, unknown> = {}
+  const claim: Record<string, unknown> = { ...BLANK }
   for (const { property, name, type } of CLAIM_COLUMNS) {
     claim[property] = type === 'TEXT' ? String(row[name]) : Number(row[name])
   }
@@ -82,6 +85,8 @@ export const CLAIM = CLAIM_COLUMNS.map(({ name }) => name).join(', ')
 
 const SELECT_CLAIMS = `SELECT ${CLAIM} FROM transload.claims`
 const AT_KEY = 'WHERE tenant = $1 AND key = $2'
+const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
+const LOCK_CLAIM = `${FIND_CLAIM} FOR UPDATE`
 /** A claim that is there already was taken again, and has the version before. */
 const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIM}, used_day)
   VALUES (${CLAIM_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')}, ${TODAY})
@@ -93,8 +98,10 @@ const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIM}, used_day)
 // Only what changes: each further column would be written again in its index.
 const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, instance = $5, shipment = $6, reply = $7,
   expires = $8, changed_at = $9, used_day = ${TODAY} ${AT_KEY}`
-export const AUDIT = 'handle, version, at, was, became, instance, why, used_day'
-const ADD_AUDIT = `INSERT INTO transload.claim_audit (${AUDIT}) VALUES ($1, $2, $3, $4, $5, $6, $7, ${TODAY})`
+const ADD_AUDIT = `INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+const DROP_AUDIT = 'DELETE FROM transload.claim_audit WHERE handle = $1'
 
 /** A lease that was renewed in the future was renewed before the last start of the machine. */
 const IS_ALIVE = `beat_ms > transload.lease_ms() - $1::bigint AND beat_ms <= transload.lease_ms()`
@@ -103,7 +110,7 @@ type ClaimReads = Pick<Claims, 'findClaim' | 'claimByHandle' | 'claimsOfShipment
 
 export const claimReads: WorkOf<ClaimReads> = {
   *findClaim(tenant, key) {
-    return (yield sql(`${SELECT_CLAIMS} ${AT_KEY}`, tenant, key)).map(claimOf)[0]
+    return (yield sql(FIND_CLAIM, tenant, key)).map(claimOf)[0]
   },
   *claimByHandle(handle) {
     return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(claimOf)[0]
@@ -153,12 +160,14 @@ export const claimWrites: WorkOf<ClaimWrites> = {
   *claim(wanted) {
     for (;;) {
       const at = yield* now()
-      const before = (yield sql(`${SELECT_CLAIMS} ${AT_KEY} FOR UPDATE`, wanted.tenant, wanted.key)).map(claimOf)[0]
+      const before = (yield sql(LOCK_CLAIM, wanted.tenant, wanted.key)).map(claimOf)[0]
       if (before && !isFree(before, at)) return { won: false, claim: before }
       const claim = newlyClaimed(wanted, before, at)
       const put = yield sql(PUT_CLAIM, ...CLAIM_COLUMNS.map(({ property }) => claim[property]))
       // Without a row, another gateway has taken the key since.
       if (put.length === 0) continue
+      // The trail of the handle before ends with it.
+      if (before && before.handle !== claim.handle) yield sql(DROP_AUDIT, before.handle)
       yield* addAudit(claim, before?.state ?? 'none', claimReason(wanted))
       return { won: true, claim }
     }
@@ -217,7 +226,7 @@ export function* changeClaim(
   { tenant, key, version }: Pick<Claim, 'tenant' | 'key' | 'version'>,
   change: ClaimChange,
 ): Work<Claim | undefined> {
-  const before = (yield sql(`${SELECT_CLAIMS} ${AT_KEY} FOR UPDATE`, tenant, key)).map(claimOf)[0]
+  const before = (yield sql(LOCK_CLAIM, tenant, key)).map(claimOf)[0]
   return before?.version === version ? yield* updateClaim(before, change) : undefined
 }
 

@@ -15,6 +15,10 @@ export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): n
 export const LINK_ORDER = `kind >= ${SERVICE_KINDS}, at DESC, turn DESC`
 export const LINK_KEY = 'tenant, name, kind, vin'
 
+const SELECT_LINKS = 'SELECT tenant, name, kind, vin, id, at FROM transload.links'
+const FIND_LINKS = `${SELECT_LINKS} WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
+const FIND_THING = 'SELECT tenant, id, own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+
 /** Returns the link in a row with all its columns. */
 export function linkOf(row: DatabaseRow): Link {
   const kind = Number(row['kind'])
@@ -47,12 +51,10 @@ export const nameReads: WorkOf<
   }
 > = {
   *links(tenant, name) {
-    const text = `SELECT * FROM transload.links WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
-    return (yield sql(text, tenant, name)).map(linkOf)
+    return (yield sql(FIND_LINKS, tenant, name)).map(linkOf)
   },
   *thing(tenant, id) {
-    const text = 'SELECT tenant, id, own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
-    return (yield sql(text, tenant, id)).map(thingOf)[0]
+    return (yield sql(FIND_THING, tenant, id)).map(thingOf)[0]
   },
   *page(after, tenant) {
     const from = after && [after.tenant, after.name, kindNumber(after), after.vin]
@@ -62,7 +64,7 @@ export const nameReads: WorkOf<
     ]
     const where = filters.length === 0 ? '' : `WHERE ${filters.join(' AND ')}`
     const values = [...(tenant === undefined ? [] : [tenant]), ...(from ?? [])]
-    const text = `SELECT * FROM transload.links ${where} ORDER BY ${LINK_KEY} LIMIT $1`
+    const text = `${SELECT_LINKS} ${where} ORDER BY ${LINK_KEY} LIMIT $1`
     return (yield sql(text, SCAN_PAGE, ...values)).map(linkOf)
   },
 }
@@ -101,7 +103,7 @@ const LOAD_NEW = `INSERT INTO transload.links (tenant, name, kind, vin, id, at, 
     + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1
   ON CONFLICT (${LINK_KEY}) DO NOTHING RETURNING *`
 const isLoaded = `(${LINK_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
-const LOAD_FOUND = `SELECT * FROM transload.links WHERE ${isLoaded} ORDER BY ${LINK_KEY} FOR UPDATE`
+const LOAD_FOUND = `${SELECT_LINKS} WHERE ${isLoaded} ORDER BY ${LINK_KEY} FOR UPDATE`
 
 type NameWrites = Pick<Xref, 'put' | 'unlink' | 'load'>
 

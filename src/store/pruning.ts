@@ -2,7 +2,7 @@ import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** What is pruned, in this order: links and things stay as long as the claims of their shipments. */
-export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'instances'] as const
+export const PRUNED_TABLES = ['claims', 'links', 'things', 'instances'] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 
 /** One step of pruning. */
@@ -92,13 +92,12 @@ const isOfClaim = (handle: string) => `EXISTS (SELECT 1 FROM transload.claims AS
 const hasOpenClaim = (test: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
   WHERE claim.state IN ('sending', 'unknown') AND claim.tenant = row.tenant AND ${test})`
 
-const OLD: Readonly<Record<'claims' | 'audit' | 'links' | 'things' | 'events', Old>> = {
+const OLD: Readonly<Record<'claims' | 'links' | 'things' | 'events', Old>> = {
   claims: {
     table: 'claims',
     key: 'tenant, key',
     where: `used_day <= $1 AND state NOT IN ('sending', 'unknown') AND expires <= transload.now_ms()`,
   },
-  audit: { table: 'claim_audit', key: 'handle, version', where: 'used_day <= $1', isNeeded: isOfClaim('row.handle') },
   links: {
     table: 'links',
     key: 'tenant, name, kind, vin',

@@ -77,10 +77,9 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE transload.claim_audit (
     handle TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL,
-    instance TEXT NOT NULL, why TEXT NOT NULL, used_day INTEGER NOT NULL,
+    instance TEXT NOT NULL, why TEXT NOT NULL,
     PRIMARY KEY (handle, version)
   ) WITHOUT ROWID;
-  CREATE INDEX claim_audit_by_use ON transload.claim_audit (used_day);
 
   CREATE TABLE transload.instances (instance TEXT NOT NULL PRIMARY KEY, beat_ms INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE transload.locks (

@@ -158,11 +158,9 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await pruneAll(store)).toEqual({ claims: 1 })
   })
 
-  test('deletes the audit of a claim that was taken again under another handle', async () => {
+  test('the audit of a claim that is taken again under another handle is gone', async () => {
     await claimed('again', 'refused')
-    await clock.pass(GONE_AFTER_DAYS)
     await store.claim(newClaim({ key: 'again', handle: 'bk_second' }))
-    expect(await pruneAll(store)).toEqual({ audit: 2 })
     expect(await store.audit('bk_acme_again')).toEqual([])
     expect(await store.audit('bk_second')).toHaveLength(1)
   })

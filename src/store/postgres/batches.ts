@@ -93,7 +93,7 @@ const PATIENCE_MS = 2_000
 const PATIENCE = `patience AS MATERIALIZED
   (SELECT CASE WHEN $2::boolean THEN set_config('lock_timeout', '${PATIENCE_MS}', true) END)`
 
-const ADD_AUDIT = 'INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why, used_day) SELECT'
+const ADD_AUDIT = 'INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why) SELECT'
 
 /** What a new claim has by the clock of the server. */
 const FRESH: Readonly<Record<string, string>> = {
@@ -108,7 +108,7 @@ const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
   won AS (INSERT INTO transload.claims (${CLAIM}, used_day)
     SELECT ${CLAIM_COLUMNS.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY} FROM wanted ${IN_LOCK_ORDER}
     ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at, version),
-  noted AS (${ADD_AUDIT} handle, won.version, won.changed_at, 'none', state, instance, why, ${TODAY}
+  noted AS (${ADD_AUDIT} handle, won.version, won.changed_at, 'none', state, instance, why
     FROM won JOIN wanted USING (tenant, key))
   SELECT nth, won.changed_at FROM won JOIN wanted USING (tenant, key)`
 
@@ -142,7 +142,7 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
         .join(', ')}
     RETURNING claims.*),
   noted AS (${ADD_AUDIT} changed.handle, changed.version, changed.changed_at, before.state, changed.state,
-    changed.instance, before.why, ${TODAY} FROM changed JOIN before USING (tenant, key)),
+    changed.instance, before.why FROM changed JOIN before USING (tenant, key)),
   ${putSteps(3)}
   SELECT nth, ${CLAIM_COLUMNS.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
 

@@ -145,6 +145,8 @@ function createStore({ read, write, logBytes, stamp, ...own }: Parts): Store {
     ...reads,
     ...writes,
     exclusive,
+    // The way to the writing thread takes time for each property.
+    change: ({ tenant, key, version }, change, names) => writes.change({ tenant, key, version }, change, names),
     scan: (options) => scan(page, options),
     size: async () => read(sizeOf(logBytes())),
     // The way to the writing thread has no `undefined`.
