@@ -4,8 +4,7 @@ import { readBody } from '../src/body/read.ts'
 import { version1 } from '../src/calls/read-request.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import type { Explanation } from '../src/mapping/request-run.ts'
-import { createCounts } from '../src/migration/counts.ts'
-import { DONE } from '../src/migration/tally.ts'
+import { createCounts, DONE } from '../src/migration/counts.ts'
 import { observeDrift } from '../src/observe/drift.ts'
 
 /*

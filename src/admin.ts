@@ -5,8 +5,7 @@ import { problemDetails, reply, toGatewayError } from './http/answers.ts'
 import type { Env } from './http/middleware.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { AdminPagesDeps } from './pages/admin-pages.ts'
-import { alive, readiness } from './pages/health.ts'
-import { STYLE_PATH, style } from './pages/layout.ts'
+import { alive, readiness, STYLE_PATH, style } from './pages/fixed.ts'
 
 /** The dependencies of the admin app. */
 export interface AdminDeps extends AdminPagesDeps {

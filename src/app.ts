@@ -14,7 +14,7 @@ import { type AnswerError, reply, replyReadably, toGatewayError } from './http/a
 import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn } from './http/middleware.ts'
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
-import { alive, readiness, welcome } from './pages/health.ts'
+import { alive, readiness, welcome } from './pages/fixed.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 import type { ReceiveEvent } from './webhooks/receive.ts'
 

@@ -2,10 +2,16 @@ import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenantNames } from '../config/tenants-file.ts'
 import { NO_NAME } from '../migration/counts.ts'
-import { DAYS_SHOWN, type MigrationReport, readReport } from '../migration/report.ts'
-import type { ShownDay, TenantReport } from '../migration/tenant-report.ts'
-import { type Verdict, verdictStates } from '../migration/verdict.ts'
-import { percent, plural } from '../migration/wording.ts'
+import type { ShownDay, TenantReport } from '../migration/report.ts'
+import {
+  DAYS_SHOWN,
+  type MigrationReport,
+  percent,
+  plural,
+  readReport,
+  type Verdict,
+  verdictStates,
+} from '../migration/report.ts'
 import { escapeControls } from '../text/plain-text.ts'
 import { CommandFailed } from './failures.ts'
 import { withExistingStore, withoutService } from './open-store.ts'

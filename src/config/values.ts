@@ -1,8 +1,13 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { type BrownoutWindow, ladderFrom, parseLocalTime, windowFrom } from '../deprecation/brownouts.ts'
-import { DEPRECATED_AT } from '../deprecation/deprecation.ts'
+import {
+  type BrownoutWindow,
+  DEPRECATED_AT,
+  ladderFrom,
+  parseLocalTime,
+  windowFrom,
+} from '../deprecation/deprecation.ts'
 import { isNetwork } from '../networks.ts'
 import { pathOf } from '../store/open.ts'
 import { readAddress } from '../store/postgres/address.ts'

@@ -1,9 +1,16 @@
+import type { Action } from '../mapping/action.ts'
 import type { Catalog } from '../mapping/catalog.ts'
-import { DAY_MS, type NameCount, type Scoreboard } from '../store/scoreboard.ts'
-import { type TenantReport, tenantReport } from './tenant-report.ts'
-import { type DayUse, type Verdict, verdictOf } from './verdict.ts'
-import { dayText, plural } from './wording.ts'
-import { createListWork } from './work.ts'
+import type { Row } from '../mapping/row.ts'
+import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
+import {
+  type CallCount,
+  DAY_MS,
+  type NameCount,
+  type NameKind,
+  OTHER_NAMES,
+  type Scoreboard,
+} from '../store/scoreboard.ts'
+import { ACTION_NAME, DONE, REPLAYED, VERSION_2_BODY } from './counts.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
@@ -108,7 +115,7 @@ function verdictOnAll(
     ...basis,
     lastVersion1: lastDay('version-1'),
     lastVersion2: lastDay('version-2'),
-    days: addDays(tenants),
+    days: daysOfAll(tenants),
   })
   const unseen = names.filter((tenant) => !uses.get(tenant)?.some(({ name }) => name !== 'dry-run'))
   if (unseen.length === 0) return verdict
@@ -119,16 +126,488 @@ function verdictOnAll(
   return { ...verdict, state, reasons: [...verdict.reasons, reason] }
 }
 
-function addDays(tenants: readonly TenantReport[]): readonly DayUse[] {
-  const days = new Map<number, DayUse>()
-  for (const { day, version1, version2, refused } of tenants.flatMap((tenant) => tenant.use)) {
-    const before = days.get(day) ?? { version1: 0, version2: 0, refused: 0 }
-    days.set(day, {
-      day,
-      version1: before.version1 + version1,
-      version2: before.version2 + version2,
-      refused: before.refused + refused,
-    })
-  }
-  return [...days.values()]
+/** Adds up the days of all tenants. */
+export function daysOfAll(tenants: readonly TenantReport[]): readonly ShownDay[] {
+  const days = Map.groupBy(
+    tenants.flatMap(({ use }) => use),
+    ({ day }) => day,
+  )
+  return [...days].map(([day, ofDay]) => {
+    const total = (what: 'version1' | 'version2' | 'refused' | 'dryRuns') =>
+      ofDay.reduce((all, one) => all + one[what], 0)
+    const calls = { version1: total('version1'), version2: total('version2') }
+    return { day, date: dayText(day), ...calls, refused: total('refused'), dryRuns: total('dryRuns') }
+  })
 }
+
+/** A name with its counts. */
+export interface Counted {
+  readonly name: string
+  readonly count: number
+  readonly first: string
+  readonly last: string
+}
+
+/** An error that calls ended with. */
+export interface CountedError extends Counted {
+  /** The request id of the last such call. */
+  readonly requestId: string
+}
+
+/** The calls of an action on the days that the report shows. */
+export interface ActionUse {
+  readonly action: string
+  readonly calls: number
+  readonly replayed: number
+  readonly refused: number
+}
+
+/** A version-1 field of an action: how often it was sent, and how often it was translated with a remark. */
+export interface FieldUse {
+  readonly action: string
+  readonly field: string
+  readonly used: number
+  readonly unused: number
+  readonly lossy: number
+  readonly assumed: number
+  readonly last: string
+}
+
+/** All that is known of a day. */
+export interface ShownDay extends DayUse {
+  /** The day as `2026-11-22`. */
+  readonly date: string
+  readonly dryRuns: number
+}
+
+/** The use that one tenant makes of the gateway. */
+export interface TenantReport {
+  /** Empty for callers without a name. */
+  readonly tenant: string
+  readonly verdict: Verdict
+  readonly firstSeen: string | undefined
+  readonly lastSeen: string | undefined
+  /** The time of the last version-1 call. */
+  readonly lastVersion1: string | undefined
+  /** The share of version 2 in each of the last four weeks, the oldest first; null for a week without calls. */
+  readonly weeklyShares: readonly (number | null)[]
+  /** Days with calls. */
+  readonly use: readonly ShownDay[]
+  readonly actions: readonly ActionUse[]
+  readonly fields: readonly FieldUse[]
+  readonly unknownFields: readonly Counted[]
+  readonly agents: readonly Counted[]
+  readonly networks: readonly Counted[]
+  readonly errors: readonly CountedError[]
+  /** The work that is left, what blocks first. */
+  readonly work: readonly WorkItem[]
+}
+
+/** The counts of a tenant, and what they are measured by. */
+export interface TenantCounts {
+  readonly calls: readonly CallCount[]
+  readonly names: readonly NameCount[]
+  readonly today: number
+  readonly watched: readonly number[]
+  readonly quietDays: number
+  readonly listWork: ListWork
+}
+
+/** Makes the report on a tenant. Pure. */
+export function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
+  const { calls, names, today, watched, quietDays, listWork } = counts
+  const uses = names.filter(({ kind, name }) => kind === 'use' && name !== 'dry-run')
+  const lastAt = (use: string) => uses.find(({ name }) => name === use)?.lastAt
+  const lastDay = (use: string) => dayOf(lastAt(use))
+  const days = daysOf(calls)
+  const of = (kind: NameKind) => names.filter((count) => count.kind === kind).sort(byCount)
+  const lastVersion1 = lastAt('version-1')
+  return {
+    tenant,
+    verdict: verdictOf({
+      today,
+      watched,
+      quietDays,
+      lastVersion1: lastDay('version-1'),
+      lastVersion2: lastDay('version-2'),
+      days,
+    }),
+    firstSeen: uses.length === 0 ? undefined : timeText(Math.min(...uses.map(({ firstAt }) => firstAt))),
+    lastSeen: uses.length === 0 ? undefined : timeText(Math.max(...uses.map((use) => use.lastAt))),
+    lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
+    weeklyShares: weeklyShares(today, days).map((share) => share ?? null),
+    use: days,
+    actions: actionsOf(calls),
+    fields: fieldUses(names),
+    unknownFields: of('unknown').map(countedOf),
+    agents: of('agent').map(countedOf),
+    networks: of('network').map(countedOf),
+    errors: of('error').map((count) => ({ ...countedOf(count), requestId: count.example })),
+    work: listWork(calls, names, today - quietDays + 1),
+  }
+}
+
+const dayOf = (at: number | undefined) => (at === undefined ? undefined : Math.floor(at / DAY_MS))
+const timeText = (at: number) => new Date(at).toISOString()
+const byCount = (one: NameCount, other: NameCount) => other.count - one.count
+
+/** Outcomes that are no failure of the caller: a brownout is the operator's decision. */
+const NO_FAILURE: ReadonlySet<string> = new Set([DONE, REPLAYED, 'brownout'])
+const isRefused = ({ outcome }: CallCount) => !NO_FAILURE.has(outcome)
+
+const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
+  name,
+  count,
+  first: timeText(firstAt),
+  last: timeText(lastAt),
+})
+
+function daysOf(calls: readonly CallCount[]): readonly ShownDay[] {
+  return [...Map.groupBy(calls, ({ day }) => day)].map(([day, ofDay]) => {
+    const total = (fits: (count: CallCount) => boolean) =>
+      ofDay.reduce((all, count) => (fits(count) ? all + count.calls : all), 0)
+    return {
+      day,
+      date: dayText(day),
+      version1: total(({ use }) => use === 'version-1'),
+      version2: total(({ use }) => use === 'version-2'),
+      dryRuns: total(({ use }) => use === 'dry-run'),
+      refused: total((count) => count.use !== 'dry-run' && isRefused(count)),
+    }
+  })
+}
+
+function actionsOf(calls: readonly CallCount[]): readonly ActionUse[] {
+  const version1 = calls.filter(({ use }) => use === 'version-1')
+  return [...Map.groupBy(version1, ({ action }) => action)]
+    .map(([action, counts]) => {
+      const total = (fits: (count: CallCount) => boolean) =>
+        counts.reduce((all, count) => (fits(count) ? all + count.calls : all), 0)
+      return {
+        action,
+        calls: total(() => true),
+        replayed: total(({ outcome }) => outcome === REPLAYED),
+        refused: total(isRefused),
+      }
+    })
+    .sort((one, other) => other.calls - one.calls)
+}
+
+const FIELD_KINDS: ReadonlySet<NameKind> = new Set(['used', 'unused', 'lossy', 'assumed'])
+
+function fieldUses(names: readonly NameCount[]): readonly FieldUse[] {
+  const fields = names.filter(({ kind }) => FIELD_KINDS.has(kind))
+  return [...Map.groupBy(fields, ({ action, name }) => `${action} ${name}`).values()].flatMap((counts) => {
+    const [first] = counts
+    if (!first) return []
+    const countOf = (kind: NameKind) => counts.find((count) => count.kind === kind)?.count ?? 0
+    return {
+      action: first.action,
+      field: first.name,
+      used: countOf('used'),
+      unused: countOf('unused'),
+      lossy: countOf('lossy'),
+      assumed: countOf('assumed'),
+      last: timeText(Math.max(...counts.map(({ lastAt }) => lastAt))),
+    }
+  })
+}
+
+/** The calls of a tenant on a day. */
+export interface DayUse {
+  /** In days since 1970, UTC. */
+  readonly day: number
+  readonly version1: number
+  readonly version2: number
+  /** Version-1 and version-2 calls that ended with an error. */
+  readonly refused: number
+}
+
+/** The facts that a verdict rests on. */
+export interface Evidence {
+  readonly today: number
+  /** The days on which a gateway counted, in order. */
+  readonly watched: readonly number[]
+  /** How many watched days without a version-1 call make it safe to switch version 1 off. */
+  readonly quietDays: number
+  /** The days of the last version-1 and version-2 call; undefined if there was none. */
+  readonly lastVersion1: number | undefined
+  readonly lastVersion2: number | undefined
+  /** The last four weeks at least. */
+  readonly days: readonly DayUse[]
+}
+
+export const verdictStates = {
+  failing: 'failing',
+  calling: 'calling',
+  moving: 'moving',
+  quiet: 'quiet',
+  'never-seen': 'never seen',
+  safe: 'safe to switch off',
+} as const
+
+export type VerdictState = keyof typeof verdictStates
+
+/** If version 1 can be switched off for a tenant, and why. */
+export interface Verdict {
+  readonly state: VerdictState
+  /** The day since when the state holds, where it has one. */
+  readonly since: string | undefined
+  readonly reasons: readonly string[]
+}
+
+const WEEK_DAYS = 7
+const WEEKS = 4
+/** The part of calls that may be refused before a tenant counts as failing. */
+const MOST_REFUSED = 0.05
+/** A share of version 2 that moves by less in four weeks is steady. */
+const STEADY = 0.05
+
+/** Decides on one tenant. */
+export function verdictOf(evidence: Evidence): Verdict {
+  const { lastVersion1, lastVersion2, watched } = evidence
+  if (lastVersion1 === undefined && lastVersion2 === undefined) return neverSeen(watched)
+  return silence(evidence) ?? failing(evidence) ?? moving(evidence) ?? calling(evidence)
+}
+
+function neverSeen([first]: readonly number[]): Verdict {
+  const reason =
+    first === undefined
+      ? 'It has never called, but no gateway has watched yet: that proves nothing.'
+      : `It has never called since ${dayText(first)}, when the gateway began to watch. It may still have callers elsewhere.`
+  return { state: 'never-seen', since: first === undefined ? undefined : dayText(first), reasons: [reason] }
+}
+
+/** Returns the verdict on a tenant that has stopped to use version 1; undefined if it has not. */
+function silence({ today, watched, quietDays, lastVersion1, days }: Evidence): Verdict | undefined {
+  const quiet = watched.filter((day) => day <= today && (lastVersion1 === undefined || day > lastVersion1))
+  const [firstQuiet = today] = quiet
+  const recently = lastVersion1 !== undefined && today - lastVersion1 < Math.min(WEEK_DAYS, quietDays)
+  if (recently) return undefined
+  const last =
+    lastVersion1 === undefined
+      ? `It has sent no version-1 call since ${dayText(firstQuiet)}, when the gateway began to watch`
+      : `Its last version-1 call was on ${dayText(lastVersion1)}`
+  const since = dayText(lastVersion1 ?? firstQuiet)
+  const version2 = sum(days, today, 0, 'version2')
+  const other = version2 > 0 ? [`It sent ${plural(version2, 'version-2 call')} in the last seven days.`] : []
+  if (quiet.length >= quietDays) {
+    const reason = `${last}, and the gateway has watched for ${plural(quiet.length, 'day')} since.`
+    return { state: 'safe', since, reasons: [reason, ...other] }
+  }
+  const reason = `${last}. It is safe to switch off after ${plural(quietDays, 'watched day')} without one; so far there are ${quiet.length}.`
+  return { state: 'quiet', since, reasons: [reason, ...other] }
+}
+
+function failing({ today, days }: Evidence): Verdict | undefined {
+  const refused = sum(days, today, 0, 'refused')
+  const all = sum(days, today, 0, 'version1') + sum(days, today, 0, 'version2')
+  if (all === 0 || refused / all <= MOST_REFUSED) return undefined
+  const reason = `${refused} of ${plural(all, 'call')} in the last seven days ended with an error (${percent(refused / all)}; the limit is ${percent(MOST_REFUSED)}).`
+  return { state: 'failing', since: undefined, reasons: [reason, ...usage(today, days)] }
+}
+
+function moving({ today, days }: Evidence): Verdict | undefined {
+  const shares = weeklyShares(today, days)
+  const inUse = shares.some((share) => share !== undefined && share > 0)
+  return inUse ? { state: 'moving', since: undefined, reasons: usage(today, days) } : undefined
+}
+
+function calling({ today, days, lastVersion1 }: Evidence): Verdict {
+  const last = lastVersion1 === undefined ? '' : `; the last version-1 call was on ${dayText(lastVersion1)}`
+  const version1 = sumOfWeeks(days, today, 'version1')
+  const reason = `It uses version 1 alone: ${plural(version1, 'call')} in the last four weeks${last}.`
+  return { state: 'calling', since: undefined, reasons: [reason] }
+}
+
+/** Describes the share of version 2 and its trend. */
+function usage(today: number, days: readonly DayUse[]): readonly string[] {
+  const version1 = sumOfWeeks(days, today, 'version1')
+  const version2 = sumOfWeeks(days, today, 'version2')
+  if (version2 === 0) return [`It uses version 1 alone: ${plural(version1, 'call')} in the last four weeks.`]
+  const known = weeklyShares(today, days).filter((share) => share !== undefined)
+  const [first = 0] = known
+  const last = known.at(-1) ?? 0
+  const trend = last - first > STEADY ? 'rising' : first - last > STEADY ? 'falling' : 'steady'
+  const whole = `${percent(version2 / (version1 + version2))} of its ${plural(version1 + version2, 'call')} in the last four weeks use version 2`
+  return [
+    `${whole}; the share is ${trend}, from ${percent(first)} in the first of these weeks to ${percent(last)} in the last.`,
+  ]
+}
+
+/** Returns the share of version 2 in each of the last four weeks, the oldest first; undefined for a week without calls. */
+export function weeklyShares(today: number, days: readonly DayUse[]): readonly (number | undefined)[] {
+  return Array.from({ length: WEEKS }, (_, i) => {
+    const weeksAgo = WEEKS - 1 - i
+    const version2 = sum(days, today, weeksAgo, 'version2')
+    const all = version2 + sum(days, today, weeksAgo, 'version1')
+    return all === 0 ? undefined : version2 / all
+  })
+}
+
+function sum(days: readonly DayUse[], today: number, weeksAgo: number, what: Exclude<keyof DayUse, 'day'>): number {
+  const last = today - weeksAgo * WEEK_DAYS
+  return days.reduce((all, day) => (day.day > last - WEEK_DAYS && day.day <= last ? all + day[what] : all), 0)
+}
+
+function sumOfWeeks(days: readonly DayUse[], today: number, what: Exclude<keyof DayUse, 'day'>): number {
+  return Array.from({ length: WEEKS }, (_, i) => sum(days, today, i, what)).reduce((all, week) => all + week, 0)
+}
+
+/** One thing that a caller has to change before version 1 can be switched off. */
+export interface WorkItem {
+  readonly kind: 'action' | 'field' | 'assumed' | 'unknown'
+  /** Empty for unknown fields. */
+  readonly action: string
+  readonly name: string
+  /** How often it was used since it was first seen. */
+  readonly count: number
+  /** The version-2 places or requests. */
+  readonly equivalents: readonly string[]
+  readonly note: string
+  /** Why the change is more than another spelling. */
+  readonly blocks: 'no version-2 equal' | 'loses something' | undefined
+}
+
+/** Lists the work that the recent version-1 calls of a tenant leave, what blocks first. */
+export type ListWork = (
+  calls: readonly CallCount[],
+  names: readonly NameCount[],
+  fromDay: number,
+) => readonly WorkItem[]
+
+/** Makes the function that lists the work of a tenant, with the equivalents of these declarations. */
+export function createListWork(catalog: Catalog): ListWork {
+  const equivalent = createEquivalents(catalog)
+  return (calls, names, fromDay) => {
+    const recent = names.filter(({ lastAt }) => lastAt >= fromDay * DAY_MS)
+    const lossy = new Map(recent.filter(({ kind }) => kind === 'lossy').map((count) => [keyOf(count), count.count]))
+    const items = [
+      ...actionsInUse(calls, fromDay, catalog),
+      ...recent.flatMap((count) => fieldWork(count, lossy.get(keyOf(count)), equivalent)),
+    ]
+    return items.sort((one, other) => Number(other.blocks !== undefined) - Number(one.blocks !== undefined))
+  }
+}
+
+const keyOf = ({ action, name }: NameCount) => `${action} ${name}`
+
+function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Catalog): WorkItem[] {
+  const counts = new Map<string, number>()
+  for (const { use, action, day, calls: count } of calls) {
+    if (use === 'version-1' && action !== '' && day >= fromDay) counts.set(action, (counts.get(action) ?? 0) + count)
+  }
+  return [...counts].map(([name, count]) => {
+    const declared = catalog.actions.get(name)?.action
+    const item = { kind: 'action', action: name, name, count } as const
+    if (declared) return { ...item, equivalents: [requestOf(declared)], note: declared.summary, blocks: undefined }
+    if (name === VERSION_2_BODY) {
+      const note = 'a version-2 body on a version-1 path: only the path is left to change'
+      return { ...item, equivalents: ['/v2/'], note, blocks: undefined }
+    }
+    const note = 'the mappings of this gateway do not declare it any more'
+    return { ...item, equivalents: [], note, blocks: 'no version-2 equal' }
+  })
+}
+
+function fieldWork(
+  { kind, action, name, count }: NameCount,
+  lossyCount: number | undefined,
+  equivalent: ReturnType<typeof createEquivalents>,
+): WorkItem[] {
+  switch (kind) {
+    case 'used':
+    case 'unused': {
+      const known = equivalent(action, name)
+      return [{ kind: 'field', action, name, count, ...fieldEquivalent(known, lossyCount) }]
+    }
+    case 'assumed': {
+      const places = equivalent(action, name)?.places ?? [name]
+      const note = 'the gateway assumes a value where the caller sends none, or an incomplete one'
+      return [{ kind, action, name, count, equivalents: places, note, blocks: undefined }]
+    }
+    case 'unknown': {
+      const note =
+        name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
+      return [{ kind, action, name, count, equivalents: [], note, blocks: 'no version-2 equal' }]
+    }
+    default:
+      return []
+  }
+}
+
+function fieldEquivalent(
+  known: Equivalent | undefined,
+  lossyCount: number | undefined,
+): Pick<WorkItem, 'equivalents' | 'note' | 'blocks'> {
+  if (!known || known.places.length === 0) {
+    const note = known?.note ?? 'the mappings of this gateway do not declare it any more'
+    return { equivalents: [], note, blocks: 'no version-2 equal' }
+  }
+  const { places: equivalents, note } = known
+  if (lossyCount === undefined) return { equivalents, note, blocks: undefined }
+  return { equivalents, note: `lost a part ${lossyCount} times. ${note}`, blocks: 'loses something' }
+}
+
+/** The version-2 equivalent of a version-1 field. */
+export interface Equivalent {
+  /** Empty if version 2 has no place for the field. */
+  readonly places: readonly string[]
+  readonly note: string
+}
+
+/** Returns the request of version 2 that an action stands for, such as `POST /v2/quote`. */
+export const requestOf = ({ service: { method, path } }: Action): string => `${method} ${path}`
+
+/** Finds the version-2 equivalents of fields in the declarations. */
+export function createEquivalents(catalog: Catalog): (action: string, field: string) => Equivalent | undefined {
+  const actions = [...catalog.actions.values()].map(({ action }) => action)
+  const factPlaces = placesOfFacts(actions)
+  return (name, field) => {
+    const action = catalog.actions.get(name)?.action
+    if (!action) return undefined
+    if (field === ACTION_NAME) return { places: [requestOf(action)], note: 'the method and the path choose the action' }
+    const row = action.request.find((candidate) => fieldsOf(candidate).includes(field))
+    const remembered = action.remember?.find((candidate) => fieldsOf(candidate).includes(field))
+    if (remembered && isTranslated(remembered)) {
+      const places = placesOf(remembered).map((fact) => factPlaces.get(fact) ?? fact)
+      return { places: [...new Set(places)], note: 'sent with the booking' }
+    }
+    const found = row ?? remembered
+    return found && equivalentOf(found, action)
+  }
+}
+
+const isTranslated = ({ kind }: Row) => kind !== 'v1Only' && kind !== 'ref'
+
+function equivalentOf(row: Row, { target, service }: Action): Equivalent {
+  if (row.kind === 'v1Only') return { places: [], note: row.why }
+  if (row.kind === 'ref' && target) return { places: [service.path], note: "the path has the service's own id" }
+  if (row.kind === 'ref') return { places: ['shipment_id'], note: "keep the service's own id from the reply" }
+  if (row.kind === 'lookup') return { places: [row.v2], note: `a word of version 2 instead of a code of ${row.table}` }
+  const rule = 'codec' in row ? row.codec.summary : row.kind === 'join' ? row.joiner.summary : ''
+  return { places: placesOf(row), note: rule }
+}
+
+/** Returns the place of a booking that each remembered fact fills. */
+function placesOfFacts(actions: readonly Action[]): ReadonlyMap<string, string> {
+  const places = new Map<string, string>()
+  for (const row of actions.flatMap(({ request }) => request)) {
+    if (row.kind !== 'fromQuote' && row.kind !== 'move') continue
+    const [first] = row.fallbacks.flatMap((fallback) => (fallback.kind === 'quoteFact' ? fallback.facts : []))
+    if (first !== undefined && !places.has(first)) places.set(first, row.v2)
+  }
+  return places
+}
+
+/** Returns a day since 1970 as `2026-11-22`. */
+export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length)
+
+/** Returns `1 call`, `2 calls`. */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+const ONE_DECIMAL = 10
+const HUNDRED = 100
+
+/** Returns a share as `4.2 %`. */
+export const percent = (share: number): string => `${Math.round(share * HUNDRED * ONE_DECIMAL) / ONE_DECIMAL} %`

@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { escapeControls } from '../text/plain-text.ts'
+import { STYLE_PATH } from './fixed.ts'
 
 /** HTML whose texts are escaped. */
 export type Html = ReturnType<typeof html>
@@ -48,7 +49,7 @@ ${content}
 }
 
 /** Returns text that a caller or the service chose without characters that a browser obeys. */
-const shown = (text: string): string => escapeControls(text)
+export const shown = (text: string): string => escapeControls(text)
 
 /** Shows a name that a caller chose, in its own direction of writing. */
 export const named = (text: string): Html => html`<bdi>${shown(text)}</bdi>`
@@ -75,86 +76,82 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
 const cellOf = <Row>({ title, cell }: Column<Row>, row: Row, kind: string): Html =>
   html`<td role="cell" class="${kind}" data-title="${title}"><div>${cell(row)}</div></td>`
 
+/** A column of numbers. */
+export const count = <Row>(title: string, cell: (row: Row) => string | number): Column<Row> => ({
+  title,
+  cell,
+  isNumber: true,
+})
+
+/** Shows rows as a table, or words where there are none. */
+export const section = <Row>(
+  rows: readonly Row[],
+  caption: string,
+  columns: readonly Column<Row>[],
+  none = 'None.',
+): Html => (rows.length === 0 ? html`<p class="soft">${none}</p>` : table(caption, columns, rows))
+
 const MINUTE_CHARACTERS = 16
 
+/** Writes a time (ISO 8601, UTC) to the minute. */
+export const minuteOf = (time: string): string => time.slice(0, MINUTE_CHARACTERS).replace('T', ' ')
+
 /** Shows a time (ISO 8601, UTC) to the minute. */
-export const moment = (time: string): Html =>
-  html`<time datetime="${time}">${time.slice(0, MINUTE_CHARACTERS).replace('T', ' ')}</time>`
+export const moment = (time: string): Html => html`<time datetime="${time}">${minuteOf(time)}</time>`
 
 /** Tells if a request asks for a page rather than for JSON. */
 export function asksForHtml(accept: string | undefined): boolean {
   return /\btext\/html\b/i.test(accept ?? '')
 }
 
-const STYLE = `:root {
-  color-scheme: light dark;
-  --text: #1b1f24; --soft: #57606a; --paper: #ffffff; --line: #d0d7de; --panel: #f6f8fa; --link: #0550ae;
-  --version1: #b35900; --version2: #00695c; --bad: #a40e26; --good: #116329;
+/** The calls of a day. */
+export interface Bar {
+  readonly date: string
+  readonly version1: number
+  readonly version2: number
 }
-@media (prefers-color-scheme: dark) {
-  :root {
-    --text: #e6edf3; --soft: #a3adb8; --paper: #0d1117; --line: #3d444d; --panel: #161b22; --link: #79c0ff;
-    --version1: #f0a04b; --version2: #4fd1c5; --bad: #ff9492; --good: #7ee787;
-  }
-}
-* { box-sizing: border-box; }
-body {
-  margin: 0 auto; padding: 0 1rem 3rem; max-width: 76rem; background: var(--paper); color: var(--text);
-  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word;
-}
-bdi { overflow-wrap: anywhere; }
-a { color: var(--link); }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-.skip { position: absolute; left: -100rem; }
-.skip:focus { left: 1rem; top: 1rem; background: var(--paper); padding: 0.5rem; }
-nav ul { display: flex; flex-wrap: wrap; gap: 1rem; list-style: none; margin: 0; padding: 1rem 0; border-bottom: 1px solid var(--line); }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: 1.5rem 0 0.5rem; }
-h2 { font-size: 1.2rem; margin: 2rem 0 0.5rem; }
-.soft { color: var(--soft); }
-.verdict { border-left: 0.4rem solid var(--line); background: var(--panel); padding: 0.5rem 1rem; margin: 1rem 0; }
-.verdict p { margin: 0.3rem 0; }
-.verdict.safe { border-color: var(--good); }
-.verdict.failing { border-color: var(--bad); }
-.verdict.calling, .verdict.moving { border-color: var(--version1); }
-.state { font-weight: 600; }
-.state.safe { color: var(--good); }
-.state.failing { color: var(--bad); }
-.blocks { color: var(--bad); font-weight: 600; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 0.95rem; }
-caption { text-align: left; color: var(--soft); padding: 0.3rem 0; }
-th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.8rem 0.35rem 0; border-bottom: 1px solid var(--line); min-width: 4rem; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-code { font: 0.9em ui-monospace, monospace; }
-svg { display: block; max-width: 100%; height: auto; }
-svg.large { width: 100%; height: 10rem; }
-svg .version1 { fill: var(--version1); }
-svg .version2 { fill: var(--version2); }
-svg .axis { stroke: var(--line); vector-effect: non-scaling-stroke; }
-.key span { white-space: nowrap; margin-right: 1.2rem; }
-.key svg { display: inline; vertical-align: baseline; }
-summary { cursor: pointer; padding: 0.3rem 0; }
-@media (max-width: 48rem) {
-  table, caption, tbody, tr, td { display: block; width: 100%; }
-  thead { position: absolute; left: -100rem; }
-  tr { border: 1px solid var(--line); border-radius: 0.4rem; margin: 0 0 0.8rem; padding: 0.3rem 0.8rem; }
-  td, td.number { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.2rem 0; text-align: left; }
-  td::before { content: attr(data-title); color: var(--soft); }
-  td:has(> div:empty) { display: none; }
-}
-@media print { nav, .skip { display: none; } details > * { display: block; } }
-`
 
-/** The address of the style sheet; the pages allow no other style. */
-export const STYLE_PATH = '/style.css'
-
-/** The style sheet of the pages. */
-export const style: Answer = {
-  status: 200,
-  headers: {
-    'Content-Type': 'text/css; charset=utf-8',
-    'Cache-Control': 'no-cache',
-    'X-Content-Type-Options': 'nosniff',
-  },
-  body: STYLE,
+interface Size {
+  readonly width: number
+  readonly height: number
 }
+
+const SMALL: Size = { width: 180, height: 32 }
+const LARGE: Size = { width: 900, height: 160 }
+const GAP = 0.2
+const DIGITS = 2
+
+/**
+ * Draws calls per day: version 1 at the bottom, version 2 on top. A table beside it has the figures. All bars of a version
+ * are one path, because a page may have a thousand charts.
+ */
+export function chart(days: readonly Bar[], about: string, size: 'small' | 'large'): Html {
+  const { width, height } = size === 'small' ? SMALL : LARGE
+  const base = height - 1
+  const most = Math.max(1, ...days.map(({ version1, version2 }) => version1 + version2))
+  const step = width / Math.max(1, days.length)
+  const bars = (value: (day: Bar) => number, below: (day: Bar) => number): string =>
+    days
+      .map((day, i) => {
+        if (value(day) === 0) return ''
+        const bottom = base - (below(day) / most) * base
+        const top = bottom - (value(day) / most) * base
+        return `M${short(i * step)} ${short(top)}h${short(step * (1 - GAP))}V${short(bottom)}H${short(i * step)}z`
+      })
+      .join('')
+  return html`<svg class="${size}" role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+<path class="version1" d="${bars(version1Of, none)}"/><path class="version2" d="${bars(version2Of, version1Of)}"/><path class="axis" d="M0 ${base}.5h${width}"/></svg>`
+}
+
+const version1Of = ({ version1 }: Bar) => version1
+const version2Of = ({ version2 }: Bar) => version2
+const none = () => 0
+
+const short = (value: number) => value.toFixed(DIGITS)
+
+/** Explains the colors of the charts. */
+export const chartKey = (): Html => html`<p class="key soft"><span>${swatch('version1')} version 1</span>
+<span>${swatch('version2')} version 2</span></p>`
+
+const swatch = (kind: string): Html =>
+  html`<svg aria-hidden="true" viewBox="0 0 10 10" width="10" height="10"><rect class="${kind}" width="10" height="10"/></svg>`

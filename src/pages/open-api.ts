@@ -8,6 +8,11 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import type { Row } from '../mapping/row.ts'
 import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 
+/** A part of an OpenAPI document. */
+type Schema = Readonly<Record<string, unknown>>
+
+const TEXT = { type: 'string' } as const
+
 /**
  * Makes the answer of `/openapi.json` on the first request. All calls share its bytes: one text for each of a thousand
  * slow readers would take gigabytes. A caller that accepts gzip gets it compressed.
@@ -42,7 +47,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
     }
   }
   paths['/dry-run/reply/{action}'] = replyPath(actions)
-  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explained('EventDryRun'))
+  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explanation('EventDryRun'))
   return {
     openapi: '3.1.0',
     info: {
@@ -110,7 +115,7 @@ function dryRunPath(endpoint: Endpoint, base: string): Schema {
   const operation = (...manner: readonly string[]) => ({
     operationId: operationId('dry-run', base, endpoint.path, ...manner),
     summary: `Explain, and do not send: ${summaryOf(endpoint)}`,
-    responses: explained('DryRun'),
+    responses: explanation('DryRun'),
   })
   return {
     ...(isQuery(endpoint) && { get: { ...operation('by-query'), ...input(endpoint, 'GET') } }),
@@ -134,34 +139,35 @@ function replyPath(actions: readonly CompiledAction[]): Schema {
           },
         },
       },
-      responses: explained('ReplyDryRun'),
+      responses: explanation('ReplyDryRun'),
     },
   }
 }
 
-const explained = (name: string): Schema => ({ 200: ref('responses', name), default: ref('responses', 'Problem') })
+const explanation = (name: string): Schema => ({ 200: ref('responses', name), default: ref('responses', 'Problem') })
 
 function responsesOf(endpoint: Endpoint): (readonly [string, Schema])[] {
   const schema = { anyOf: endpoint.actions.map((compiled) => ref('schemas', replyName(compiled))) }
   return [[nameOf(endpoint), { description: 'Done.', content: json(schema) }]]
 }
 
-const SHARED_RESPONSES: (readonly [string, Schema])[] = [
-  ...['QuoteError', 'ShipmentError'].map((name): readonly [string, Schema] => [
-    name,
-    { description: 'Not done; Message says what to do.', content: json(ref('schemas', name)) },
-  ]),
-  ['DryRun', { description: 'The translation, explained.', content: json(ref('schemas', 'DryRun')) }],
-  ['EventDryRun', { description: 'The event, explained.', content: json(ref('schemas', 'EventDryRun')) }],
-  ['ReplyDryRun', { description: 'The reply, explained.', content: json(ref('schemas', 'ReplyDryRun')) }],
-  [
-    'Problem',
-    {
-      description: 'The request cannot be read.',
-      content: { 'application/problem+json': { schema: ref('schemas', 'ProblemDetails') } },
-    },
-  ],
-]
+const SHARED_RESPONSES = Object.entries({
+  QuoteError: 'Not done; Message says what to do.',
+  ShipmentError: 'Not done; Message says what to do.',
+  DryRun: 'The translation, explained.',
+  EventDryRun: 'The event, explained.',
+  ReplyDryRun: 'The reply, explained.',
+})
+  .map(([name, description]): readonly [string, Schema] => [name, { description, content: json(ref('schemas', name)) }])
+  .concat([
+    [
+      'Problem',
+      {
+        description: 'The request cannot be read.',
+        content: { 'application/problem+json': { schema: ref('schemas', 'ProblemDetails') } },
+      },
+    ],
+  ])
 
 /** Returns the fields of an endpoint: in the query of a GET, else in the body. */
 function input(endpoint: Endpoint, method: string): Schema {
@@ -187,12 +193,11 @@ function bodyOf({ actions }: Endpoint): Schema {
 
 const exampleOf = ({ action }: CompiledAction) => [action.name, { value: action.example.request }] as const
 
-const TEXT = { type: 'string' } as const
 const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
 
 /** Describes the dry run of an event. */
 function eventPath(callbacks: readonly CompiledCallback[], responses: Schema): Schema {
-  const parameters = [{ name: 'event', in: 'path', required: true, schema: { type: 'string' } }]
+  const parameters = [{ name: 'event', in: 'path', required: true, schema: TEXT }]
   const examples = Object.fromEntries(
     callbacks.map(({ callback: { name, example } }) => {
       const { event: _, ...body } = example
@@ -219,9 +224,6 @@ function eventPath(callbacks: readonly CompiledCallback[], responses: Schema): S
     },
   }
 }
-
-/** A part of an OpenAPI document. */
-type Schema = Readonly<Record<string, unknown>>
 
 /** Returns the schema of an action's version-1 request. */
 function requestSchema(compiled: CompiledAction): Schema {
@@ -265,82 +267,65 @@ function replySchema({ action }: CompiledAction): Schema {
   return { type: 'object', title: `${action.name} reply`, properties }
 }
 
-const jsonSchema = (schema: z.ZodType): Schema => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema)
-  return rest
-}
+const text = z.string()
+const texts = z.record(text, text)
+const optional = text.optional()
+const anything = z.unknown()
 
-const QUOTE_ERROR = jsonSchema(z.object({ Cost: z.literal(''), ShipmentNumber: z.string(), Message: z.string() }))
-const SHIPMENT_ERROR = jsonSchema(z.object({ Message: z.string(), TransportationBooked: z.enum(['No', 'Unknown']) }))
-const PROBLEM = z.object({ field: z.string(), code: z.string(), message: z.string() })
-const PROBLEM_DETAILS = jsonSchema(
+const problem = z.object({ field: text, code: text, message: text })
+const rows = z.array(
   z.object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    problems: z.array(PROBLEM).optional(),
+    to: text,
+    from: z.array(text),
+    before: anything.optional(),
+    after: anything,
+    rule: optional,
+    keeps: optional,
+    origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
+    loss: optional,
+    assumed: optional,
+    warning: optional,
   }),
 )
-const EXPLANATION = z.object({
-  to: z.string(),
-  from: z.array(z.string()),
-  before: z.unknown().optional(),
-  after: z.unknown(),
-  rule: z.string().optional(),
-  keeps: z.string().optional(),
-  origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
-  loss: z.string().optional(),
-  assumed: z.string().optional(),
-  warning: z.string().optional(),
-})
-const TEXTS = z.record(z.string(), z.string())
-const EXPLAINED = z.object({
-  action: z.string(),
+const dryRun = {
+  action: text,
   ok: z.boolean(),
-  fields: z.array(EXPLANATION),
-  unused: z.array(z.object({ field: z.string(), why: z.string() })),
-  unknown: z.array(z.string()),
-  problems: z.array(PROBLEM),
-})
-const DRY_RUN = jsonSchema(
-  EXPLAINED.extend({
-    request: z.object({
-      method: z.string(),
-      url: z.string(),
-      headers: TEXTS,
-      body: z.unknown().optional(),
-      over: z.string().optional(),
-    }),
-    didYouMean: TEXTS.optional(),
-    remembered: z.array(EXPLANATION).optional(),
-    reply: z.object({ example: z.unknown(), v1: TEXTS }),
-    curl: z.string(),
-  }),
-)
-const REPLY_DRY_RUN = jsonSchema(EXPLAINED.extend({ reply: z.object({ v2: z.unknown(), v1: TEXTS }) }))
-
-const EVENT_DRY_RUN = jsonSchema(
-  z.object({
-    callback: z.string(),
-    event: z.object({
-      shipment_id: z.string(),
-      event: z.string(),
-      event_date: z.string(),
-      data: z.unknown().optional(),
-    }),
-    bodies: z.object({ json: TEXTS, form: z.string() }),
-    fields: z.array(EXPLANATION),
-    unknown: z.array(z.string()),
-  }),
-)
+  fields: rows,
+  unused: z.array(z.object({ field: text, why: text })),
+  unknown: z.array(text),
+  problems: z.array(problem),
+}
 
 /** The schemas that several paths share. */
-const SCHEMAS: Schema = {
-  QuoteError: QUOTE_ERROR,
-  ShipmentError: SHIPMENT_ERROR,
-  DryRun: DRY_RUN,
-  ReplyDryRun: REPLY_DRY_RUN,
-  EventDryRun: EVENT_DRY_RUN,
-  ProblemDetails: PROBLEM_DETAILS,
-}
+const SCHEMAS: Schema = Object.fromEntries(
+  Object.entries({
+    QuoteError: z.object({ Cost: z.literal(''), ShipmentNumber: text, Message: text }),
+    ShipmentError: z.object({ Message: text, TransportationBooked: z.enum(['No', 'Unknown']) }),
+    DryRun: z.object({
+      ...dryRun,
+      request: z.object({ method: text, url: text, headers: texts, body: anything.optional(), over: optional }),
+      didYouMean: texts.optional(),
+      remembered: rows.optional(),
+      reply: z.object({ example: anything, v1: texts }),
+      curl: text,
+    }),
+    ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts }) }),
+    EventDryRun: z.object({
+      callback: text,
+      event: z.object({ shipment_id: text, event: text, event_date: text, data: anything.optional() }),
+      bodies: z.object({ json: texts, form: text }),
+      fields: rows,
+      unknown: z.array(text),
+    }),
+    ProblemDetails: z.object({
+      type: text,
+      title: text,
+      status: z.int(),
+      detail: text,
+      problems: z.array(problem).optional(),
+    }),
+  }).map(([name, schema]) => {
+    const { $schema: _, ...rest } = z.toJSONSchema(schema)
+    return [name, rest]
+  }),
+)

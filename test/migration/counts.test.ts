@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { sortFields } from '../../src/mapping/fields.ts'
-import { createCounts, NO_NAME } from '../../src/migration/counts.ts'
-import { type CountedCall, networkOf, productOf, storableName, storableTenant } from '../../src/migration/tally.ts'
-import { dayText, percent, plural } from '../../src/migration/wording.ts'
+import {
+  type CountedCall,
+  createCounts,
+  NO_NAME,
+  networkOf,
+  productOf,
+  storableName,
+  storableTenant,
+} from '../../src/migration/counts.ts'
+import { dayText, percent, plural } from '../../src/migration/report.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
 import { taken } from './taken.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { slotKinds } from '../../src/migration/tally.ts'
-import { createEquivalents } from '../../src/migration/work.ts'
+import { slotKinds } from '../../src/migration/counts.ts'
+import { createEquivalents } from '../../src/migration/report.ts'
 
 test('the version-2 equivalent of every field of every action is the reviewed one', async () => {
   const catalog = await loadMappings()

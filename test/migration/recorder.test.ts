@@ -2,8 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { sortFields } from '../../src/mapping/fields.ts'
-import { createCounts, startRecorder } from '../../src/migration/counts.ts'
-import { type CountedCall, DONE, networkOf, productOf } from '../../src/migration/tally.ts'
+import {
+  type CountedCall,
+  createCounts,
+  DONE,
+  networkOf,
+  productOf,
+  startRecorder,
+} from '../../src/migration/counts.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { fieldsOf } from '../../src/mapping/row-parts.ts'
-import { readReport } from '../../src/migration/report.ts'
-import { slotKinds } from '../../src/migration/tally.ts'
-import { createEquivalents } from '../../src/migration/work.ts'
+import { slotKinds } from '../../src/migration/counts.ts'
+import { createEquivalents, readReport } from '../../src/migration/report.ts'
 import { DAY_MS, type NameCount } from '../../src/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { tenantReport } from '../../src/migration/tenant-report.ts'
-import { type DayUse, type Evidence, verdictOf } from '../../src/migration/verdict.ts'
-import { createListWork } from '../../src/migration/work.ts'
+import { createListWork, type DayUse, type Evidence, tenantReport, verdictOf } from '../../src/migration/report.ts'
 import { type CallCount, DAY_MS, type NameCount, type NameKind, type Use } from '../../src/store/scoreboard.ts'
 
 const TODAY = 20_000

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type DayUse, type Evidence, verdictOf, weeklyShares } from '../../src/migration/verdict.ts'
+import { type DayUse, type Evidence, verdictOf, weeklyShares } from '../../src/migration/report.ts'
 
 /** The first day of the tests; every test ends at most 60 days later. */
 const START = 20_000

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bookingsPage } from '../../src/pages/bookings.ts'
+import { bookingsPage } from '../../src/pages/admin-pages.ts'
 
 test('the page of bookings says of each list that it has none', async () => {
   const { body } = await bookingsPage({ unknown: [], sending: [], settled: [] })

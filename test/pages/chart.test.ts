@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Bar, chart } from '../../src/pages/migration.ts'
+import { type Bar, chart } from '../../src/pages/layout.ts'
 
 const day = (version1: number, version2: number): Bar => ({ date: '2026-05-01', version1, version2 })
 
