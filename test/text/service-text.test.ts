@@ -172,7 +172,7 @@ describe('a service of strange strings', () => {
     gateway.sandbox.fail({ kind: 'deep', levels: 20_000, times: 'always', on: { method: 'GET' } })
     const before = gateway.sandbox.requests.length
     const updated = await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, PickupName: 'Kim' })
-    expect([updated.status, updated.json.TransportationBooked]).toEqual([502, 'No'])
+    expect([updated.status, updated.json.TransportationBooked]).toEqual([502, 'Unknown'])
     expect(gateway.sandbox.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
     expect((await get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`)).status).toBe(502)
   })

@@ -71,8 +71,9 @@ test('a name means the thing of its own client, even if the other uses the same 
           const booked = model.idOf(client, 'shipment', name)
           // A quote whose name is booked is not approved again: the answer tells of the shipment.
           const approval = `/v2/quote/${id}/approve`
-          // Before a second approval, the service is asked for the shipment of the first one.
-          const asks = approved.has(id ?? '') ? [`/v2/shipments/${id}`, approval] : [approval]
+          // The service is asked for the shipment that the approval made, and before a second one for that of the first.
+          const read = `/v2/shipments/${id}`
+          const asks = approved.has(id ?? '') ? [read, approval, read] : [approval, read]
           const sent = booked === undefined ? asks : [`/v2/shipments/${booked}`]
           expect({ status, paths }).toEqual(
             id === undefined ? { status: 404, paths: [] } : { status: 200, paths: sent },

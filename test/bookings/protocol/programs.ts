@@ -131,7 +131,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     return { booked: 'Yes', of: String(id), isReplay: replayed !== undefined }
   } catch (thrown) {
     const error = toGatewayError(thrown)
-    const { TransportationBooked: word } = JSON.parse(legacyError(error, 'shipment', '').body.toString())
+    const { TransportationBooked: word } = JSON.parse(legacyError(error, 'booking', '').body.toString())
     return { booked: word, of: error.code, isReplay: false }
   }
 }
