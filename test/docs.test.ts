@@ -58,6 +58,26 @@ function anchorsOf(text: string): ReadonlySet<string> {
   )
 }
 
+test('every file and folder that a page names exists', () => {
+  const named = pages.flatMap((page) =>
+    [...read(page).matchAll(/`((?:bench|deploy|docs|mappings|scripts|src|test)\/[\w./-]*[\w/])/g)].map(
+      ([, path = '']) => path,
+    ),
+  )
+  expect(named.length).toBeGreaterThan(20)
+  expect(named.filter((path) => !existsSync(join(ROOT, path)) && !/NAME|ACTION/.test(path))).toEqual([])
+
+  // The page about the folders names those in src/ without it.
+  const page = read('docs/architecture.md')
+  const tree = page.split('```')[1] ?? ''
+  const folders = [...`${tree}${page}`.matchAll(/(?:^|[\s`])([a-z]+\/)(?=[\s`])/g)].map(([, folder = '']) => folder)
+  const isThere = (folder: string) => ['.', 'src', 'src/store'].some((place) => existsSync(join(ROOT, place, folder)))
+  expect(folders.length).toBeGreaterThan(20)
+  expect(folders.filter((folder) => !isThere(folder))).toEqual([])
+  const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  expect(rooms.filter(({ name }) => !tree.includes(`${name}/`)).map(({ name }) => name)).toEqual([])
+})
+
 test('every page can be reached from the README', () => {
   const reached = new Set(['README.md'])
   for (const page of reached) {
