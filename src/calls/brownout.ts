@@ -1,5 +1,4 @@
-import type { Deprecation } from '../deprecation/deprecation.ts'
-import { windowAt } from '../deprecation/deprecation.ts'
+import { type Deprecation, windowAt } from '../deprecation/deprecation.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import { SUPPORT } from '../messages.ts'

@@ -2,13 +2,14 @@ import { readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenantNames } from '../config/tenants-file.ts'
 import { NO_NAME } from '../migration/counts.ts'
-import type { ShownDay, TenantReport } from '../migration/report.ts'
 import {
   DAYS_SHOWN,
   type MigrationReport,
   percent,
   plural,
   readReport,
+  type TenantReport,
+  total,
   type Verdict,
   verdictStates,
 } from '../migration/report.ts'
@@ -123,8 +124,6 @@ function tenantLines(report: TenantReport): readonly string[] {
 
 const OTHERS = 'all others'
 const nameOf = (tenant: string) => (tenant === NO_NAME ? 'callers without a name' : tenant)
-
-const total = (use: readonly ShownDay[], what: 'version1' | 'version2') => use.reduce((all, day) => all + day[what], 0)
 
 const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => [
   `**${verdictStates[state]}**${since === undefined ? '' : ` since ${since}`}`,

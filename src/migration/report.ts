@@ -9,6 +9,7 @@ import {
   type NameKind,
   OTHER_NAMES,
   type Scoreboard,
+  type Use,
 } from '../store/scoreboard.ts'
 import { ACTION_NAME, DONE, REPLAYED, VERSION_2_BODY } from './counts.ts'
 
@@ -126,6 +127,10 @@ function verdictOnAll(
   return { ...verdict, state, reasons: [...verdict.reasons, reason] }
 }
 
+/** Adds up a figure of days. */
+export const total = <What extends string>(days: readonly Readonly<Record<What, number>>[], what: What): number =>
+  days.reduce((all, day) => all + day[what], 0)
+
 /** Adds up the days of all tenants. */
 export function daysOfAll(tenants: readonly TenantReport[]): readonly ShownDay[] {
   const days = Map.groupBy(
@@ -133,10 +138,8 @@ export function daysOfAll(tenants: readonly TenantReport[]): readonly ShownDay[]
     ({ day }) => day,
   )
   return [...days].map(([day, ofDay]) => {
-    const total = (what: 'version1' | 'version2' | 'refused' | 'dryRuns') =>
-      ofDay.reduce((all, one) => all + one[what], 0)
-    const calls = { version1: total('version1'), version2: total('version2') }
-    return { day, date: dayText(day), ...calls, refused: total('refused'), dryRuns: total('dryRuns') }
+    const calls = { version1: total(ofDay, 'version1'), version2: total(ofDay, 'version2') }
+    return { day, date: dayText(day), ...calls, refused: total(ofDay, 'refused'), dryRuns: total(ofDay, 'dryRuns') }
   })
 }
 
@@ -215,7 +218,8 @@ export interface TenantCounts {
 
 /** Makes the report on a tenant. Pure. */
 export function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
-  const { calls, names, today, watched, quietDays, listWork } = counts
+  const { calls, names, listWork, ...basis } = counts
+  const { today, quietDays } = basis
   const uses = names.filter(({ kind, name }) => kind === 'use' && name !== 'dry-run')
   const lastAt = (use: string) => uses.find(({ name }) => name === use)?.lastAt
   const lastDay = (use: string) => dayOf(lastAt(use))
@@ -224,14 +228,7 @@ export function tenantReport(tenant: string, counts: TenantCounts): TenantReport
   const lastVersion1 = lastAt('version-1')
   return {
     tenant,
-    verdict: verdictOf({
-      today,
-      watched,
-      quietDays,
-      lastVersion1: lastDay('version-1'),
-      lastVersion2: lastDay('version-2'),
-      days,
-    }),
+    verdict: verdictOf({ ...basis, lastVersion1: lastDay('version-1'), lastVersion2: lastDay('version-2'), days }),
     firstSeen: uses.length === 0 ? undefined : timeText(Math.min(...uses.map(({ firstAt }) => firstAt))),
     lastSeen: uses.length === 0 ? undefined : timeText(Math.max(...uses.map((use) => use.lastAt))),
     lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
@@ -264,16 +261,17 @@ const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
 
 function daysOf(calls: readonly CallCount[]): readonly ShownDay[] {
   return [...Map.groupBy(calls, ({ day }) => day)].map(([day, ofDay]) => {
-    const total = (fits: (count: CallCount) => boolean) =>
-      ofDay.reduce((all, count) => (fits(count) ? all + count.calls : all), 0)
-    return {
-      day,
-      date: dayText(day),
-      version1: total(({ use }) => use === 'version-1'),
-      version2: total(({ use }) => use === 'version-2'),
-      dryRuns: total(({ use }) => use === 'dry-run'),
-      refused: total((count) => count.use !== 'dry-run' && isRefused(count)),
-    }
+    const of = (wanted: Use) =>
+      total(
+        ofDay.filter(({ use }) => use === wanted),
+        'calls',
+      )
+    const refused = total(
+      ofDay.filter((count) => count.use !== 'dry-run' && isRefused(count)),
+      'calls',
+    )
+    const date = dayText(day)
+    return { day, date, version1: of('version-1'), version2: of('version-2'), dryRuns: of('dry-run'), refused }
   })
 }
 
@@ -281,14 +279,11 @@ function actionsOf(calls: readonly CallCount[]): readonly ActionUse[] {
   const version1 = calls.filter(({ use }) => use === 'version-1')
   return [...Map.groupBy(version1, ({ action }) => action)]
     .map(([action, counts]) => {
-      const total = (fits: (count: CallCount) => boolean) =>
-        counts.reduce((all, count) => (fits(count) ? all + count.calls : all), 0)
-      return {
-        action,
-        calls: total(() => true),
-        replayed: total(({ outcome }) => outcome === REPLAYED),
-        refused: total(isRefused),
-      }
+      const replayed = total(
+        counts.filter(({ outcome }) => outcome === REPLAYED),
+        'calls',
+      )
+      return { action, calls: total(counts, 'calls'), replayed, refused: total(counts.filter(isRefused), 'calls') }
     })
     .sort((one, other) => other.calls - one.calls)
 }
@@ -447,11 +442,17 @@ export function weeklyShares(today: number, days: readonly DayUse[]): readonly (
 
 function sum(days: readonly DayUse[], today: number, weeksAgo: number, what: Exclude<keyof DayUse, 'day'>): number {
   const last = today - weeksAgo * WEEK_DAYS
-  return days.reduce((all, day) => (day.day > last - WEEK_DAYS && day.day <= last ? all + day[what] : all), 0)
+  return total(
+    days.filter(({ day }) => day > last - WEEK_DAYS && day <= last),
+    what,
+  )
 }
 
 function sumOfWeeks(days: readonly DayUse[], today: number, what: Exclude<keyof DayUse, 'day'>): number {
-  return Array.from({ length: WEEKS }, (_, i) => sum(days, today, i, what)).reduce((all, week) => all + week, 0)
+  return total(
+    days.filter(({ day }) => day > today - WEEKS * WEEK_DAYS && day <= today),
+    what,
+  )
 }
 
 /** One thing that a caller has to change before version 1 can be switched off. */
@@ -493,13 +494,10 @@ export function createListWork(catalog: Catalog): ListWork {
 const keyOf = ({ action, name }: NameCount) => `${action} ${name}`
 
 function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Catalog): WorkItem[] {
-  const counts = new Map<string, number>()
-  for (const { use, action, day, calls: count } of calls) {
-    if (use === 'version-1' && action !== '' && day >= fromDay) counts.set(action, (counts.get(action) ?? 0) + count)
-  }
-  return [...counts].map(([name, count]) => {
+  const recent = calls.filter(({ use, action, day }) => use === 'version-1' && action !== '' && day >= fromDay)
+  return [...Map.groupBy(recent, ({ action }) => action)].map(([name, counts]) => {
     const declared = catalog.actions.get(name)?.action
-    const item = { kind: 'action', action: name, name, count } as const
+    const item = { kind: 'action', action: name, name, count: total(counts, 'calls') } as const
     if (declared) return { ...item, equivalents: [requestOf(declared)], note: declared.summary, blocks: undefined }
     if (name === VERSION_2_BODY) {
       const note = 'a version-2 body on a version-1 path: only the path is left to change'

@@ -15,6 +15,7 @@ import {
   plural,
   type ShownDay,
   type TenantReport,
+  total,
   type Verdict,
   verdictStates,
   type WorkItem,
@@ -108,10 +109,6 @@ function tenantTable(tenants: readonly TenantReport[], generatedAt: string): Htm
 }
 
 const DATE_CHARACTERS = 10
-
-/** Adds up the calls of days. */
-export const total = (use: readonly ShownDay[], what: 'version1' | 'version2'): number =>
-  use.reduce((all, day) => all + day[what], 0)
 
 function shareOf(use: readonly ShownDay[]): string {
   const version2 = total(use, 'version2')
