@@ -10,13 +10,13 @@ import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { Config } from './config/config.ts'
 import { gatewayError } from './errors.ts'
+import type { ReceiveEvent } from './events/receive.ts'
 import { type AnswerError, reply, replyReadably, toGatewayError } from './http/answers.ts'
 import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn } from './http/middleware.ts'
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
 import { alive, readiness, welcome } from './pages/fixed.ts'
 import { openApiAnswer } from './pages/open-api.ts'
-import type { ReceiveEvent } from './webhooks/receive.ts'
 
 /** The dependencies of the public app. */
 export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, CallsDeps {

@@ -12,7 +12,8 @@ import { createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
-import { type DeliveryOptions, openDeliveries } from './delivery/open.ts'
+import type { DeliveryOptions } from './events/delivery.ts'
+import { openServiceEvents } from './events/events.ts'
 import { createErrorAnswers, createRefusalAnswers } from './http/answers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
@@ -33,7 +34,6 @@ import { createService } from './service/service.ts'
 import { openUpstream } from './service/upstream.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
-import { createWebhooks } from './webhooks/webhooks.ts'
 import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -97,7 +97,13 @@ export async function openGateway(
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
-  const deliveries = openDeliveries({ ...parts, ...callbacks })
+  const shares = openShares(config)
+  const events = openServiceEvents(config, {
+    ...parts,
+    credentials: () => credentials,
+    bodyLimitBytes: shares.largestBodyBytes,
+    callbacks,
+  })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const sources = createSourceReader(trustedProxies)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
@@ -105,23 +111,13 @@ export async function openGateway(
     ...parts,
     addressOf,
     actions: new Set(catalog.actions.keys()),
-    onTenants: deliveries.setTenants,
+    onTenants: events.setTenants,
   })
   const drift = observeDrift(catalog, log)
   const merge = createMerge(service, store.exclusive, drift.inspect)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
-  const shares = openShares(config)
-  const webhooks = createWebhooks(config, {
-    store: { ...store, takeEvent: deliveries.takeEvent },
-    credentials,
-    service,
-    catalog,
-    instance,
-    bodyLimitBytes: shares.largestBodyBytes,
-    log,
-  })
   const { countBooking } = meters
-  const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: webhooks.onUnknown, countBooking })
+  const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: events.onUnknown, countBooking })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
@@ -132,7 +128,7 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...pruning.metrics, ...webhooks.metrics, ...deliveries.metrics, drift.metric],
+    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric],
     now: store.now,
     log,
     share: shareMetrics,
@@ -159,7 +155,7 @@ export async function openGateway(
       onNotServed: ({ method, path }, status) =>
         log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
     }),
-    receiveEvent: webhooks.receive,
+    receiveEvent: events.receive,
     merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
@@ -190,7 +186,7 @@ export async function openGateway(
     const pruned = pruning.close()
     // A booking goes on after its caller has hung up, when no connection is left to wait for.
     const { SHUTDOWN_GRACE_MS: graceMs } = config
-    await Promise.all([bookings.drain(), webhooks.close(graceMs), deliveries.close(graceMs)])
+    await Promise.all([bookings.drain(), events.close(graceMs)])
     await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
@@ -216,7 +212,7 @@ export async function openGateway(
       timeouts,
       log,
     })
-    webhooks.start()
+    events.start()
     return {
       url,
       adminUrl,

@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
 import { readBytes } from '../body/bytes.ts'
 import { readJsonValue } from '../body/read.ts'
-import { bodyOf, NO_NAMES } from '../delivery/render.ts'
 import { gatewayError } from '../errors.ts'
-import type { ServiceEvent } from '../mapping/callback.ts'
+import { NO_NAMES, type ServiceEvent } from '../mapping/callback.ts'
 import { type ExplainedCallback, explainCallback } from '../mapping/explain-callback.ts'
 import type { Call } from '../observe/call.ts'
 import type { DryRunDeps } from './dry-run.ts'
@@ -38,7 +37,12 @@ export async function dryRunEvent(
   call.share.enter()
   const event = bytes.length === 0 ? { ...example, event: name } : eventIn(bytes, name, example)
   const { v1, ...account } = explainCallback(compiled, event, { settings, names: NO_NAMES, statuses: eventStatuses })
-  return { callback: compiled.callback.name, event, bodies: { json: v1, form: bodyOf(v1, 'form') }, ...account }
+  return {
+    callback: compiled.callback.name,
+    event,
+    bodies: { json: v1, form: String(new URLSearchParams(v1)) },
+    ...account,
+  }
 }
 
 /** Reads an event; the example fills in the id and the date. */

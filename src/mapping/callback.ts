@@ -52,6 +52,9 @@ export interface ShipmentNames {
   readonly reference: string | undefined
 }
 
+/** The names of a shipment that the store does not know. */
+export const NO_NAMES: ShipmentNames = { own: undefined, number: undefined, reference: undefined }
+
 export interface CallbackContext {
   readonly settings: Settings
   readonly names: ShipmentNames

@@ -11,9 +11,9 @@ import { restoreStore } from '../../src/store/sqlite/restore.ts'
 import { createMemoryStore, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
+import { deliver, EVENT, startReceiver, untilState } from '../events/deliver.ts'
 import { basic, CLIENT, startGateway, type TestGateway } from '../gateway.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
-import { deliver, EVENT, startReceiver, untilState } from '../webhooks/deliver.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, shipments, statesOf } from './desk.ts'
 
 /* A store that was restored lacks bookings: what callers ask for again is not sent blindly. */

@@ -5,7 +5,7 @@ import { loadMappings } from '../../src/config/mappings.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Claim, type ClaimState, type Store, StoreDown } from '../../src/store/store.ts'
 import { isPlainId } from '../../src/text/service-text.ts'
-import { SETTINGS } from '../delivery/office.ts'
+import { SETTINGS } from '../events/office.ts'
 import { newClaim } from '../store/samples.ts'
 import { STATES } from './desk.ts'
 

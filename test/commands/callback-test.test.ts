@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { tenant, writeTenants } from '../callers/edge.ts'
-import { replies, startReceiver } from '../delivery/receiver.ts'
+import { replies, startReceiver } from '../events/receiver.ts'
 import { transcript, transcriptFolder } from './transcript.ts'
 
 const SECRET = `whsec_${Buffer.alloc(24, 5).toString('base64')}`

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
-import { SECRET, SHORT_TIMEOUT, startReceiver, untilState } from '../webhooks/deliver.ts'
+import { SECRET, SHORT_TIMEOUT, startReceiver, untilState } from '../events/deliver.ts'
 
 const MAIN = join(ROOT, 'src/main.ts')
 

@@ -6,7 +6,7 @@ import type { NewEvent } from '../../src/store/events.ts'
 import { openStore } from '../../src/store/open.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
-import { replies, startReceiver } from '../delivery/receiver.ts'
+import { replies, startReceiver } from '../events/receiver.ts'
 import { newEvent } from '../store/event-contract.ts'
 
 const LONG_MS = 60_000

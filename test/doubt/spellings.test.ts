@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { book, expectBooked } from '../bookings/desk.ts'
+import { deliver, RECEIVES } from '../events/deliver.ts'
 import { basic, post, startGateway } from '../gateway.ts'
-import { deliver, RECEIVES } from '../webhooks/deliver.ts'
 import { openSpelledService } from './spelled-service.ts'
 
 /*

@@ -9,7 +9,7 @@ import { codec } from '../../src/mapping/codec.ts'
 import { isAction, isCallback, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
 import { callerNumber, choose, fixed, move, type Row, split, v1Only } from '../../src/mapping/declare.ts'
 import { explainCallback } from '../../src/mapping/explain-callback.ts'
-import { SETTINGS } from '../delivery/office.ts'
+import { SETTINGS } from '../events/office.ts'
 import { runs } from '../size.ts'
 
 const NO_NAMES = { own: undefined, number: undefined, reference: undefined }

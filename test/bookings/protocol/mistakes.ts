@@ -80,7 +80,7 @@ export const MISTAKES = {
   'an event settles what an operator reopened': {
     breaks: 'settled stays',
     scenario: 'settlements',
-    file: 'src/webhooks/healing.ts',
+    file: 'src/events/healing.ts',
     right: ' || isReopened(await store.audit(handle))',
     wrong: '',
   },

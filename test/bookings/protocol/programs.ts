@@ -14,6 +14,7 @@ import { reopen, settle } from '../../../src/bookings/settlement.ts'
 import { commonProfile } from '../../../src/callers/caller.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { translationSettings } from '../../../src/config/translation-settings.ts'
+import { createProving } from '../../../src/events/healing.ts'
 import { legacyError, toGatewayError } from '../../../src/http/answers.ts'
 import type { Catalog } from '../../../src/mapping/catalog.ts'
 import { createLog } from '../../../src/observe/log.ts'
@@ -21,8 +22,6 @@ import { type Account, trusted } from '../../../src/service/account.ts'
 import { NoReply } from '../../../src/service/exchange.ts'
 import { refusal } from '../../../src/service/failures.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { createHealing, type Healing } from '../../../src/webhooks/healing.ts'
-import { createUnknownBookings } from '../../../src/webhooks/unknown-bookings.ts'
 import { createXref } from '../../../src/xref/xref.ts'
 import type { Ports, Program } from './replay.ts'
 
@@ -85,10 +84,7 @@ export function programOf(job: Job): Program {
       return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, [job.shipment], async () => true)
     case 'event':
       // The queue of events logs a failure, and tries again.
-      return (ports) =>
-        healingOf(job.instance, ports)
-          .byShipment(TENANT, job.shipment, 'webhook')
-          .catch(() => undefined)
+      return (ports) => lookAt(job, ports).catch(() => undefined)
     case 'settle':
     case 'settle-as-not-booked':
     case 'reopen':
@@ -182,32 +178,38 @@ const account: Account = {
   isRepeatedIn: () => false,
 }
 
-/** The healing of each instance, and the ports of the run that uses it: its cache is large, and decides nothing here. */
-const healings = new Map<string, { ports: Ports; readonly healing: Healing }>()
+const own = { account, profile: commonProfile({ config, settings }) }
 
-function healingOf(instance: string, ports: Ports): Healing {
-  const found = healings.get(instance)
+type Proving = ReturnType<typeof createProving>
+
+/** The reads of each instance, and the ports of the run that uses them: their cache is large, and decides nothing here. */
+const provings = new Map<string, { ports: Ports; readonly proving: Proving }>()
+
+async function lookAt({ instance, shipment }: Extract<Job, { kind: 'event' }>, ports: Ports): Promise<void> {
+  const { lookAt: look, unknownBookings } = provingOf(instance, ports)
+  const event = { name: shipment, how: 'webhook', mayBeCanceled: false, failures: 0 } as const
+  await look(event, TENANT, own, await unknownBookings(TENANT))
+}
+
+function provingOf(instance: string, ports: Ports): Proving {
+  const found = provings.get(instance)
   if (found) {
     found.ports = ports
-    return found.healing
+    return found.proving
   }
   const current: Ports = {
     ask: (...args) => made.ports.ask(...args),
     see: (...args) => made.ports.see(...args),
     effect: (...args) => made.ports.effect(...args),
   }
-  const made = { ports, healing: newHealing(instance, current) }
-  healings.set(instance, made)
-  return made.healing
+  const made = { ports, proving: newProving(instance, current) }
+  provings.set(instance, made)
+  return made.proving
 }
 
-function newHealing(instance: string, ports: Ports): Healing {
-  const store = storeOf(ports)
-  const { now } = createUnknownBookings(store)
-  return createHealing({
-    store,
-    unknownBookings: { of: now, now, changed: () => {} },
-    credentials: { ownCaller: () => ({ account, profile: commonProfile({ config, settings }) }) },
+function newProving(instance: string, ports: Ports): Proving {
+  return createProving({
+    store: storeOf(ports),
     service: {
       send: async ({ path }) => {
         const shipment = await ports.ask('read', path)

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { TRIES } from '../../src/delivery/schedule.ts'
 import { endpoint, openOffice } from './office.ts'
 import { type Handle, replies, startReceiver } from './receiver.ts'
 
+/** The tries of an event before it is parked. */
+const TRIES = 10
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** Longer than the jitter of any pause. */
@@ -161,7 +162,7 @@ test('410 stops the endpoint until an operator resumes it, and events go on bein
 
 test.each([429, 502, 504])('%i slows the whole endpoint down, as long as it asks', async (status) => {
   const receiver = await startReceiver(replies(status, { 'retry-after': '600' }))
-  const { take, pass, found } = await openOffice({ endpoints: [endpoint(receiver.url)], slots: { perTenant: 1 } })
+  const { take, pass, found } = await openOffice({ endpoints: [endpoint(receiver.url)], slots: 1 })
   await take()
   await pass(0)
   const other = await take({ shipment: 's-2' })
@@ -174,7 +175,7 @@ test.each([429, 502, 504])('%i slows the whole endpoint down, as long as it asks
 
 test('a slowdown without a time grows from 5 s to 5 min', async () => {
   const receiver = await startReceiver(replies(429))
-  const { take, pass, store } = await openOffice({ endpoints: [endpoint(receiver.url)], slots: { perTenant: 1 } })
+  const { take, pass, store } = await openOffice({ endpoints: [endpoint(receiver.url)], slots: 1 })
   for (let i = 0; i < 12; i += 1) await take({ shipment: `s-${i}` })
   const pauses: number[] = []
   await pass(0)

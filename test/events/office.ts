@@ -1,11 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { type Deliveries, startDeliveries } from '../../src/delivery/deliveries.ts'
-import type { Endpoint } from '../../src/delivery/endpoint.ts'
-import { createDeliveryMetrics } from '../../src/delivery/metrics.ts'
-import { createPost, type Post } from '../../src/delivery/post.ts'
-import type { Resolve } from '../../src/delivery/resolve.ts'
-import type { SlotOptions } from '../../src/delivery/slots.ts'
+import type { Endpoint, Resolve } from '../../src/events/callback.ts'
+import { type Delivery, startDelivery } from '../../src/events/delivery.ts'
+import type { Catalog } from '../../src/mapping/catalog.ts'
 import { compileNetworks } from '../../src/networks.ts'
 import { createLog } from '../../src/observe/log.ts'
 import type { NewEvent, StoredEvent } from '../../src/store/events.ts'
@@ -37,10 +34,9 @@ export function endpoint(url: string, given: Partial<Endpoint> = {}): Endpoint {
 /** Deliveries on a store whose clock a test sets. */
 export interface Office {
   readonly store: Store
-  readonly deliveries: Deliveries
+  readonly deliveries: Delivery
   /** Every log line so far. */
   readonly lines: readonly Readonly<Record<string, unknown>>[]
-  readonly metrics: ReturnType<typeof createDeliveryMetrics>['metrics']
   /** Stores an event whose shipment has a name, and returns its id. */
   take(given?: Partial<NewEvent>): Promise<string>
   /** Lets time pass, and then everything that is due. */
@@ -52,9 +48,10 @@ export interface OfficeOptions {
   readonly endpoints: readonly Endpoint[]
   readonly resolve?: Resolve
   readonly timeoutMs?: number
-  readonly post?: Post
-  readonly slots?: SlotOptions
+  readonly slots?: number
   readonly leaseMs?: number
+  /** @default the mappings that ship with the product */
+  readonly catalog?: Pick<Catalog, 'callbackOf'>
   readonly store?: Store
 }
 
@@ -70,17 +67,13 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   let now = START
   const store = options.store ?? createMemoryStore({ now: () => now })
   const lines: Readonly<Record<string, unknown>>[] = []
-  const { counters, metrics } = createDeliveryMetrics(store, store.now)
-  const deliveries = startDeliveries({
-    events: store,
-    claims: store,
+  const deliveries = startDelivery({
+    store,
     xref: createXref(store, NEVER_MS),
-    catalog: await loadMappings(),
-    now: store.now,
-    wallClock: Date.now,
-    post: options.post ?? createPost({ resolve, timeoutMs }),
+    catalog: options.catalog ?? (await loadMappings()),
+    resolve,
+    timeoutMs,
     log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }),
-    counters,
     pollEveryMs: NEVER_MS,
     ...(options.slots && { slots: options.slots }),
     ...(options.leaseMs && { leaseMs: options.leaseMs }),
@@ -94,7 +87,6 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     store,
     deliveries,
     lines,
-    metrics,
     async take(given = {}) {
       const {
         tenant = 'acme',

@@ -187,6 +187,10 @@ describe('what cannot be decided stays unknown:', () => {
     ['another VIN', { vehicles: [{ ...vehicle, vin: '1HGCM82633A004353' }] }],
     ['no VIN', { vehicles: [vehicle] }],
     ['no vehicle', { vehicles: [] }],
+    ['vehicles that are no list', { vehicles: { vin: bookingExample.VinNo } }],
+    ['a vehicle that is no object', { vehicles: [bookingExample.VinNo] }],
+    ['a VIN that is no text', { vehicles: [{ ...vehicle, vin: {} }] }],
+    ['a reference that is no text', { external_id: {} }],
     [
       'two vehicles',
       {

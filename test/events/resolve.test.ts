@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { createResolve } from '../../src/delivery/resolve.ts'
+import { createResolve } from '../../src/events/callback.ts'
 
 const IPV4 = 1
 const IPV6 = 28

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
+import { EVENT_LIMIT_BYTES, type ReceivedEvent, readEvent } from '../../src/events/receive.ts'
 import { isText } from '../../src/mapping/fields.ts'
-import { EVENT_LIMIT_BYTES, type ReceivedEvent, readEvent } from '../../src/webhooks/event.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Tenant } from '../../src/config/tenants-file.ts'
-import { endpointOf, shownUrl } from '../../src/delivery/endpoint.ts'
+import { endpointOf, shownUrl } from '../../src/events/callback.ts'
 import { SETTINGS } from './office.ts'
 
 const url = new URL('https://hook.example.com/')

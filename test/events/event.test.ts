@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { EVENT_LIMIT_BYTES, EVENT_NAMES, readEvent } from '../../src/webhooks/event.ts'
+import { EVENT_LIMIT_BYTES, EVENT_NAMES, readEvent } from '../../src/events/receive.ts'
 
 const EVENT = { shipment_id: 's-1', event: 'shipment.created', event_date: '2024-08-10T08:00:00+0000' }
 const read = (value: unknown) => readEvent(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)))

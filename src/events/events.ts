@@ -1,0 +1,74 @@
+import { createSourceLimits } from '../callers/limits.ts'
+import type { Config } from '../config/config.ts'
+import type { Tenant } from '../config/tenants-file.ts'
+import type { Settings } from '../mapping/settings.ts'
+import type { CountedMetric, Gauge } from '../observe/metrics.ts'
+import { createResolve, endpointOf } from './callback.ts'
+import { type DeliveryDeps, type DeliveryOptions, startDelivery } from './delivery.ts'
+import { createHealing, type Healing, type HealingDeps } from './healing.ts'
+import { createReceiveEvent, type ReceiveDeps, type ReceiveEvent } from './receive.ts'
+
+/*
+ * An event of the service is stored, and then its table is the queue: one sweep delivers it to the tenant's callback, another one reads
+ * its shipment where a booking may depend on it. A new event wakes both; what it does not wake, they find by themselves.
+ */
+
+/** Receives the events of the service, and keeps bookings and callers up to date by them. */
+export interface ServiceEvents extends Pick<Healing, 'onUnknown' | 'start'> {
+  readonly receive: ReceiveEvent
+  /** To be called with the tenants of the file whenever they are read. */
+  readonly setTenants: (tenants: readonly Tenant[]) => void
+  readonly metrics: readonly (CountedMetric | Gauge)[]
+  /** Resolves when nothing is under way, at the latest after so long. */
+  readonly close: (graceMs: number) => Promise<void>
+}
+
+/**
+ * The events that one source may send. The service sends some for each shipment; more than this is a flood.
+ */
+const EVENTS_PER_SECOND = 1_000
+/** A try that is under way at a shutdown may take so long at most; it is made again later. */
+const LONGEST_GRACE_MS = 5_000
+
+export interface ServiceEventsDeps
+  extends Omit<
+    HealingDeps & ReceiveDeps & DeliveryDeps,
+    keyof DeliveryOptions | 'intervalMs' | 'limitSource' | 'onStored'
+  > {
+  /** The settings of tenants that have none of their own. */
+  readonly settings: Settings
+  /** For tests: how callbacks are delivered. */
+  readonly callbacks?: DeliveryOptions | undefined
+}
+
+/** Opens the reception, the delivery and the healing of a gateway. */
+export function openServiceEvents(config: Config, deps: ServiceEventsDeps): ServiceEvents {
+  const { credentials, settings, log, callbacks } = deps
+  const timeoutMs = config.UPSTREAM_TIMEOUT_MS
+  const healing = createHealing({ ...deps, timeoutMs, intervalMs: config.SWEEP_INTERVAL })
+  const delivery = startDelivery({ ...deps, resolve: createResolve(), ...callbacks })
+  const { receive, metric } = createReceiveEvent({
+    ...deps,
+    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    onStored: ({ tenant, hasCallback }, { spelled, event }) => {
+      if (hasCallback) delivery.wake(tenant)
+      if (credentials().ownCaller(tenant)) healing.onEvent(tenant, spelled, event)
+    },
+  })
+
+  return {
+    receive,
+    onUnknown: healing.onUnknown,
+    setTenants: (tenants) => {
+      const endpoints = tenants.flatMap((tenant) => endpointOf(tenant, settings) ?? [])
+      for (const { tenant, keys } of endpoints)
+        if (keys.length === 0) log.warn({ tenant }, 'deliveries are not signed: the tenant has no callback_secrets')
+      delivery.setEndpoints(endpoints)
+    },
+    metrics: [metric, ...healing.metrics, ...delivery.metrics],
+    start: healing.start,
+    close: async (graceMs) => {
+      await Promise.all([healing.close(graceMs), delivery.close(Math.min(graceMs, LONGEST_GRACE_MS))])
+    },
+  }
+}

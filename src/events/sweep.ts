@@ -1,0 +1,50 @@
+/**
+ * Works through tables of the store, tenant by tenant. The table is the queue: memory holds only the names of the tenants
+ * that something has woken.
+ */
+export interface Sweep {
+  /** Works on a tenant as soon as there is room; on one that is being worked on, once more. */
+  readonly wake: (tenant: string) => void
+  /** Resolves when nothing is under way or waits. */
+  readonly idle: () => Promise<void>
+  /** Forgets what waits, and resolves when nothing is under way. */
+  readonly close: () => Promise<void>
+}
+
+/** Makes a sweep. The work of one tenant is never done twice at once, and must not reject. */
+export function createSweep(concurrency: number, work: (tenant: string) => Promise<void>): Sweep {
+  const woken = new Set<string>()
+  const underWay = new Map<string, Promise<void>>()
+  let isClosed = false
+
+  function start(): void {
+    for (const tenant of woken) {
+      if (underWay.size >= concurrency) return
+      if (underWay.has(tenant)) continue
+      woken.delete(tenant)
+      const done = work(tenant).finally(() => {
+        underWay.delete(tenant)
+        start()
+      })
+      underWay.set(tenant, done)
+    }
+  }
+
+  async function idle(): Promise<void> {
+    while (underWay.size > 0) await Promise.all(underWay.values())
+  }
+
+  return {
+    wake: (tenant) => {
+      if (isClosed) return
+      woken.add(tenant)
+      start()
+    },
+    idle,
+    close: () => {
+      isClosed = true
+      woken.clear()
+      return idle()
+    },
+  }
+}
