@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { openBookings } from './bookings/bookings.ts'
-import { checkNetworkCallers, createBrowserChecks } from './callers/browsers.ts'
-import { openShares } from './callers/limits.ts'
+import { createBrowserChecks } from './callers/browsers.ts'
+import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
@@ -97,7 +97,7 @@ export async function openGateway(
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
-  const shares = openShares(config)
+  const shares = createShares(config)
   const events = openServiceEvents(config, {
     ...parts,
     credentials: () => credentials,
@@ -107,8 +107,10 @@ export async function openGateway(
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const sources = createSourceReader(trustedProxies)
   const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
+  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const credentials = openCredentials({
     ...parts,
+    browserChecks,
     addressOf,
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
@@ -118,7 +120,6 @@ export async function openGateway(
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
   const { countBooking } = meters
   const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: events.onUnknown, countBooking })
-  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -143,7 +144,7 @@ export async function openGateway(
     catalog,
     bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     settings,
-    credentials: isEdge ? checkNetworkCallers(credentials, browserChecks) : credentials,
+    credentials,
     browserChecks,
     prove,
     service,

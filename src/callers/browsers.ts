@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { gatewayError } from '../errors.ts'
-import type { Credentials } from './caller.ts'
 
 /** Names and origins under which a gateway may be reached, besides those that it recognizes itself. */
 interface AllowedHosts {
@@ -55,35 +54,6 @@ export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE):
   }
 }
 
-/** Checks the callers of a gateway that recognizes callers by their network alone. */
-export function checkNetworkCallers<T extends Credentials>(credentials: T, checks: BrowserChecks): T {
-  const check = (incoming: IncomingMessage) => {
-    // Other headers, such as a token, do not identify a caller.
-    if (BASIC.test(incoming.headers.authorization ?? '')) return
-    checks.demandOwnOrigin(incoming)
-    checks.demandOwnHost(incoming)
-  }
-  return {
-    ...credentials,
-    identify: async (incoming) => {
-      const caller = await credentials.identify(incoming)
-      check(incoming)
-      return caller
-    },
-    verified: async (incoming) => {
-      const caller = await credentials.verified(incoming)
-      if (caller) check(incoming)
-      return caller
-    },
-    passThrough: async (incoming, streams) => {
-      const account = await credentials.passThrough(incoming, streams)
-      check(incoming)
-      return account
-    },
-  }
-}
-
-const BASIC = /^basic /i
 const ORIGIN = /^https?:\/\/[^/@?#]+$/i
 const PORT = /:\d*$/
 

@@ -4,10 +4,12 @@ import type { Config } from '../config/config.ts'
 import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/settings.ts'
+import type { Share } from '../observe/call.ts'
 import { type Account, type AccountOptions, openAccount, type Taken } from '../service/account.ts'
 import { basicPair } from '../service/credential.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { SigningKey } from '../webhook-signature.ts'
+import type { BrowserChecks } from './browsers.ts'
 import { type Limits, unlimited } from './limits.ts'
 import type { Prove } from './prove.ts'
 
@@ -57,15 +59,16 @@ export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /** Returns the names of the tenants that the operator declared. */
   readonly tenants: () => readonly string[]
-  /**
-   * Returns the caller of a legacy call; throws if there is none. The call has to enter the limits of the caller's
-   * profile next: it may hold one of few places until it leaves them.
-   */
-  readonly identify: (incoming: IncomingMessage) => Caller | Promise<Caller>
+  /** Returns the caller of a legacy call; throws if there is none. The call may hold one of few turns until it ends. */
+  readonly identify: (incoming: IncomingMessage, share: Share) => Caller | Promise<Caller>
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
   readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
-  readonly passThrough: (incoming: IncomingMessage, streams: boolean) => PassThrough | Promise<PassThrough>
+  readonly passThrough: (
+    incoming: IncomingMessage,
+    streams: boolean,
+    share: Share,
+  ) => PassThrough | Promise<PassThrough>
   /** Returns a tenant whose credential the operator gave to the gateway; undefined for any other. */
   readonly ownCaller: (tenant: string) => OwnCaller | undefined
   /** Returns the tenants that receive the service's events. */
@@ -82,6 +85,7 @@ export interface CredentialsDeps {
   readonly prove: Prove
   /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
   readonly addressOf: (incoming: IncomingMessage) => string
+  readonly browserChecks: BrowserChecks
 }
 
 /** The profile of callers without their own. */

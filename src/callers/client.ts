@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
+import type { Share } from '../observe/call.ts'
 import type { Acceptance, Account } from '../service/account.ts'
 import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../service/credential.ts'
 import { credentialRefused } from '../service/failures.ts'
@@ -17,7 +18,7 @@ import {
   type PassThrough,
   recipientsOf,
 } from './caller.ts'
-import { createFairQueue, type Limits, type Turn, turnOf, unlimited } from './limits.ts'
+import { createTurns, unlimited } from './limits.ts'
 import { sourceOf } from './source-address.ts'
 
 /** Sends the caller's own credential to the service, which verifies it (docs/architecture.md). */
@@ -25,9 +26,9 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
   const { config } = deps
   const profile = commonProfile(deps)
   const callers = createAcceptedCredentials<Caller>()
-  const unproven = createUnprovenCalls<Caller>(deps)
+  const unproven = createTurns<Caller>(unprovenTurns(config))
   const decided = (header: string, isAccepted: boolean) =>
-    unproven.decide(header, isAccepted ? undefined : credentialRefused())
+    unproven.decide(header, isAccepted ? undefined : credentialRefused(), isAccepted)
 
   function open(header: string, { client, secret }: BasicPair): Caller {
     const make = (acceptance: Caller['account']['acceptance']): Caller => ({
@@ -44,11 +45,18 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     return callers.open(header, make, decided).value
   }
 
-  async function arrive(incoming: IncomingMessage, header: string, known: Caller | undefined): Promise<Caller> {
+  async function arrive(
+    incoming: IncomingMessage,
+    share: Share,
+    header: string,
+    known: Caller | undefined,
+  ): Promise<Caller> {
     const pair = basicPair(header)
     if (!pair || hasControlCharacter(pair.id)) throw missingCredential(incoming)
-    const { shared, leave } = await unproven.enter(incoming, header, () => known ?? open(header, pair))
-    return { ...shared, profile: { ...profile, limits: enteredLimits(leave) } }
+    const source = sourceOf(deps.addressOf(incoming))
+    const { shared, leave } = await unproven.enter(incoming, source, header, () => known ?? open(header, pair))
+    share.hold(leave)
+    return shared
   }
 
   const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
@@ -58,11 +66,11 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
   return {
     mode: 'client',
     tenants: () => [],
-    identify: (incoming) => {
+    identify: (incoming, share) => {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)
       const known = callers.find(authorization)
-      return known?.acceptance.isProven() ? known.value : arrive(incoming, authorization, known?.value)
+      return known?.acceptance.isProven() ? known.value : arrive(incoming, share, authorization, known?.value)
     },
     verified: async () => undefined,
     passThrough: createPassThrough(deps),
@@ -93,31 +101,39 @@ interface PassedCredential {
 export function createPassThrough(deps: CredentialsDeps): Credentials['passThrough'] {
   const { config, prove } = deps
   const passed = createAcceptedCredentials<PassedCredential>()
-  const unproven = createUnprovenCalls<PassedCredential>(deps)
+  const unproven = createTurns<PassedCredential>(unprovenTurns(config))
   const decided = (header: string, isAccepted: boolean) => {
     // A refusal is passed on unchanged, so each call needs its own.
-    if (isAccepted) unproven.decide(header, undefined)
+    if (isAccepted) unproven.decide(header, undefined, true)
   }
   const open = (header: string) => {
     const make = (acceptance: Acceptance): PassedCredential => {
       const options = { basic: header, pool: header, scheme: 'basic', acceptance } as const
       const account = accountAt(deps, config.V2_BASE_URL, options)
-      return { account, accepted: passThroughWith(header, account, unlimited) }
+      return { account, accepted: passThroughWith(header, account) }
     }
     return passed.open(header, make, decided).value
   }
 
-  return (incoming, streams) => {
+  return (incoming, streams, share) => {
     const header = incoming.headers.authorization
     if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
     const known = passed.find(header)
-    return known?.acceptance.isProven() ? known.value.accepted : unprovenCall(incoming, header, streams)
+    return known?.acceptance.isProven() ? known.value.accepted : unprovenCall(incoming, header, streams, share)
   }
 
-  async function unprovenCall(incoming: IncomingMessage, header: string, streams: boolean): Promise<PassThrough> {
+  async function unprovenCall(
+    incoming: IncomingMessage,
+    header: string,
+    streams: boolean,
+    share: Share,
+  ): Promise<PassThrough> {
     const make = () => passed.find(header)?.value ?? open(header)
-    const { shared, leave } = await unproven.enter(incoming, header, make)
-    if (!streams) return passThroughWith(header, shared.account, enteredLimits(leave), leave)
+    const { shared, leave } = await unproven.enter(incoming, sourceOf(deps.addressOf(incoming)), header, make)
+    if (!streams) {
+      share.hold(leave)
+      return passThroughWith(header, shared.account, leave)
+    }
     // The sender of an incomplete body could hold the turn for as long as it wants.
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     try {
@@ -135,7 +151,6 @@ const NO_CREDENTIAL = { pool: () => '', authorization: undefined, limits: unlimi
 function passThroughWith(
   header: string,
   { origin, prefix, acceptance, pool }: Account,
-  limits: Limits,
   answered: () => void = () => undefined,
 ): PassThrough {
   const pair = basicPair(header)
@@ -152,7 +167,7 @@ function passThroughWith(
       if (showsAcceptance(method, url, status)) acceptance.accepted()
       else if (status === UNAUTHORIZED) acceptance.refused()
     },
-    limits,
+    limits: unlimited,
   }
 }
 
@@ -166,78 +181,15 @@ function showsAcceptance(method: string, url: string, status: number): boolean {
   return (NEEDS_CREDENTIAL.test(path) || asksForToken(path)) && method !== 'OPTIONS' && accepts(method, path, status)
 }
 
-/** Calls with credentials that the service has not accepted yet. */
-interface UnprovenCalls<T> {
-  /**
-   * Waits for a turn, or until the service has decided on the credential. Concurrent calls of one credential share the
-   * result of `make`.
-   */
-  readonly enter: (incoming: IncomingMessage, header: string, make: () => T) => Promise<Entered<T>>
-  /** Tells the waiting calls with this header the service's verdict. */
-  readonly decide: (header: string, refusal: Error | undefined) => void
-}
-
-interface Entered<T> {
-  readonly shared: T
-  readonly leave: () => void
-}
-
-interface SharedCredential<T> {
-  readonly shared: T
-  readonly turns: Set<Turn>
-}
-
-/** Each call uses its own connection to the service. */
+/** Each call of an unproven credential uses its own connection to the service. */
 const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
-/** Queues calls with unproven credentials: few at a time, served round robin by source. */
-function createUnprovenCalls<T>({
-  config: { MAX_IN_FLIGHT, UPSTREAM_CONNECTIONS },
-  addressOf,
-}: Pick<CredentialsDeps, 'config' | 'addressOf'>): UnprovenCalls<T> {
-  const queue = createFairQueue({
-    atOnce: AT_ONCE,
-    atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, UPSTREAM_CONNECTIONS),
-    calls: MAX_IN_FLIGHT,
-  })
-  const underWay = new Map<string, SharedCredential<T>>()
-
-  return {
-    enter: async (incoming, header, make) => {
-      const known = underWay.get(header)
-      const current = known ?? { shared: make(), turns: new Set() }
-      if (!known) underWay.set(header, current)
-      const turn = queue.enter(sourceOf(addressOf(incoming)))
-      current.turns.add(turn)
-      const leave = () => {
-        turn.end()
-        current.turns.delete(turn)
-        if (current.turns.size === 0 && underWay.get(header) === current) underWay.delete(header)
-      }
-      try {
-        await turnOf(incoming, turn)
-        return { shared: current.shared, leave }
-      } catch (error) {
-        leave()
-        throw error
-      }
-    },
-    decide: (header, refusal) => {
-      if (underWay.size === 0) return
-      for (const turn of underWay.get(header)?.turns ?? []) {
-        turn.settle(refusal)
-        // A call over the connections of an accepted credential needs no turn.
-        if (!refusal) turn.end()
-      }
-    },
-  }
-}
-
-/** Limits that a call has passed already, and that it leaves when it is over. */
-function enteredLimits(leave: () => void): Limits {
-  return { enter: () => leave }
-}
+const unprovenTurns = ({ MAX_IN_FLIGHT, UPSTREAM_CONNECTIONS }: CredentialsDeps['config']) => ({
+  atOnce: AT_ONCE,
+  atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, UPSTREAM_CONNECTIONS),
+  calls: MAX_IN_FLIGHT,
+})
 
 /** A credential that the service has accepted in this process, with its account. */
 interface Accepted<T> {

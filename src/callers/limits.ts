@@ -1,34 +1,29 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { createBoundedCache } from '../collections/bounded-cache.ts'
-import { createUnorderedList, type Held, type UnorderedList } from '../collections/unordered-list.ts'
+import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import { compileNetworks } from '../networks.ts'
 import type { Share } from '../observe/call.ts'
 import { type Source, sourceAddress, sourceOf } from './source-address.ts'
 
-/** Makes the shares of the configuration. */
-export function openShares(config: Config): Shares {
-  return createShares({
-    maxConnections: config.MAX_CONNECTIONS,
-    sourceConnections: config.SOURCE_CONNECTIONS,
-    maxInFlight: config.MAX_IN_FLIGHT,
-    sourceInFlight: config.SOURCE_IN_FLIGHT,
-    bodiesLimitBytes: config.BODIES_LIMIT_BYTES,
-  })
-}
+/*
+ * What callers may use. Whatever a call takes is given back when it ends (`Share.leave`).
+ *
+ * | What                         | together             | one source                     | beyond it                          |
+ * |------------------------------|----------------------|--------------------------------|------------------------------------|
+ * | connections                  | `MAX_CONNECTIONS`    | `SOURCE_CONNECTIONS`           | closed                             |
+ * | calls under way              | `MAX_IN_FLIGHT`      | `SOURCE_IN_FLIGHT`, a quarter  | 503; 429 where the source is it    |
+ * | bytes of bodies and answers  | `BODIES_LIMIT_BYTES` | a quarter                      | the same                           |
+ * | calls with new credentials   | 32                   | 8                              | they wait 10 s for a turn; then so |
+ * | slow hashes of secrets       | 2, or one core less  | the same                       | the same                           |
+ * | calls of a tenant, a second  |                      | `limits` of the tenants file   | 429                                |
+ * | events, a second             |                      | 50                             | 429                                |
+ */
 
-/** The limits for all callers together and for one source. */
-interface ShareLimits {
-  readonly maxConnections: number
-  readonly sourceConnections: number
-  readonly maxInFlight: number
-  /** @default a quarter of `maxInFlight` */
-  readonly sourceInFlight?: number | undefined
-  /** One source may use a quarter of it. */
-  readonly bodiesLimitBytes: number
-}
+type ShareConfig = Pick<Config, 'MAX_CONNECTIONS' | 'SOURCE_CONNECTIONS' | 'MAX_IN_FLIGHT' | 'BODIES_LIMIT_BYTES'> &
+  Partial<Pick<Config, 'SOURCE_IN_FLIGHT'>>
 
 /** Divides the gateway's connections, calls and memory among sources. */
 interface Shares {
@@ -46,44 +41,44 @@ const QUARTER = 4
 const FEW_CONNECTIONS = 8
 const FEW_CALLS = 4
 const SMALL_BODIES_BYTES = 16 * 1024
+/**
+ * The memory of a body that is passed on while it arrives: buffers of the request, its socket and the socket to the
+ * service.
+ */
+const STREAM_BYTES = 256 * 1024
 
 /** Makes the shares of this process. */
-export function createShares(limits: ShareLimits): Shares {
-  const usageOf = createUsages()
-  const shared: SharedLimits = {
-    connections: quota(limits.maxConnections, limits.sourceConnections, FEW_CONNECTIONS),
-    calls: quota(limits.maxInFlight, limits.sourceInFlight ?? quarterOf(limits.maxInFlight), FEW_CALLS),
-    bodyBytes: quota(limits.bodiesLimitBytes, quarterOf(limits.bodiesLimitBytes), SMALL_BODIES_BYTES),
-    total: noUsage(),
-    underWay: createUnorderedList(),
+export function createShares(config: ShareConfig): Shares {
+  const quarterOf = (limit: number) => Math.max(1, Math.floor(limit / QUARTER))
+  const quota = (limit: number, perSource: number, little: number): Quota => ({
+    limit,
+    perSource: Math.min(perSource, limit),
+    little,
+  })
+  const { MAX_IN_FLIGHT: calls, BODIES_LIMIT_BYTES: bytes } = config
+  const quotas: Quotas = {
+    connections: quota(config.MAX_CONNECTIONS, config.SOURCE_CONNECTIONS, FEW_CONNECTIONS),
+    calls: quota(calls, config.SOURCE_IN_FLIGHT ?? quarterOf(calls), FEW_CALLS),
+    bodyBytes: quota(bytes, quarterOf(bytes), SMALL_BODIES_BYTES),
   }
-  const { connections, total } = shared
+  const usageOf = createUsages()
+  const total = noUsage()
+  const underWay = createUnorderedList<RequestShare>()
   return {
     connect: ({ name, isEverybody }) => {
       const usage = usageOf(name)
-      const lacking = shortage(connections, total.connections, usage.connections, 1)
+      const lacking = shortage(quotas.connections, total.connections, usage.connections, 1)
       if (lacking && !isEverybody) return undefined
-      total.connections += 1
-      usage.connections += 1
-      let isOpen = true
-      return () => {
-        if (!isOpen) return
-        isOpen = false
-        total.connections -= 1
-        usage.connections -= 1
-      }
+      add('connections', 1, usage, total)
+      return once(() => add('connections', -1, usage, total))
     },
-    open: (source, reply) => new RequestShare(shared, source, usageOf(source.name), reply),
-    largestBodyBytes: shared.bodyBytes.perSource,
+    open: (source, reply) => new RequestShare({ quotas, total, underWay }, source, usageOf(source.name), reply),
+    largestBodyBytes: quotas.bodyBytes.perSource,
     total,
   }
 }
 
-function quota(limit: number, perSource: number, little: number): Quota {
-  return { limit, perSource: Math.min(perSource, limit), little }
-}
-
-const quarterOf = (limit: number) => Math.max(1, Math.floor(limit / QUARTER))
+type Quotas = Readonly<Record<'connections' | 'calls' | 'bodyBytes', Quota>>
 
 /** The part of a response that shows if work for it remains. */
 interface Reply {
@@ -96,21 +91,13 @@ interface Reply {
 
 /** The limits and counts that all requests share. */
 interface SharedLimits {
-  readonly connections: Quota
-  readonly calls: Quota
-  readonly bodyBytes: Quota
+  readonly quotas: Quotas
   /** The usage of all sources together. */
   readonly total: Usage
-  readonly underWay: UnorderedList<RequestShare>
+  readonly underWay: ReturnType<typeof createUnorderedList<RequestShare>>
 }
 
-/**
- * The memory of a body that is passed on while it arrives: buffers of the request, its socket and the socket to the
- * service.
- */
-const STREAM_BYTES = 256 * 1024
-
-/** Tracks the resources that one request takes, until it ends. */
+/** Tracks what one request takes, until it ends. */
 class RequestShare implements Share {
   readonly #shared: SharedLimits
   readonly #source: Source
@@ -119,26 +106,49 @@ class RequestShare implements Share {
   #isOver = false
   #bodyBytes = 0
   #underWay: Held<RequestShare> | undefined
+  #held: (() => void)[] | undefined
 
   constructor(shared: SharedLimits, source: Source, usage: Usage, reply: Reply) {
     this.#shared = shared
     this.#source = source
     this.#usage = usage
     this.#reply = reply
-    usage.requests += 1
-    shared.total.requests += 1
+    add('requests', 1, usage, shared.total)
   }
 
   admit(): void {
-    const { perSource } = this.#shared.connections
+    const { perSource } = this.#shared.quotas.connections
     if (this.#source.isBehindProxy && this.#usage.requests > perSource) throw tooMuch('source')
-    const lacking = this.#lackingCall()
-    if (lacking) throw tooMuch(lacking)
+    this.#demandCall()
+  }
+
+  enter(): void {
+    this.#demandCall()
+    if (this.#underWay || this.#isOver) return
+    this.#underWay = this.#shared.underWay.add(this)
+    add('calls', 1, this.#usage, this.#shared.total)
+  }
+
+  hold(giveBack: () => void): void {
+    if (this.#isOver) giveBack()
+    else if (this.#held) this.#held.push(giveBack)
+    else this.#held = [giveBack]
+  }
+
+  leave(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#addBytes(-this.#bodyBytes)
+    add('requests', -1, this.#usage, this.#shared.total)
+    for (const giveBack of this.#held ?? []) giveBack()
+    if (!this.#underWay) return
+    this.#shared.underWay.take(this.#underWay)
+    add('calls', -1, this.#usage, this.#shared.total)
   }
 
   expectBody(bytes: number): void {
-    const { bodyBytes, total } = this.#shared
-    const lacking = shortage(this.#allowed(bodyBytes), total.bodyBytes, this.#usage.bodyBytes, bytes)
+    const { quotas, total } = this.#shared
+    const lacking = shortage(this.#allowed(quotas.bodyBytes), total.bodyBytes, this.#usage.bodyBytes, bytes)
     if (lacking) throw tooMuch(lacking)
   }
 
@@ -152,59 +162,30 @@ class RequestShare implements Share {
   }
 
   streamBody(lengthBytes: number): void {
-    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#shared.bodyBytes.perSource))
-  }
-
-  enter(): void {
-    const lacking = this.#lackingCall()
-    if (lacking) throw tooMuch(lacking)
-    if (this.#underWay || this.#isOver) return
-    this.#underWay = this.#shared.underWay.add(this)
-    this.#shared.total.calls += 1
-    this.#usage.calls += 1
+    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#shared.quotas.bodyBytes.perSource))
   }
 
   holdAnswer(bytes: number): void {
     this.expectBody(bytes)
     if (this.#reply.destroyed) return
-    this.#shared.total.bodyBytes += bytes
-    this.#usage.bodyBytes += bytes
-    this.#reply.once('close', () => {
-      this.#shared.total.bodyBytes -= bytes
-      this.#usage.bodyBytes -= bytes
-    })
-  }
-
-  leave(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#addBytes(-this.#bodyBytes)
-    this.#usage.requests -= 1
-    this.#shared.total.requests -= 1
-    if (!this.#underWay) return
-    this.#shared.underWay.take(this.#underWay)
-    this.#shared.total.calls -= 1
-    this.#usage.calls -= 1
+    add('bodyBytes', bytes, this.#usage, this.#shared.total)
+    this.#reply.once('close', () => add('bodyBytes', -bytes, this.#usage, this.#shared.total))
   }
 
   #addBytes(bytes: number): void {
     this.#bodyBytes += bytes
-    this.#usage.bodyBytes += bytes
-    this.#shared.total.bodyBytes += bytes
+    add('bodyBytes', bytes, this.#usage, this.#shared.total)
   }
 
-  #lackingCall(): Shortage | undefined {
-    const { total, underWay } = this.#shared
-    const calls = this.#allowed(this.#shared.calls)
-    if (!shortage(calls, total.calls, this.#usage.calls, 1)) return undefined
+  #demandCall(): void {
+    const { quotas, total, underWay } = this.#shared
+    const calls = this.#allowed(quotas.calls)
+    if (!shortage(calls, total.calls, this.#usage.calls, 1)) return
     // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
-    const working = underWay.items().filter((share) => share.#isWork())
+    const working = underWay.items().filter((share) => !share.#reply.writableEnded && !share.#reply.writableNeedDrain)
     const own = working.filter((share) => share.#usage === this.#usage)
-    return shortage(calls, working.length, own.length, 1)
-  }
-
-  #isWork(): boolean {
-    return !this.#reply.writableEnded && !this.#reply.writableNeedDrain
+    const lacking = shortage(calls, working.length, own.length, 1)
+    if (lacking) throw tooMuch(lacking)
   }
 
   /** A source that stands for many callers may use the whole limit. */
@@ -218,6 +199,46 @@ const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {
   return gatewayError(lacking === 'all' ? 'overloaded' : 'too-many-calls/source', {}, { headers: HEADERS })
+}
+
+/** The current usage of one source, or of all sources together. */
+interface Usage {
+  connections: number
+  /** Requests that have started to arrive. */
+  requests: number
+  /** Calls that are under way. */
+  calls: number
+  bodyBytes: number
+}
+
+function add(what: keyof Usage, by: number, usage: Usage, total: Usage): void {
+  usage[what] += by
+  total[what] += by
+}
+
+/** Beyond this number, only sources with current usage are remembered. */
+const SOURCES_KEPT = 10_000
+
+const noUsage = (): Usage => ({ connections: 0, requests: 0, calls: 0, bodyBytes: 0 })
+
+/**
+ * Makes the function that returns the usage of a source. Idle sources are removed in bulk once there are many, because
+ * a map that changes with every call is expensive (docs/architecture.md).
+ */
+export function createUsages(): (source: string) => Usage {
+  const usages = new Map<string, Usage>()
+  return (source) => {
+    const known = usages.get(source)
+    if (known) return known
+    if (usages.size >= SOURCES_KEPT) {
+      for (const [idle, { connections, requests, calls, bodyBytes }] of usages) {
+        if (connections + requests + calls + bodyBytes === 0) usages.delete(idle)
+      }
+    }
+    const usage = noUsage()
+    usages.set(source, usage)
+    return usage
+  }
 }
 
 /** The total of a resource, and the most of it that one source may hold. */
@@ -256,54 +277,14 @@ export function shortage(
   return left < reserve && wanted > Math.max(little, left / PART_OF_REST) ? 'all' : undefined
 }
 
-/** The current usage of one source, or of all sources together. */
-interface Usage {
-  connections: number
-  /** Requests that have started to arrive. */
-  requests: number
-  /** Calls that are under way. */
-  calls: number
-  bodyBytes: number
-}
-
-/** Beyond this number, only sources with current usage are remembered. */
-const SOURCES_KEPT = 10_000
-
-/** Returns a usage of zero. */
-function noUsage(): Usage {
-  return { connections: 0, requests: 0, calls: 0, bodyBytes: 0 }
-}
-
-/**
- * Makes the function that returns the usage of a source. Idle sources are removed in bulk once there are many, because
- * a map that changes with every call is expensive (docs/architecture.md).
- */
-export function createUsages(): (source: string) => Usage {
-  const usages = new Map<string, Usage>()
-  return (source) => {
-    const known = usages.get(source)
-    if (known) return known
-    if (usages.size >= SOURCES_KEPT) for (const [idle, usage] of usages) if (isIdle(usage)) usages.delete(idle)
-    const usage = noUsage()
-    usages.set(source, usage)
-    return usage
-  }
-}
-
-function isIdle({ connections, requests, calls, bodyBytes }: Usage): boolean {
-  return connections === 0 && requests === 0 && calls === 0 && bodyBytes === 0
-}
-
-/** The rate limits of one tenant. */
+/** The limits of one tenant. */
 export interface Limits {
-  /** Admits a call, or throws `too-many-calls`. Returns the function to call when the call is over. */
-  readonly enter: () => () => void
+  /** Admits a call until it ends, or throws `too-many-calls`. */
+  readonly enter: (share: Pick<Share, 'hold'>) => void
 }
-
-const nothing = () => {}
 
 /** Admits every call. */
-export const unlimited: Limits = { enter: () => nothing }
+export const unlimited: Limits = { enter: () => {} }
 
 interface LimitOptions {
   readonly perSecond?: number | undefined
@@ -313,27 +294,31 @@ interface LimitOptions {
 /** Limits calls per second, with a burst of one second's worth, and concurrent calls. */
 export function createLimits({ perSecond, concurrent = Number.POSITIVE_INFINITY }: LimitOptions): Limits {
   let inside = 0
-  const most = Math.max(perSecond ?? 0, 1)
-  let left = most
-  let filledAt = performance.now()
-  const spend = (rate: number) => {
-    const now = performance.now()
-    left = Math.min(most, left + ((now - filledAt) / 1000) * rate)
-    filledAt = now
-    if (left < 1) throw tooMany(Math.ceil((1 - left) / rate))
-    left -= 1
+  const spend = perSecond === undefined ? () => {} : createRate(perSecond)
+  const leave = () => {
+    inside -= 1
   }
   return {
-    enter: () => {
+    enter: (share) => {
       if (inside >= concurrent) throw tooMany(1)
-      if (perSecond !== undefined) spend(perSecond)
+      spend()
       inside += 1
-      let gone = false
-      return () => {
-        if (!gone) inside -= 1
-        gone = true
-      }
+      share.hold(leave)
     },
+  }
+}
+
+/** Makes the function that counts a call, and throws `too-many-calls` if it is one too many in its second. */
+function createRate(perSecond: number): () => void {
+  const most = Math.max(perSecond, 1)
+  let left = most
+  let filledAt = performance.now()
+  return () => {
+    const now = performance.now()
+    left = Math.min(most, left + ((now - filledAt) / 1000) * perSecond)
+    filledAt = now
+    if (left < 1) throw tooMany(Math.ceil((1 - left) / perSecond))
+    left -= 1
   }
 }
 
@@ -347,12 +332,64 @@ export function createSourceLimits(
   trustProxy: readonly string[] | undefined,
 ): (incoming: IncomingMessage) => void {
   const trusted = trustProxy && compileNetworks(trustProxy)
-  const sources = createBoundedCache<string, Limits>(SOURCES_KEPT)
+  const sources = createBoundedCache<string, () => void>(SOURCES_KEPT)
   return (incoming) => {
     const source = sourceOf(sourceAddress(incoming, trusted))
-    const limits = sources.get(source) ?? createLimits({ perSecond })
-    sources.set(source, limits)
-    limits.enter()()
+    const spend = sources.get(source) ?? createRate(perSecond)
+    sources.set(source, spend)
+    spend()
+  }
+}
+
+/** The turns of calls in groups: one credential is decided for all calls that carry it. */
+export interface Turns<T> {
+  /** Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`. */
+  readonly enter: (incoming: IncomingMessage, source: string, group: string, make: () => T) => Promise<Entered<T>>
+  /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
+  readonly decide: (group: string, refusal?: Error, endsAll?: boolean) => void
+}
+
+/** Called when a call of a group is over, however often. */
+export interface Entered<T> {
+  readonly shared: T
+  readonly leave: () => void
+}
+
+/** Makes turns, few at a time, which are served round robin by source. */
+export function createTurns<T>(options: FairQueueOptions): Turns<T> {
+  const queue = createFairQueue(options)
+  const groups = new Map<string, { readonly shared: T; readonly turns: Set<Turn> }>()
+  return {
+    enter: async ({ socket }, source, name, make) => {
+      const known = groups.get(name)
+      const group = known ?? { shared: make(), turns: new Set() }
+      if (!known) groups.set(name, group)
+      const turn = queue.enter(source)
+      group.turns.add(turn)
+      const leave = () => {
+        turn.end()
+        group.turns.delete(turn)
+        if (group.turns.size === 0 && groups.get(name) === group) groups.delete(name)
+      }
+      const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
+      if (socket.destroyed) hungUp()
+      const forget = onClose(socket, hungUp)
+      try {
+        await turn.ready
+      } catch (error) {
+        leave()
+        throw error
+      } finally {
+        forget()
+      }
+      return { shared: group.shared, leave }
+    },
+    decide: (name, refusal, endsAll = false) => {
+      for (const turn of groups.get(name)?.turns ?? []) {
+        turn.settle(refusal)
+        if (endsAll) turn.end()
+      }
+    },
   }
 }
 
@@ -540,18 +577,6 @@ const LATER = { headers: { 'Retry-After': '5' } } as const
 
 const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
 const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, LATER)
-
-/** Waits for a turn; throws if the caller hangs up first. */
-export async function turnOf({ socket }: IncomingMessage, turn: Turn): Promise<void> {
-  const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
-  if (socket.destroyed) hungUp()
-  const forget = onClose(socket, hungUp)
-  try {
-    await turn.ready
-  } finally {
-    forget()
-  }
-}
 
 /** Callbacks for the close of a connection: one listener serves all pipelined calls on it. */
 const watched = new WeakMap<Socket, Set<() => void>>()

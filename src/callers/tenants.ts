@@ -24,7 +24,7 @@ import {
   refuseTokens,
   wrongCredential,
 } from './caller.ts'
-import { createFairQueue, createLimits, type Turn, turnOf } from './limits.ts'
+import { createLimits, createTurns } from './limits.ts'
 import { sourceOf } from './source-address.ts'
 
 /**
@@ -71,7 +71,15 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
   function recognize(incoming: IncomingMessage): Caller | undefined | Promise<Caller | undefined> {
     const { authorization } = incoming.headers
     // This gateway issues no tokens, so a token identifies no tenant.
-    if (!authorization || isBearer(authorization)) return byAddress(deps.addressOf(incoming))
+    if (!authorization || isBearer(authorization)) {
+      const caller = byAddress(deps.addressOf(incoming))
+      if (caller) {
+        // A browser of that network calls for any page that its user opens.
+        deps.browserChecks.demandOwnOrigin(incoming)
+        deps.browserChecks.demandOwnHost(incoming)
+      }
+      return caller
+    }
     const pair = basicPair(authorization)
     return pair && verify(pair, incoming)
   }
@@ -217,15 +225,14 @@ export function createVerification(
   // An old secret that is sent again and again uses no guesses and no hashing time.
   const refused = createBoundedCache<string, true>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS })
   const guesses = createBoundedCache<string, number>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
-  const hashes = createFairQueue({
+  // Calls with one credential share one hash.
+  const hashes = createTurns<undefined>({
     atOnce: HASHES_AT_ONCE,
     atOnceOfSource: HASHES_AT_ONCE,
     calls: MAX_IN_FLIGHT,
     // A source that has sent no wrong secret comes before those that have.
     rankOf: (source) => guesses.peek(digest(source)) ?? 0,
   })
-  /** The turns of calls with one credential, which share one hash. */
-  const underWay = new Map<string, Set<Turn>>()
 
   async function check(
     pair: Pick<BasicPair, 'id' | 'secret'>,
@@ -238,19 +245,14 @@ export function createVerification(
       [digest(source), GUESSES_OF_SOURCE],
     ] as const
     demandGuesses(guessers)
-    const turn = hashes.enter(source)
-    const turns = underWay.get(id) ?? new Set()
-    underWay.set(id, turns.add(turn))
+    const { leave } = await hashes.enter(incoming, source, id, () => undefined)
     try {
-      await turnOf(incoming, turn)
       const known = verified.get(id)
       if (known || refused.has(id)) return known
       demandGuesses(guessers)
       return await decide(pair, id, guessers)
     } finally {
-      turn.end()
-      turns.delete(turn)
-      if (turns.size === 0 && underWay.get(id) === turns) underWay.delete(id)
+      leave()
     }
   }
 
@@ -278,7 +280,7 @@ export function createVerification(
     if (asked !== current()) return caller
     if (caller) verified.set(id, caller)
     else refused.set(id, true)
-    for (const turn of underWay.get(id) ?? []) turn.settle()
+    hashes.decide(id)
     return caller
   }
 

@@ -61,22 +61,18 @@ export async function legacyCall(
     throw error
   }
   call.share.enter()
-  const caller = await deps.credentials.identify(incoming)
+  const caller = await deps.credentials.identify(incoming, call.share)
   noteCaller(call, caller)
-  const leave = caller.profile.limits.enter()
-  try {
-    const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
-    const deadline = performance.now() + deps.timeoutMs
-    const sending: Sending = { account: caller.account, requestId: call.id, deadline }
-    const answer =
-      request.generation === 1
-        ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
-        : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
-    call.replayed = isReplay(answer)
-    return answer
-  } finally {
-    leave()
-  }
+  caller.profile.limits.enter(call.share)
+  const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
+  const deadline = performance.now() + deps.timeoutMs
+  const sending: Sending = { account: caller.account, requestId: call.id, deadline }
+  const answer =
+    request.generation === 1
+      ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
+      : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
+  call.replayed = isReplay(answer)
+  return answer
 }
 
 /** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */

@@ -66,12 +66,12 @@ async function passOn(
 ): Promise<void> {
   const { config, credentials, upstream, readerTimeoutMs } = deps
   const { method = 'GET', url = '' } = incoming
-  const found = credentials.passThrough(incoming, body instanceof Readable)
+  const found = credentials.passThrough(incoming, body instanceof Readable, call.share)
   const account = found instanceof Promise ? await found : found
   call.tenant = account.tenant
   call.acceptance = account.acceptance
   const meaning = version2Call(method, url)
-  const leave = account.limits.enter()
+  account.limits.enter(call.share)
   try {
     const patience = { deadline, timeoutMs: config.UPSTREAM_TIMEOUT_MS, readerTimeoutMs }
     const isSafe = body === null && SAFE_METHODS.has(method)
@@ -129,8 +129,6 @@ async function passOn(
             path: url,
             mayBook: meaning?.verb === 'approve' || meaning?.verb === 'create',
           })
-  } finally {
-    leave()
   }
 }
 

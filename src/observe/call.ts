@@ -19,6 +19,8 @@ export interface Share extends BodyMemory {
   readonly enter: () => void
   /** Reserves memory for a long answer until its reader has it or disconnects. */
   readonly holdAnswer: (bytes: number) => void
+  /** Calls the function when the call ends. */
+  readonly hold: (giveBack: () => void) => void
   /** Releases everything that the request holds, except its answer. */
   readonly leave: () => void
 }
@@ -32,6 +34,7 @@ export const unlimitedShare: Share = {
   streamBody: () => {},
   enter: () => {},
   holdAnswer: () => {},
+  hold: () => {},
   leave: () => {},
 }
 

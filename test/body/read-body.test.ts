@@ -13,7 +13,7 @@ import { unlimitedShare } from '../../src/observe/call.ts'
 type Entries = readonly (readonly [string, FieldValue])[]
 
 const FORM = 'application/x-www-form-urlencoded'
-const ROOM = { maxConnections: 10, sourceConnections: 10, maxInFlight: 10 }
+const ROOM = { MAX_CONNECTIONS: 10, SOURCE_CONNECTIONS: 10, MAX_IN_FLIGHT: 10 }
 const UTF8_BOM = [0xef, 0xbb, 0xbf]
 
 /** Text as it is in ASCII, numbers as single bytes. */
@@ -715,7 +715,7 @@ describe('bytes from a connection', () => {
   })
 
   test('a body for which there is no room is refused before any of it arrives', async () => {
-    const shares = createShares({ ...ROOM, bodiesLimitBytes: 4 * payload.length })
+    const shares = createShares({ ...ROOM, BODIES_LIMIT_BYTES: 4 * payload.length })
     const source = { name: '127.0.1.1', isBehindProxy: false, isEverybody: false }
     const full = createServer().listen(0, '127.0.0.1')
     await once(full, 'listening')

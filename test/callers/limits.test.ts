@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createLimits, unlimited } from '../../src/callers/limits.ts'
+import { createLimits } from '../../src/callers/limits.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
@@ -7,6 +7,18 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers()
 })
+
+/** Returns the function that enters limits, and returns the one that leaves them. */
+function entering(options: Parameters<typeof createLimits>[0]) {
+  const { enter } = createLimits(options)
+  return () => {
+    const held: (() => void)[] = []
+    enter({ hold: (giveBack) => held.push(giveBack) })
+    return () => {
+      for (const giveBack of held) giveBack()
+    }
+  }
+}
 
 const refused = (seconds: number) =>
   expect.objectContaining({
@@ -17,7 +29,7 @@ const refused = (seconds: number) =>
 
 describe('calls per second', () => {
   test('are those of a second at once, and then what time brings', () => {
-    const { enter } = createLimits({ perSecond: 2 })
+    const enter = entering({ perSecond: 2 })
     for (let i = 0; i < 2; i += 1) enter()
     expect(enter).toThrow(refused(1))
     vi.advanceTimersByTime(499)
@@ -32,7 +44,7 @@ describe('calls per second', () => {
   })
 
   test('may be less than one', () => {
-    const { enter } = createLimits({ perSecond: 0.1 })
+    const enter = entering({ perSecond: 0.1 })
     enter()
     expect(enter).toThrow(refused(10))
     vi.advanceTimersByTime(4_000)
@@ -42,19 +54,16 @@ describe('calls per second', () => {
   })
 })
 
-test('concurrent calls are those that have not left, each of which leaves once', () => {
-  const { enter } = createLimits({ concurrent: 2 })
+test('concurrent calls are those that have not left', () => {
+  const enter = entering({ concurrent: 2 })
   const [leave] = [enter(), enter()]
   expect(enter).toThrow(refused(1))
-  leave()
   leave()
   enter()
   expect(enter).toThrow(refused(1))
 })
 
 test('without limits, every call is admitted', () => {
-  for (const { enter } of [unlimited, createLimits({})]) {
-    for (let i = 0; i < 1_000; i += 1) expect(enter).not.toThrow()
-    expect(enter()()).toBeUndefined()
-  }
+  const enter = entering({})
+  for (let i = 0; i < 1_000; i += 1) expect(enter).not.toThrow()
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { CredentialsDeps } from '../../src/callers/caller.ts'
 import { createPassThrough } from '../../src/callers/client.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { unlimitedShare } from '../../src/observe/call.ts'
 
 /** Passes a call with this credential on, whose reply has this status; tells whether the credential is proven then. */
 async function provenBy(method: string, url: string, status: number, before = false) {
@@ -12,7 +13,7 @@ async function provenBy(method: string, url: string, status: number, before = fa
   const passThrough = createPassThrough(deps)
   const socket = { destroyed: false, once: () => undefined }
   const incoming = { headers: { authorization: 'Basic YTpi' }, socket } as unknown as IncomingMessage
-  const passed = await passThrough(incoming, false)
+  const passed = await passThrough(incoming, false, unlimitedShare)
   expect(passed).toMatchObject({ origin: 'http://service.invalid', prefix: '/edge', tenant: 'a' })
   expect(passed.authorization?.(0)).toBe('Basic YTpi')
   if (before) passed.acceptance?.accepted()
@@ -42,7 +43,11 @@ test('a refusal takes the proof back, and nothing else does', async () => {
 
 test('a call without a credential is passed on without one', async () => {
   const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
-  const passed = await createPassThrough({ config } as CredentialsDeps)({ headers: {} } as IncomingMessage, true)
+  const passed = await createPassThrough({ config } as CredentialsDeps)(
+    { headers: {} } as IncomingMessage,
+    true,
+    unlimitedShare,
+  )
   expect(passed).toMatchObject({ origin: 'http://service.invalid', prefix: '', authorization: undefined })
   expect(passed.pool()).toBe('')
   expect(passed).not.toHaveProperty('tenant')

@@ -4,10 +4,10 @@ import { createShares } from '../../src/callers/limits.ts'
 
 const KIB = 1_024
 const LIMITS = {
-  maxConnections: 8,
-  sourceConnections: 2,
-  maxInFlight: 8,
-  bodiesLimitBytes: 4 * 1_024 * KIB,
+  MAX_CONNECTIONS: 8,
+  SOURCE_CONNECTIONS: 2,
+  MAX_IN_FLIGHT: 8,
+  BODIES_LIMIT_BYTES: 4 * 1_024 * KIB,
 }
 const source = (name: string, more: object = {}) => ({ name, isBehindProxy: false, isEverybody: false, ...more })
 
@@ -111,7 +111,7 @@ describe('the memory of a source', () => {
       expect(shares.total.bodyBytes).toBe(bytes)
       share.leave()
     }
-    const small = createShares({ ...LIMITS, bodiesLimitBytes: 4_000 })
+    const small = createShares({ ...LIMITS, BODIES_LIMIT_BYTES: 4_000 })
     small.open(source('a'), newReply()).streamBody(5_000)
     expect(small.total.bodyBytes).toBe(1_000)
   })
@@ -136,7 +136,7 @@ describe('the memory of a source', () => {
 })
 
 test('connections are divided, and close once', () => {
-  const shares = createShares({ ...LIMITS, maxConnections: 16, sourceConnections: 2 })
+  const shares = createShares({ ...LIMITS, MAX_CONNECTIONS: 16, SOURCE_CONNECTIONS: 2 })
   const close = [shares.connect(source('a')), shares.connect(source('a'))][0]
   expect(shares.connect(source('a'))).toBeUndefined()
   expect(shares.connect(source('b'))).toBeTypeOf('function')

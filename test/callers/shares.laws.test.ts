@@ -11,11 +11,11 @@ const RUNS = runs(400, 2_000)
 const NIGHT_MS = 3_600_000
 
 const LIMITS = {
-  maxConnections: 40,
-  sourceConnections: 10,
-  maxInFlight: 16,
-  sourceInFlight: 4,
-  bodiesLimitBytes: 400_000,
+  MAX_CONNECTIONS: 40,
+  SOURCE_CONNECTIONS: 10,
+  MAX_IN_FLIGHT: 16,
+  SOURCE_IN_FLIGHT: 4,
+  BODIES_LIMIT_BYTES: 400_000,
 }
 const QUARTER_BYTES = 100_000
 const STREAM_BYTES = 262_144
@@ -168,12 +168,12 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
           calls: seen.requests.filter(({ isUnderWay }) => isUnderWay).length,
           bodyBytes: held,
         })
-        expect(held).toBeLessThanOrEqual(LIMITS.bodiesLimitBytes)
+        expect(held).toBeLessThanOrEqual(LIMITS.BODIES_LIMIT_BYTES)
         for (const index of [0, 1, 2, 3, 4]) {
           const own = seen.requests.filter((one) => one.source === index)
           expect(sum(own.map((one) => one.bodyBytes + one.answerBytes))).toBeLessThanOrEqual(QUARTER_BYTES)
           const working = own.filter(({ isUnderWay, reply }) => isUnderWay && !reply.writableEnded)
-          expect(working.length).toBeLessThanOrEqual(LIMITS.sourceInFlight)
+          expect(working.length).toBeLessThanOrEqual(LIMITS.SOURCE_IN_FLIGHT)
           expect(seen.connections.filter((one) => one.source === index).length).toBeLessThanOrEqual(10)
         }
       })
@@ -196,8 +196,8 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
       done(() => share.takeBody(1_000))
       done(() => share.enter())
     }
-    expect(shares.total).toMatchObject({ connections: LIMITS.maxConnections, calls: LIMITS.maxInFlight })
-    expect(shares.total.bodyBytes).toBe(LIMITS.bodiesLimitBytes)
+    expect(shares.total).toMatchObject({ connections: LIMITS.MAX_CONNECTIONS, calls: LIMITS.MAX_IN_FLIGHT })
+    expect(shares.total.bodyBytes).toBe(LIMITS.BODIES_LIMIT_BYTES)
   })
 
   test('is limited for each source: it has so many calls under way, and an answer that waits for its reader is none', () => {
@@ -206,7 +206,7 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
       const reply = new FakeReply()
       return { reply, share: shares.open({ name, isBehindProxy: false, isEverybody: false }, reply) }
     }
-    const own = Array.from({ length: LIMITS.sourceInFlight + 1 }, () => open('one'))
+    const own = Array.from({ length: LIMITS.SOURCE_IN_FLIGHT + 1 }, () => open('one'))
     const [first, ...others] = own
     const last = others.at(-1)
     if (!first || !last) return expect.fail('too few')
