@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { fullyDecoded } from '../http/routing.ts'
 import type { Call, Share } from '../observe/call.ts'
+import type { Taken } from '../service/account.ts'
 import { createMask, type Mask } from '../service/credential.ts'
 import {
   HungUp,
@@ -36,99 +37,95 @@ export interface PassThroughDeps {
   readonly readerTimeoutMs: number
 }
 
-/** Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. */
+/**
+ * Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged: body, gate, credential, there,
+ * back. What an approval or a cancel means for bookings is kept before the caller has its reply: it may book at once.
+ */
 export async function passThrough(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
   deps: PassThroughDeps,
 ): Promise<void> {
-  const deadline = performance.now() + deps.config.UPSTREAM_TIMEOUT_MS
+  const { credentials, upstream, readerTimeoutMs, xref } = deps
+  const { method = 'GET', url = '' } = incoming
+  const timeoutMs = deps.config.UPSTREAM_TIMEOUT_MS
+  const deadline = performance.now() + timeoutMs
   const body = isSmall(incoming)
     ? await readBytes(incoming, SMALL_BYTES, call.share)
     : streamedBodyOf(incoming, call.share)
+  const streams = body instanceof Readable
+  const meaning = version2Call(method, url)
+  let last: StreamedReply | undefined
   try {
     call.share.enter()
-    await passOn(body, deadline, incoming, outgoing, call, deps)
-  } finally {
-    // A body without a reader must not go on buffering.
-    if (body instanceof Readable) body.destroy()
-  }
-}
+    const account = await credentials.passThrough(incoming, streams, call.share)
+    const { tenant, acceptance, authorized, origin, prefix } = account
+    call.tenant = tenant
+    call.acceptance = acceptance
+    account.limits.enter(call.share)
 
-async function passOn(
-  body: Body,
-  deadline: number,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  call: Call,
-  deps: PassThroughDeps,
-): Promise<void> {
-  const { config, credentials, upstream, readerTimeoutMs } = deps
-  const { method = 'GET', url = '' } = incoming
-  const found = credentials.passThrough(incoming, body instanceof Readable, call.share)
-  const account = found instanceof Promise ? await found : found
-  call.tenant = account.tenant
-  call.acceptance = account.acceptance
-  const meaning = version2Call(method, url)
-  account.limits.enter(call.share)
-  try {
-    const patience = { deadline, timeoutMs: config.UPSTREAM_TIMEOUT_MS, readerTimeoutMs }
-    const isSafe = body === null && SAFE_METHODS.has(method)
     let sent: string | undefined
-    const attempt = (authorization: string | undefined): Promise<StreamedReply> => {
+    const attempt = async (authorization: string | undefined): Promise<Taken> => {
+      // Only the last reply goes to the caller.
+      last?.drop()
       sent = authorization
       const request: StreamedRequest = {
         // Every method passes; undici's type lists the common ones only.
         method: method as 'GET',
-        path: account.prefix + url,
+        path: prefix + url,
         headers: requestLines(incoming.rawHeaders, call.id, authorization),
         body,
-        bodyTimeout: config.UPSTREAM_TIMEOUT_MS,
+        bodyTimeout: timeoutMs,
       }
-      const first = stream(upstream.line(account.origin, account.pool()), request, outgoing, patience)
-      if (!isSafe) return first
-      // A safe request is sent again, over a new connection, if a kept one closes before the reply.
-      return first.catch((error: unknown) => {
-        if (!isClosed(error)) throw error
-        return stream(upstream.line(account.origin, account.pool(), true), request, outgoing, patience)
-      })
+      const patience = { deadline, timeoutMs, readerTimeoutMs }
+      try {
+        last = await stream(upstream.line(origin, account.pool()), request, outgoing, patience)
+      } catch (error) {
+        // A safe request is sent again, over a new connection, if a kept one closes before the reply.
+        if (body !== null || !SAFE_METHODS.has(method) || !isClosed(error)) throw error
+        last = await stream(upstream.line(origin, account.pool(), true), request, outgoing, patience)
+      }
+      return { status: last.status, headers: challengesIn(last) }
     }
-    const ask = () =>
-      account.authorized && isRepeatable(body)
-        ? answerOf(account.authorized, deadline, attempt)
-        : singleAnswer(account, incoming, deadline, attempt)
-    const { tenant } = account
-    const approved = meaning?.verb === 'approve' ? meaning.id : undefined
-    const reply = await (tenant === undefined || approved === undefined
-      ? ask()
-      : recordingApproval(approved, { tenant, isProven: account.acceptance?.isProven() ?? false }, deps.xref, ask))
-    // Before the reply: the caller may book at once.
-    if (approved !== undefined && tenant !== undefined && isSuccess(reply.status))
-      await keepIdsOf(await reply.whole(), approved, tenant, deps.xref)
-    // Likewise.
-    if (meaning?.verb === 'cancel' && isSuccess(reply.status) && tenant !== undefined) {
-      const { id, collection } = meaning
-      const read = (name: string) =>
-        readShipment(`${collection}/${encodeURIComponent(name)}`, account, sent, { call, deadline, upstream })
-      const body = await reply.whole()
-      await freeCanceled(id, body && { status: reply.status, headers: {}, body }, read, tenant, deps)
+    /** Makes as many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own. */
+    const ask = async (): Promise<Taken> => {
+      if (authorized && !streams) return authorized(deadline, attempt)
+      const authorization = await account.authorization?.(deadline)
+      const answer = await attempt(authorization)
+      if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
+      return answer
+    }
+    const approved = meaning?.verb === 'approve' && tenant !== undefined ? { id: meaning.id, tenant } : undefined
+    const isProven = acceptance?.isProven() ?? false
+    await (approved ? recordingApproval(approved.id, { tenant: approved.tenant, isProven }, xref, ask) : ask())
+    const reply = last
+    if (!reply) throw new Error('A call that is passed through is sent at least once.')
+    if (isSuccess(reply.status)) {
+      if (approved) await keepIdsOf(await reply.whole(), approved.id, approved.tenant, xref)
+      if (meaning?.verb === 'cancel' && tenant !== undefined) {
+        const read = (name: string) => {
+          const path = `${meaning.collection}/${encodeURIComponent(name)}`
+          return readShipment(path, account, sent, { call, deadline, upstream })
+        }
+        const whole = await reply.whole()
+        const said = whole && { status: reply.status, headers: {}, body: whole }
+        await freeCanceled(meaning.id, said, read, tenant, deps)
+      }
     }
     // A credential of the caller's own is nothing new to it.
-    const isOwn = account.authorized !== undefined && sent !== undefined
-    const mask = isOwn ? createMask(sent ?? '', isSuccess(reply.status)) : undefined
+    const mask = authorized && sent !== undefined ? createMask(sent, isSuccess(reply.status)) : undefined
     outgoing.writeHead(reply.status, replyLines(reply.lines, call.id, mask))
     await reply.toReader(mask)
   } catch (cause) {
-    if (outgoing.headersSent || cause instanceof HungUp) outgoing.destroy()
-    else
-      throw cause instanceof GatewayError
-        ? cause
-        : unansweredError(cause, {
-            method,
-            path: url,
-            mayBook: meaning?.verb === 'approve' || meaning?.verb === 'create',
-          })
+    last?.drop()
+    if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
+    if (cause instanceof GatewayError) throw cause
+    const mayBook = meaning?.verb === 'approve' || meaning?.verb === 'create'
+    throw unansweredError(cause, { method, path: url, mayBook })
+  } finally {
+    // A body without a reader must not go on buffering.
+    if (streams) body.destroy()
   }
 }
 
@@ -158,49 +155,8 @@ function isClosed(failure: unknown): boolean {
   return error instanceof Error && 'code' in error && CLOSED.has(String(error.code))
 }
 
-/** Null for a request without a body. */
-type Body = Buffer | Readable | null
-
 /** A body up to this size is buffered: that costs less than a stream, and it can be sent again with a new token. */
 const SMALL_BYTES = 64 * 1024
-
-const isRepeatable = (body: Body) => body === null || Buffer.isBuffer(body)
-
-/** Makes as many attempts as the credential needs. */
-async function answerOf(
-  authorized: NonNullable<PassThrough['authorized']>,
-  deadline: number,
-  attempt: (authorization: string) => Promise<StreamedReply>,
-): Promise<StreamedReply> {
-  let last: StreamedReply | undefined
-  try {
-    await authorized(deadline, async (right) => {
-      // Only the last reply goes to the caller.
-      last?.drop()
-      last = await attempt(right)
-      return { status: last.status, headers: challengesIn(last) }
-    })
-  } catch (error) {
-    last?.drop()
-    throw error
-  }
-  if (!last) throw new Error('A credential that is repeatable is sent at least once.')
-  return last
-}
-
-/** Makes the one attempt with a body that can be read only once, or with the caller's own credential. */
-async function singleAnswer(
-  { authorization, learn }: PassThrough,
-  incoming: IncomingMessage,
-  deadline: number,
-  attempt: (authorization: string | undefined) => Promise<StreamedReply>,
-): Promise<StreamedReply> {
-  const given = authorization?.(deadline)
-  const sent = given instanceof Promise ? await given : given
-  const reply = await attempt(sent)
-  if (sent !== undefined) learn?.(sent, { status: reply.status, headers: challengesIn(reply) }, incoming)
-  return reply
-}
 
 function isSmall({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
