@@ -56,6 +56,7 @@ export async function passThrough(
     : streamedBodyOf(incoming, call.share)
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
+  let isAdmitted = false
   let last: StreamedReply | undefined
   try {
     call.share.enter()
@@ -64,6 +65,7 @@ export async function passThrough(
     call.tenant = tenant
     call.acceptance = acceptance
     account.limits.enter(call.share)
+    isAdmitted = true
 
     let sent: string | undefined
     const attempt = async (authorization: string | undefined): Promise<Taken> => {
@@ -120,7 +122,7 @@ export async function passThrough(
   } catch (cause) {
     last?.drop()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
-    if (cause instanceof GatewayError) throw cause
+    if (!isAdmitted || cause instanceof GatewayError) throw cause
     const mayBook = meaning?.verb === 'approve' || meaning?.verb === 'create'
     throw unansweredError(cause, { method, path: url, mayBook })
   } finally {
