@@ -17,6 +17,7 @@ export const LINK_KEY = 'tenant, name, kind, vin'
 
 const SELECT_LINKS = 'SELECT tenant, name, kind, vin, id, at FROM transload.links'
 const FIND_LINKS = `${SELECT_LINKS} WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
+const FIND_IN_ANY_CASE = `${SELECT_LINKS} WHERE tenant = $1 AND lower(name) = lower($2) ORDER BY ${LINK_ORDER} LIMIT 100`
 const FIND_THING = 'SELECT tenant, id, own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
 
 /** Returns the link in a row with all its columns. */
@@ -46,12 +47,15 @@ export function thingOf(row: DatabaseRow): Thing {
 }
 
 export const nameReads: WorkOf<
-  Pick<Xref, 'links' | 'thing'> & {
+  Pick<Xref, 'links' | 'linksInAnyCase' | 'thing'> & {
     page(after: LinkKey | undefined, tenant: string | undefined): Promise<readonly Link[]>
   }
 > = {
   *links(tenant, name) {
     return (yield sql(FIND_LINKS, tenant, name)).map(linkOf)
+  },
+  *linksInAnyCase(tenant, name) {
+    return (yield sql(FIND_IN_ANY_CASE, tenant, name)).map(linkOf)
   },
   *thing(tenant, id) {
     return (yield sql(FIND_THING, tenant, id)).map(thingOf)[0]

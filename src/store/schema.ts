@@ -62,6 +62,7 @@ export const STEPS: readonly SchemaStep[] = [
     PRIMARY KEY (tenant, name, kind, vin)
   ) WITHOUT ROWID;
   CREATE INDEX links_by_use ON transload.links (used_day);
+  CREATE INDEX links_in_any_case ON transload.links (tenant, lower(name));
 
   CREATE TABLE transload.things (
     tenant TEXT NOT NULL, id TEXT NOT NULL, own TEXT NOT NULL, facts TEXT, at INTEGER NOT NULL, used_day INTEGER NOT NULL,

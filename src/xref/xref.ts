@@ -48,7 +48,7 @@ export interface XrefRecord {
 
 /** The durable mapping from callers' names to the service's ids. */
 export interface Xref {
-  /** Returns what a name stands for, newest first. A name of the service counts if the caller has no such name of the kind. */
+  /** Returns what a name stands for, exactly or else in any case, newest first. A name of the service counts if the caller has no such name of the kind. */
   readonly matches: (tenant: string, name: string) => Promise<readonly Match[]>
   /** Returns the ids of the shipments that the service calls by a number. */
   readonly numbered: (tenant: string, number: string) => Promise<readonly string[]>
@@ -96,12 +96,25 @@ export function createXref(
     if (names.links.length > 0) await store.put(names)
   }
 
+  /** Returns the links of a name that a caller writes in another case, if one thing alone is called so. */
+  async function inOtherCase(tenant: string, name: string): Promise<readonly Link[]> {
+    if (name.toLowerCase() === name.toUpperCase()) return []
+    const links = await store.linksInAnyCase(tenant, name)
+    const isOne = (of: readonly Link[]) => new Set(of.map(({ id }) => id)).size <= 1
+    const areOne = (['quote', 'shipment'] as const).every((kind) => isOne(links.filter((link) => link.kind === kind)))
+    return areOne || new Set(links.map((link) => link.name)).size === 1 ? links : []
+  }
+
   return {
     matches: async (tenant, name) => {
-      const links = await store.links(tenant, name)
+      const exact = await store.links(tenant, name)
+      const links = exact.length > 0 ? exact : await inOtherCase(tenant, name)
       if (links.length === 0) return links
       const oldest = links.reduce((before, { at }) => Math.min(before, at), Number.POSITIVE_INFINITY)
-      noteUse(tenant, oldest, () => [name, ...links.flatMap(({ id }) => [id, thingKey(id)])])
+      noteUse(tenant, oldest, () => [
+        ...new Set(links.map((link) => link.name)),
+        ...links.flatMap(({ id }) => [id, thingKey(id)]),
+      ])
       return preferCallers(links)
     },
     numbered: async (tenant, number) => {

@@ -51,6 +51,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       await store.put({ links: [quote] })
       expect(await store.links('acme', 'Q-1')).toEqual([fresh, quote, old])
       expect(await store.links('acme', 'q-1')).toEqual([])
+      expect(await store.linksInAnyCase('acme', 'q-1')).toEqual([fresh, quote, old])
       expect(await store.links('other', 'Q-1')).toEqual([])
     })
 
