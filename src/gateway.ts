@@ -7,8 +7,7 @@ import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
 import { createSourceReader, sourceAddress } from './callers/source-address.ts'
-import { createMerge } from './calls/merge.ts'
-import { createSendPlan } from './calls/send.ts'
+import { createMerge, createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
@@ -26,9 +25,7 @@ import { createMeters, openSignals } from './observe/meters.ts'
 import type { MetricsOptions } from './observe/metrics.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
-
 import { openPruning } from './pruning/pruning.ts'
-
 import { clientIdOf } from './service/credential.ts'
 import { createService } from './service/service.ts'
 import { openUpstream } from './service/upstream.ts'
@@ -151,7 +148,6 @@ export async function openGateway(
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
     send: createSendPlan({
       service,
-      merge,
       inspect: drift.inspect,
       onNotServed: ({ method, path }, status) =>
         log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),

@@ -1,20 +1,17 @@
 import type { Answer } from '../answer.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../bookings/bookings.ts'
 import type { Config } from '../config/config.ts'
-import { type ErrorCode, gatewayError } from '../errors.ts'
+import { type ErrorCode, type GatewayError, gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import type { Action } from '../mapping/action.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { scalarText } from '../text/json.ts'
 import { shownText, thingKey } from '../text/service-text.ts'
-import type { Xref } from '../xref/xref.ts'
-import { keepIds, requireOfQuote } from './approval-ids.ts'
-import { answerOf } from './legacy-answer.ts'
-import { namesIn } from './names.ts'
+import { vinKey, type Xref } from '../xref/xref.ts'
+import { namesIn } from './find.ts'
+import { answerOf, recordOf } from './legacy-answer.ts'
 import type { Plan } from './plan.ts'
-import { type Exclusive, withQuoteLock } from './quote-lock.ts'
-import { recordOf } from './record.ts'
 import type { SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
 import {
@@ -23,6 +20,7 @@ import {
   isCanceled,
   isGone,
   isSameId,
+  NamedIds,
   type Shipment,
   shipmentWithId,
   showsShipment,
@@ -70,7 +68,7 @@ export function approve(plan: Plan, tenant: string, sending: Sending, deps: Appr
         return bookedAlready(plan, made)
       }
       isSent = true
-      const reply = await send(plan, tenant, { ...sending, mayWrite: isHeld })
+      const reply = await send(plan, { ...sending, mayWrite: isHeld })
       await keepIds(reply, quote, tenant, xref)
       if (isCanceledReply(reply)) {
         await xref.setApproval(tenant, quote, 'approved')
@@ -216,10 +214,86 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /** Refusals that may mean that the quote was approved earlier. */
-const MADE_PERHAPS = new Set([408, 409])
+const APPROVED_PERHAPS = new Set([408, 409])
+
+/** Tells if a status proves that the quote was not approved. */
+export const refusesApproval = (status: number): boolean =>
+  status >= 400 && status < 500 && !APPROVED_PERHAPS.has(status)
 
 /** Tells if an error proves that the quote was not approved. */
 function isRefused(error: unknown): boolean {
   const { code, serviceStatus = 0 } = toGatewayError(error)
-  return NOT_SENT.has(code) || (code === 'service-refused' && serviceStatus >= 400 && !MADE_PERHAPS.has(serviceStatus))
+  return NOT_SENT.has(code) || (code === 'service-refused' && refusesApproval(serviceStatus))
+}
+
+/*
+ * The shipment of an approved quote has the quote's id. Where the reply to an approval names other ids, one of them may be that
+ * of the shipment: they are kept, and the service is asked for each before a second shipment can be made.
+ */
+
+/** The most ids of one reply that are kept. */
+const MAX_IDS = 4
+
+/** Keeps the ids in a reply to an approval, or in the reply behind an error, that are not the quote's own. */
+export async function keepIds(
+  reply: unknown,
+  quote: string,
+  tenant: string,
+  xref: Pick<Xref, 'setIdsInApproval'>,
+): Promise<void> {
+  const cause = reply instanceof Error ? toGatewayError(reply).cause : undefined
+  const named = cause instanceof NamedIds ? cause.ids : idsNamedIn(reply)
+  const others = [...new Set(named.filter((id) => !isSameId(id, quote)))].slice(0, MAX_IDS)
+  if (others.length > 0) await xref.setIdsInApproval(tenant, quote, others)
+}
+
+/** The quote, and the names and the VIN by which a call knows it. */
+export interface Asked {
+  readonly quote: string
+  readonly names: readonly string[]
+  readonly vin: string | undefined
+}
+
+/**
+ * Throws if a shipment that the reply to an approval named shows the reference or the VIN of something else: it must neither be
+ * changed nor be told of as the quote's, and it proves that there is no other.
+ */
+export async function requireOfQuote(
+  { id, body }: Shipment,
+  { quote, names, vin }: Asked,
+  tenant: string,
+  xref: Pick<Xref, 'matches'>,
+): Promise<void> {
+  if (isSameId(id, quote)) return
+  const reference = idAt(body, 'external_id')
+  const isOurs =
+    reference === undefined ||
+    [...names, quote].includes(reference) ||
+    (await xref.matches(tenant, reference)).some((match) => match.kind === 'quote' && match.id === quote)
+  if (!isOurs) throw foreign('reference')
+  const vehicles = Array.isArray(body['vehicles']) ? body['vehicles'] : []
+  const vins = vehicles.flatMap((vehicle) => vinKey(idAt(vehicle, 'vin')) || [])
+  if (vin !== undefined && vins.length > 0 && !vins.includes(vinKey(vin))) throw foreign('VIN')
+}
+
+const foreign = (what: string) =>
+  gatewayError('reply-doubtful', { fault: `the approval named a shipment of another ${what}` })
+
+/** Runs work while no other work of the same key runs. */
+export type Exclusive = <T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>) => Promise<T>
+
+/** Runs the approval of a quote, or a booking of an approved quote, while no other of the same quote runs. */
+export function withQuoteLock<T>(
+  tenant: string,
+  quote: string,
+  { deadline }: Pick<Sending, 'deadline'>,
+  exclusive: Exclusive,
+  work: (isHeld: () => boolean) => Promise<T>,
+): Promise<T> {
+  return exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
+}
+
+/** The error of a call that has to wait for the approval of its quote. */
+export function approvalUnderWay(): GatewayError {
+  return gatewayError('booking-under-way/approval', {}, { headers: { 'Retry-After': '5' } })
 }

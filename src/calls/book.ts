@@ -1,23 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer } from '../answer.ts'
-import type { Bookings, Made } from '../bookings/bookings.ts'
+import type { Booking, Bookings, Made } from '../bookings/bookings.ts'
 import { NotBooked } from '../bookings/protocol.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { type ErrorCode, type GatewayError, gatewayError, perhapsBooked } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import { fieldsOf } from '../mapping/row-parts.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
-import { requireOfQuote } from './approval-ids.ts'
-import { bookingOf, madeOf } from './booking.ts'
-import type { ApprovedQuote } from './look-up.ts'
-import type { Merge, Merged } from './merge.ts'
-import { namesIn, vinOf } from './names.ts'
+import { approvalUnderWay, type Exclusive, requireOfQuote, withQuoteLock } from './approve.ts'
+import { type ApprovedQuote, namesIn, vinOf } from './find.ts'
+import { answerOf, recordOf } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
-import { approvalUnderWay, type Exclusive, withQuoteLock } from './quote-lock.ts'
-import type { SendPlan } from './send.ts'
+import type { Merge, Merged, SendPlan } from './send.ts'
 import { shipmentRead } from './service-request.ts'
 import { isCanceled, isGone, shipmentWithId } from './verify.ts'
 
@@ -104,7 +102,7 @@ async function makeOfUnapproved(
   if (quote && approvalBooks === 'auto' && (await beforeSending(xref.approval(tenant, quote.id)))) {
     throw new NotBooked(approvalUnderWay())
   }
-  return madeOf(plan, await send(plan, tenant, sending))
+  return madeOf(plan, await send(plan, sending))
 }
 
 /**
@@ -119,7 +117,7 @@ async function makeOfApproved(
 ): Promise<Made> {
   if (await beforeSending(deps.bookings.isBooked(tenant, approved.id))) {
     const another = withoutQuoteId(plan)
-    return madeOf(another, await deps.send(another, tenant, sending))
+    return madeOf(another, await deps.send(another, sending))
   }
   const others = await beforeSending(deps.xref.idsInApproval(tenant, approved.id))
   for (const id of [approved.id, ...others]) {
@@ -128,7 +126,7 @@ async function makeOfApproved(
     if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
   }
   const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
-  return madeOf(anew, await deps.send(anew, tenant, sending))
+  return madeOf(anew, await deps.send(anew, sending))
 }
 
 /** Plans a booking of another vehicle than the one that the quote was approved for. */
@@ -229,4 +227,34 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
   } catch (error) {
     throw new NotBooked(error)
   }
+}
+
+/** Returns the booking of a plan, with the values of its key and its fields in the order of their rows. */
+export function bookingOf(
+  { request }: Plan,
+  headers: IncomingHttpHeaders,
+  { tenant, credential }: Pick<Caller, 'tenant' | 'credential'>,
+  deadline: number,
+): Booking {
+  const { compiled, sent } = request
+  const { xrefRecord, request: rows } = compiled.action
+  const key = headers['idempotency-key']
+  const written = rows.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf)
+  return {
+    tenant,
+    credential,
+    reference: (xrefRecord?.names[0] && sent(xrefRecord.names[0])) ?? '',
+    vin: xrefRecord?.disambiguateBy ? vinKey(sent(xrefRecord.disambiguateBy)) : '',
+    idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
+    fields: namesIn(request, written),
+    deadline,
+  }
+}
+
+/** Returns the answer to a booking that the service made, and its record. */
+export function madeOf(plan: Plan, reply: unknown): Made {
+  const answer = answerOf(plan, reply)
+  const record = recordOf(plan, reply)
+  if (!record) throw new Error('A verified reply to a booking has an id.')
+  return { answer, record }
 }

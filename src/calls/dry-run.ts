@@ -1,17 +1,27 @@
 import type { IncomingMessage } from 'node:http'
-import { GatewayError } from '../errors.ts'
+import { z } from 'zod'
+import { eventStatuses } from '../../mappings/shipment-event.ts'
+import { readBytes } from '../body/bytes.ts'
+import { readJsonValue } from '../body/read.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
+import { NO_NAMES, type ServiceEvent } from '../mapping/callback.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import { type ExplainedReply, explainReplyTranslation, type Unused } from '../mapping/explain.ts'
+import { type ExplainedCallback, explainCallback } from '../mapping/explain-callback.ts'
+import { meantField, type Problem } from '../mapping/fields.ts'
+import { leaves } from '../mapping/paths.ts'
+import type { Explanation } from '../mapping/request-run.ts'
 import type { Settings } from '../mapping/settings.ts'
 import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
-import type { Address } from '../service/service.ts'
+import { replyText } from '../service/failures.ts'
+import type { Address, Outgoing, Service } from '../service/service.ts'
 import { isUuid } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
-import { type DryRun, explainPlan, explainVersion2 } from './explain.ts'
+import { lookUp, NOTHING_FOUND, namingOf } from './find.ts'
 import type { LegacyCallDeps } from './legacy-call.ts'
-import { lookUp, NOTHING_FOUND } from './look-up.ts'
-import { namingOf } from './names.ts'
-import { type Plan, planCall, planVersion2 } from './plan.ts'
+import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1, type Version2, version1 } from './read-request.ts'
 import { withPlaceholder } from './service-request.ts'
 
@@ -76,4 +86,188 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
   if (value === undefined) return plan
   const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
+}
+
+/** A request's translation, explained; nothing was sent. */
+export interface DryRun {
+  readonly action: string
+  readonly ok: boolean
+  readonly request: {
+    readonly method: string
+    readonly url: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body?: unknown
+    /** The read whose result the body is merged into (`mergeInto` in a declaration). */
+    readonly over?: string
+  }
+  readonly fields: readonly Explanation[]
+  readonly unused: readonly Unused[]
+  readonly unknown: readonly string[]
+  /** The documented fields that unknown names may mean. */
+  readonly didYouMean?: Readonly<Record<string, string>>
+  /** The facts that a later booking gets, such as the parts of `BillToContact`. */
+  readonly remembered?: readonly Explanation[]
+  readonly problems: readonly Problem[]
+  readonly reply: { readonly example: unknown; readonly v1: Readonly<Record<string, string>> }
+  /** The same request as a line for a shell. */
+  readonly curl: string
+}
+
+/** The service that writes the request, and its address. */
+export interface Destination {
+  readonly service: Pick<Service, 'outgoing'>
+  readonly address: Address
+}
+
+/** Explains the plan of a version-1 call. */
+export function explainPlan(plan: Plan, to: Destination): DryRun {
+  const { request, toService, body, problems, settings, own } = plan
+  const { action } = request.compiled
+  const { fields, unused, unknown, remembered } = accountOf(plan)
+  const meant = unknown.flatMap((name) => {
+    const field = meantField(name, request.compiled.fields.names)
+    return field === undefined ? [] : [[name, field] as const]
+  })
+  const written = write(to.service.outgoing(toService, to.address), to.address)
+  const { example } = action
+  return {
+    action: action.name,
+    ok: problems.length === 0,
+    request: {
+      ...written.request,
+      ...(written.hasBody && { body }),
+      ...(action.service.mergeInto && { over: `GET ${written.request.url}` }),
+    },
+    fields,
+    unused,
+    unknown,
+    ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),
+    ...(remembered.length > 0 && { remembered }),
+    problems,
+    reply: { example: example.reply, v1: request.compiled.reply(example.reply, { settings, own }).reply },
+    curl: written.curl,
+  }
+}
+
+/** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
+export function explainVersion2({ action, parse, toService }: Version2Plan, to: Destination): DryRun {
+  const body = parse()
+  const written = write(to.service.outgoing(toService, to.address), to.address)
+  return {
+    action: action.name,
+    ok: true,
+    request: { ...written.request, ...(written.hasBody && { body }) },
+    fields: [...leaves(body)].map(([path, value]) => ({
+      to: path,
+      from: [path],
+      before: value,
+      after: value,
+      rule: 'unchanged',
+      keeps: 'exact',
+      origin: 'caller',
+    })),
+    unused: [],
+    unknown: [],
+    problems: [],
+    reply: { example: action.example.reply, v1: {} },
+    curl: written.curl,
+  }
+}
+
+/** Shows a request as it would go out, with its credential hidden. */
+function write(outgoing: Outgoing, { origin, prefix, scheme }: Address) {
+  const { method, path, body } = outgoing
+  const url = origin + prefix + path
+  const headers = { authorization: scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...outgoing.headers }
+  return { request: { method, url, headers }, hasBody: body !== undefined, curl: curl(method, url, headers, body) }
+}
+
+function curl(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | undefined,
+): string {
+  const words = ['curl', '--request', method, quoted(url)]
+  for (const [name, value] of Object.entries(headers)) words.push('--header', quoted(`${name}: ${value}`))
+  if (body !== undefined) words.push('--data-raw', quoted(body))
+  return words.join(' ')
+}
+
+/** Quotes a word for a shell. */
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** The translation of an event, explained; nothing was delivered. */
+export interface EventDryRun extends Omit<ExplainedCallback, 'v1'> {
+  readonly callback: string
+  readonly event: ServiceEvent
+  /** The body of a delivery in each format. */
+  readonly bodies: { readonly json: Readonly<Record<string, string>>; readonly form: string }
+}
+
+const eventBody = z.object({
+  shipment_id: z.string().optional(),
+  event_date: z.string().optional(),
+  data: z.unknown().optional(),
+})
+
+/** Explains the form in which a caller hears of an event: the one that was sent, or the declared example. */
+export async function dryRunEvent(
+  incoming: IncomingMessage,
+  name: string,
+  call: Call,
+  { catalog, bodyLimitBytes, settings }: Pick<DryRunDeps, 'catalog' | 'bodyLimitBytes' | 'settings'>,
+): Promise<EventDryRun> {
+  const compiled = catalog.callbackOf(name)
+  if (!compiled) throw gatewayError('path-unknown/event', {})
+  const { example } = compiled.callback
+  const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
+  call.share.enter()
+  const event = bytes.length === 0 ? { ...example, event: name } : eventIn(bytes, name, example)
+  const { v1, ...account } = explainCallback(compiled, event, { settings, names: NO_NAMES, statuses: eventStatuses })
+  return {
+    callback: compiled.callback.name,
+    event,
+    bodies: { json: v1, form: String(new URLSearchParams(v1)) },
+    ...account,
+  }
+}
+
+/** Reads an event; the example fills in the id and the date. */
+function eventIn(bytes: Buffer, event: string, example: ServiceEvent): ServiceEvent {
+  const sent = eventBody.safeParse(readJsonValue(bytes.toString('utf8')))
+  if (!sent.success) throw gatewayError('body-unreadable/event', {})
+  const { shipment_id = example.shipment_id, event_date = example.event_date, data } = sent.data
+  return { shipment_id, event, event_date, ...(data !== undefined && { data }) }
+}
+
+/** A reply's translation, explained. */
+export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 'unknown'> {
+  readonly action: string
+  readonly ok: boolean
+  readonly problems: readonly Problem[]
+  readonly reply: { readonly v2: unknown; readonly v1: Readonly<Record<string, string>> }
+}
+
+/** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses. */
+export async function dryRunReply(
+  incoming: IncomingMessage,
+  compiled: CompiledAction,
+  call: Call,
+  { bodyLimitBytes, settings }: Pick<DryRunDeps, 'bodyLimitBytes' | 'settings'>,
+): Promise<ReplyDryRun> {
+  const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
+  call.share.enter()
+  const v2 = readJsonValue(replyText(bytes))
+  const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
+  const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
+  return {
+    action: compiled.action.name,
+    ok: missing.length === 0,
+    reply: { v2, v1: reply },
+    ...account,
+    problems,
+  }
 }

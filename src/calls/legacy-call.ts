@@ -4,10 +4,13 @@ import type { FlatBody } from '../body/read.ts'
 import { type Bookings, isReplay } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
+import { type Deprecation, windowAt } from '../deprecation/deprecation.ts'
 import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
 import { requireMethod } from '../http/routing.ts'
+import type { Action } from '../mapping/action.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Problem } from '../mapping/fields.ts'
+import { SUPPORT } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
@@ -15,17 +18,13 @@ import { isSuccess, type Sending, type Service, withoutCredential } from '../ser
 import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
-import { brownoutError } from './brownout.ts'
 import { freeCanceled, isShownAsGone } from './canceled.ts'
-import { findTarget } from './find.ts'
-import { answerOf, unchanged } from './legacy-answer.ts'
-import { namesIn } from './names.ts'
+import { findTarget, namesIn } from './find.ts'
+import { answerOf, recordOf, unchanged } from './legacy-answer.ts'
 import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
-import { recordOf } from './record.ts'
-import type { SendPlan } from './send.ts'
+import { type SendPlan, update } from './send.ts'
 import { shipmentRead } from './service-request.ts'
-import { update } from './update.ts'
 import { idAt } from './verify.ts'
 
 /** The dependencies of legacy calls, the same for every call. */
@@ -118,7 +117,7 @@ async function answerVersion1(
   if (isApproval(action)) return approve(plan, tenant, sending, deps)
 
   const updated = mergeInto && (await update(plan, tenant, sending, deps.merge))
-  const reply = updated ? updated.body : await deps.send(plan, tenant, sending)
+  const reply = updated ? updated.body : await deps.send(plan, sending)
   const answer = answerOf(plan, reply, updated?.tell)
   const record = recordOf(plan, reply)
   const { xrefRecord, target } = action
@@ -165,3 +164,34 @@ async function answerVersion2(
   }
   return unchanged(withoutCredential(reply, sending.account))
 }
+
+/** Returns the error of a legacy call in a brownout; undefined outside of one, and for a booking that it spares. */
+export function brownoutError(
+  action: Action | undefined,
+  { windows, coversBookings, sunset, guide }: Deprecation,
+  now: () => number,
+): GatewayError | undefined {
+  if (windows.length === 0) return undefined
+  const window = windowAt(windows, now())
+  if (!window || (!coversBookings && action && books(action))) return undefined
+  const seconds = Math.max(1, Math.ceil((window.end - now()) / 1000))
+  return gatewayError(
+    'brownout',
+    {
+      until: minuteOf(window.end),
+      end: sunset ? ` It ends on ${dayOf(sunset)}.` : '',
+      guide: guide === undefined ? `ask ${SUPPORT} how` : `read ${guide}`,
+    },
+    { headers: { 'Retry-After': String(seconds) } },
+  )
+}
+
+/** Tells if an action may make a shipment. */
+const books = (action: Action): boolean => action.service.notIdempotent === true || isApproval(action)
+
+const DATE_CHARACTERS = 10
+const MINUTE_CHARACTERS = 16
+
+const dayOf = (date: Date) => date.toISOString().slice(0, DATE_CHARACTERS)
+const minuteOf = (moment: number) =>
+  `${new Date(moment).toISOString().slice(0, MINUTE_CHARACTERS).replace('T', ' ')} UTC`

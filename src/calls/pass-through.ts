@@ -22,7 +22,7 @@ import { unansweredError } from '../service/failures.ts'
 import { BASE_HEADERS, isSuccess } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Approval, Xref } from '../xref/xref.ts'
-import { keepIds } from './approval-ids.ts'
+import { keepIds, refusesApproval } from './approve.ts'
 import { freeCanceled } from './canceled.ts'
 import { parsedOrNothing } from './verify.ts'
 
@@ -296,7 +296,7 @@ export async function recordingApproval<Reply extends { readonly status: number 
   try {
     const reply = await send()
     if (isSuccess(reply.status)) await note('approved')
-    else if (isNoted && isRefusal(reply.status)) await note(undefined)
+    else if (isNoted && refusesApproval(reply.status)) await note(undefined)
     return reply
   } catch (error) {
     // Without a connection, nothing was sent.
@@ -315,11 +315,6 @@ async function keepIdsOf(
   const reply = body && parsedOrNothing({ body })
   await keepIds(reply, quote, tenant, xref).catch(() => undefined)
 }
-
-/** Refusals that may mean that the quote was approved earlier. */
-const MADE_PERHAPS = new Set([408, 409])
-
-const isRefusal = (status: number) => status >= 400 && status < 500 && !MADE_PERHAPS.has(status)
 
 /** The meaning of a version-2 call that concerns the gateway: it creates or cancels a shipment, or approves a quote. */
 type Version2Call =

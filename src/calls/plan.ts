@@ -6,13 +6,12 @@ import { meantField, type Problem } from '../mapping/fields.ts'
 import type { Note } from '../mapping/notes.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts } from '../mapping/request-run.ts'
+import { fieldsOf } from '../mapping/row-parts.ts'
 import type { Settings } from '../mapping/settings.ts'
 import type { ServiceRequest } from '../service/service.ts'
-import type { Found } from './look-up.ts'
-import { missingName, PLAIN_NAME } from './names.ts'
+import { type Found, missingName, PLAIN_NAME } from './find.ts'
 import type { Version1, Version2 } from './read-request.ts'
 import { serviceRequest } from './service-request.ts'
-import { emptyUpdate } from './update.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {
@@ -101,4 +100,34 @@ export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Ver
     throw gatewayError('number-missing', { kind: action.target.kind })
   }
   return { action, parse, toService: serviceRequest(action, text, id), id }
+}
+
+/** Returns the problems of an update in which nothing that was sent can change anything. */
+export function emptyUpdate(request: Version1, namedBy: string | undefined): readonly Problem[] {
+  const { compiled, fields } = request
+  if (compiled.action.service.mergeInto !== 'current' || changingFields(request, namedBy).length > 0) return []
+  const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
+  const unknown = notUnderstood(request)
+  return [
+    ...unknown.map((name) => ({ field: name, code: 'unknown', message: `${name} is not understood` })),
+    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank, which changes nothing` })),
+  ]
+}
+
+/** Returns the fields that were sent with a value that may change the shipment. */
+export function changingFields({ compiled, textOf }: Version1, namedBy: string | undefined): readonly string[] {
+  const rows = compiled.action.request.filter(({ kind }) => kind !== 'ref' && kind !== 'v1Only')
+  return rows.flatMap(fieldsOf).filter((field) => field !== namedBy && textOf(field) !== undefined)
+}
+
+/** The most names that a message lists. */
+const MOST_NAMES = 5
+
+/** Returns the unknown names of a call, with the fields that they may mean. */
+export function notUnderstood({ compiled, fields }: Version1): readonly string[] {
+  const plain = [...new Set(fields.unknown)].filter((name) => PLAIN_NAME.test(name))
+  return plain.slice(0, MOST_NAMES).map((name) => {
+    const meant = meantField(name, compiled.fields.names)
+    return meant === undefined ? name : `${name} (did you mean ${meant}?)`
+  })
 }

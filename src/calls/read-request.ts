@@ -7,7 +7,7 @@ import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
-import { PLAIN_NAME } from './names.ts'
+import { PLAIN_NAME } from './find.ts'
 
 /** A version-1 request, classified. */
 export interface Version1 {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { findTarget } from '../calls/find.ts'
+import { findTarget, NOTHING_FOUND } from '../calls/find.ts'
 import { answerOf } from '../calls/legacy-answer.ts'
-import { NOTHING_FOUND } from '../calls/look-up.ts'
 import { type Plan, planCall } from '../calls/plan.ts'
 import type { Version1 } from '../calls/read-request.ts'
 import type { SendPlan } from '../calls/send.ts'
@@ -166,10 +165,10 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined, n
 const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
 
 /** Asks the service in version 2, and translates its reply. */
-async function askTranslated(plan: Plan, { send, tenant, sending }: CompareDeps): Promise<Answer> {
+async function askTranslated(plan: Plan, { send, sending }: CompareDeps): Promise<Answer> {
   if (plan.problems.length > 0) return 'refused'
   try {
-    const { body } = answerOf(plan, await send(plan, tenant, sending()))
+    const { body } = answerOf(plan, await send(plan, sending()))
     const fields = answered(body)
     if (fields) return fields
   } catch (error) {

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type FlatBody, readBody, readJsonValue, readQuery } from '../body/read.ts'
-import { createMerge } from '../calls/merge.ts'
 import { type Version1, version1 } from '../calls/read-request.ts'
 import { createSendPlan } from '../calls/send.ts'
 import { compareCall, type FieldTally, NotCompared, onlyAsks, Tally } from '../certify/compare.ts'
@@ -47,8 +46,7 @@ export async function compare(options: CompareOptions): Promise<number> {
   const calls = callsOf(options, catalog, account)
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
-  const merge = createMerge(service, () => Promise.reject(new Error('nothing is updated')))
-  const send = createSendPlan({ service, merge })
+  const send = createSendPlan({ service })
   const opened = account.open(upstream, account.scheme)
   const tally = new Tally()
   const skipped = new Map<string, number>()

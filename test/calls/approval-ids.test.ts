@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { keepIds, requireOfQuote } from '../../src/calls/approval-ids.ts'
+import { keepIds, requireOfQuote } from '../../src/calls/approve.ts'
 import { changeOf } from '../../src/calls/verify.ts'
 import { openDirect, TENANT } from './direct.ts'
 import { replyOf } from './requests.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bookingOf, madeOf } from '../../src/calls/booking.ts'
+import { bookingOf, madeOf } from '../../src/calls/book.ts'
 import { actionNamed, planOf } from './requests.ts'
 
 const caller = { tenant: 'acme', credential: 'c' }

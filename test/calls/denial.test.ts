@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { denialIn } from '../../src/calls/denial.ts'
+import { denialIn } from '../../src/calls/verify.ts'
 
 const FAILED = 'it says that the call failed'
 const ERROR = 'it has an error'

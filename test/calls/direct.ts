@@ -1,7 +1,6 @@
 import { createBookings } from '../../src/bookings/bookings.ts'
 import { createBookingRecord } from '../../src/bookings/record.ts'
-import { createMerge } from '../../src/calls/merge.ts'
-import { createSendPlan } from '../../src/calls/send.ts'
+import { createMerge, createSendPlan } from '../../src/calls/send.ts'
 import { createLog } from '../../src/observe/log.ts'
 import type { UpstreamReply } from '../../src/service/exchange.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
@@ -51,7 +50,7 @@ export function openDirect(...replies: Replies) {
     return store.exclusive(key, ...rest)
   }
   const merge = createMerge(service, exclusive)
-  const send = createSendPlan({ service, merge })
+  const send = createSendPlan({ service })
   const deps = { catalog, bookings, service, send, merge, xref, exclusive, approvalBooks: 'auto' } as const
 
   return {

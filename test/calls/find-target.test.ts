@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findTarget } from '../../src/calls/find.ts'
-import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { findTarget, NOTHING_FOUND } from '../../src/calls/find.ts'
 import { openDirect, type Replies, TENANT } from './direct.ts'
 import { replyOf, requestOf } from './requests.ts'
 import { SENDING } from './scripted-service.ts'

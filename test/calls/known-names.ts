@@ -1,4 +1,4 @@
-import { lookUp } from '../../src/calls/look-up.ts'
+import { lookUp } from '../../src/calls/find.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Approval, createXref } from '../../src/xref/xref.ts'
 import { link } from '../store/samples.ts'

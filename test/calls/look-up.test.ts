@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { NOTHING_FOUND } from '../../src/calls/find.ts'
 import { isUuid } from '../../src/text/service-text.ts'
 import { ID, type Known, xrefWith } from './known-names.ts'
 

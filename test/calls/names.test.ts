@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { missingName, namesIn, namingOf, vinOf } from '../../src/calls/names.ts'
+import { missingName, namesIn, namingOf, vinOf } from '../../src/calls/find.ts'
 import { NOT_FLAT } from '../../src/mapping/fields.ts'
 import { actionNamed, requestOf } from './requests.ts'
 

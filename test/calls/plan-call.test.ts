@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { planFromNames } from '../../src/calls/dry-run.ts'
-import { explainPlan, explainVersion2 } from '../../src/calls/explain.ts'
+import { explainPlan, explainVersion2, planFromNames } from '../../src/calls/dry-run.ts'
 import { accountOf, planVersion2 } from '../../src/calls/plan.ts'
 import type { Outgoing, ServiceRequest } from '../../src/service/service.ts'
 import { catalog, planOf, requestOf, SETTINGS } from './requests.ts'

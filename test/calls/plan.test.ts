@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { NOTHING_FOUND } from '../../src/calls/find.ts'
 import { accountOf, planCall } from '../../src/calls/plan.ts'
 import { version1 } from '../../src/calls/read-request.ts'
 import { actionOf } from '../cases/read.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { NOTHING_FOUND } from '../../src/calls/find.ts'
 import type { Approval } from '../../src/xref/xref.ts'
 import { ID, type Known, OTHER_ID, xrefWith } from './known-names.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { recordOf } from '../../src/calls/record.ts'
+import { recordOf } from '../../src/calls/legacy-answer.ts'
 import { actionNamed, planOf } from './requests.ts'
 
 const nothing = { own: undefined, facts: undefined }

@@ -1,4 +1,4 @@
-import { type Found, NOTHING_FOUND } from '../../src/calls/look-up.ts'
+import { type Found, NOTHING_FOUND } from '../../src/calls/find.ts'
 import { type Plan, planCall } from '../../src/calls/plan.ts'
 import { version1 } from '../../src/calls/read-request.ts'
 import { loadMappings } from '../../src/config/mappings.ts'

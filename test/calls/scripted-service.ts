@@ -1,4 +1,4 @@
-import type { Exclusive } from '../../src/calls/quote-lock.ts'
+import type { Exclusive } from '../../src/calls/approve.ts'
 import type { UpstreamReply } from '../../src/service/exchange.ts'
 import type { Sending, Service } from '../../src/service/service.ts'
 

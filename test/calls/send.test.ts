@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createMerge } from '../../src/calls/merge.ts'
-import { createSendPlan } from '../../src/calls/send.ts'
+import type { Plan } from '../../src/calls/plan.ts'
+import { createMerge, createSendPlan, update as updateShipment } from '../../src/calls/send.ts'
 import { shipmentWithId } from '../../src/calls/verify.ts'
 import type { UpstreamReply } from '../../src/service/exchange.ts'
+import type { Sending } from '../../src/service/service.ts'
 import { planOf, replyOf } from './requests.ts'
 import { freeLocks, SENDING, scriptedService } from './scripted-service.ts'
 
@@ -16,7 +17,11 @@ function opened(...replies: readonly (UpstreamReply | Error)[]) {
   const inspected: (readonly [action: string, body: unknown])[] = []
   const inspect = (action: string, body: unknown) => inspected.push([action, body])
   const merge = createMerge(service, exclusive, inspect)
-  const send = createSendPlan({ service, merge, inspect })
+  const sendPlan = createSendPlan({ service, inspect })
+  const send = async (plan: Plan, tenant: string, sending: Sending) =>
+    plan.request.compiled.action.service.mergeInto
+      ? (await updateShipment(plan, tenant, sending, merge)).body
+      : sendPlan(plan, sending)
   return { send, asked, lines, keys, waits, inspected }
 }
 
@@ -35,8 +40,8 @@ describe('a call', () => {
 
   test('needs no look at its reply', async () => {
     const { service } = scriptedService(replyOf({ price: 5 }))
-    const send = createSendPlan({ service, merge: createMerge(service, freeLocks().exclusive) })
-    expect(await send(planOf('quote.get', {}), 'acme', SENDING)).toEqual({ price: 5 })
+    const send = createSendPlan({ service })
+    expect(await send(planOf('quote.get', {}), SENDING)).toEqual({ price: 5 })
   })
 
   test.each([

@@ -4,8 +4,7 @@ import { createBookings } from '../../src/bookings/bookings.ts'
 import { createBookingRecord } from '../../src/bookings/record.ts'
 import { commonProfile } from '../../src/callers/caller.ts'
 import { type LegacyCallDeps, legacyCall } from '../../src/calls/legacy-call.ts'
-import { createMerge } from '../../src/calls/merge.ts'
-import { createSendPlan } from '../../src/calls/send.ts'
+import { createMerge, createSendPlan } from '../../src/calls/send.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import { errorShape, legacyError, toGatewayError } from '../../src/http/answers.ts'
@@ -104,7 +103,7 @@ export function openDirect(
     },
     prove: () => undefined,
     service,
-    send: createSendPlan({ service, merge }),
+    send: createSendPlan({ service }),
     merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
