@@ -88,9 +88,7 @@ const QUOTE = `substr(row.id, CASE WHEN row.id LIKE '${IDS_IN_APPROVAL_OF}%' THE
 /** Claims are pruned first: one that is still there stays. */
 const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
   WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
-const isOfClaim = (handle: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim WHERE claim.handle = ${handle})`
-const hasOpenClaim = (test: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
-  WHERE claim.state IN ('sending', 'unknown') AND claim.tenant = row.tenant AND ${test})`
+const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
 
 const OLD: Readonly<Record<'claims' | 'links' | 'things' | 'events', Old>> = {
   claims: {
@@ -102,15 +100,16 @@ const OLD: Readonly<Record<'claims' | 'links' | 'things' | 'events', Old>> = {
     table: 'links',
     key: 'tenant, name, kind, vin',
     where: 'used_day <= $1',
-    isNeeded: `(${hasClaim('row.id')} OR ${hasOpenClaim('claim.reference = row.name')})`,
+    isNeeded: `(${hasClaim('row.id')} OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
   },
   things: {
     table: 'things',
     key: 'tenant, id',
     where: 'used_day <= $1',
-    isNeeded: `CASE WHEN row.id LIKE '${NAMES_OF}%' THEN ${isOfClaim(`substr(row.id, ${NAMES_OF.length + 1})`)}
+    isNeeded: `CASE WHEN row.id LIKE '${NAMES_OF}%' THEN
+        EXISTS (SELECT 1 FROM transload.claims AS claim WHERE claim.handle = substr(row.id, ${NAMES_OF.length + 1}))
       WHEN row.id LIKE '${APPROVAL_OF}%' OR row.id LIKE '${IDS_IN_APPROVAL_OF}%'
-        THEN ${hasClaim(QUOTE)} OR ${hasOpenClaim('claim.used_day <= $1')}
+        THEN ${hasClaim(QUOTE)} OR row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1)
       ELSE ${hasClaim('row.id')} END`,
   },
   events: {

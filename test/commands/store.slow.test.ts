@@ -197,7 +197,7 @@ describe('store restore', () => {
     const newer = join(folder, 'newer.db')
     cpSync(file, newer)
     const db = new DatabaseSync(newer)
-    db.exec('PRAGMA user_version = 1000000')
+    db.exec('UPDATE version SET version = 1000000')
     db.close()
     for (const [bad, message] of [
       [spoiled, `${spoiled} is damaged, nothing is changed: `],

@@ -220,7 +220,7 @@ describe('a store that this program cannot use', () => {
     await store.put({ links: [link()] })
     await store.close()
     const db = new DatabaseSync(path)
-    db.exec('PRAGMA user_version = 1000000')
+    db.exec('UPDATE version SET version = 1000000')
     db.close()
     const before = readFileSync(path)
     await expectRefused(folder, words, STORE, /^transload: The store has version 1000000, .*newer gateway.*\n$/)
@@ -237,7 +237,7 @@ describe('a store that this program cannot use', () => {
     await client.query('UPDATE transload.version SET version = 1000000')
     await expectRefused(testFolder(), words, url, /^transload: The store has version 1000000, .*newer gateway.*\n$/)
     const { rows } = await client.query(
-      'SELECT version, (SELECT count(*)::int FROM transload.links) FROM transload.version',
+      'SELECT version::int, (SELECT count(*)::int FROM transload.links) FROM transload.version',
     )
     expect(rows).toEqual([{ version: 1_000_000, count: 1 }])
     await client.end()
