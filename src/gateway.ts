@@ -98,6 +98,7 @@ export async function openGateway(
   const events = openServiceEvents(config, {
     ...parts,
     credentials: () => credentials,
+    hold: () => leases.hold(),
     bodyLimitBytes: shares.largestBodyBytes,
     callbacks,
   })

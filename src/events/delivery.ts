@@ -1,11 +1,13 @@
 import { eventStatuses } from '../../mappings/shipment-event.ts'
+import type { Leases } from '../bookings/leases.ts'
 import { NO_NAMES, type ServiceEvent, type ShipmentNames } from '../mapping/callback.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { valueAt } from '../mapping/paths.ts'
 import type { Logger } from '../observe/log.ts'
 import { type CountedMetric, createCounter, createHistogram, type Gauge, labelledGauge } from '../observe/metrics.ts'
-import { currentMoment, elapsedSince, type Moment } from '../store/elapsed.ts'
+import { currentMoment, elapsedSince } from '../store/elapsed.ts'
 import type { CallbackBody, StoredEvent, TryOutcome } from '../store/events.ts'
+import { isAlive } from '../store/instance.ts'
 import type { Store } from '../store/store.ts'
 import { parseJson } from '../text/json.ts'
 import type { Xref } from '../xref/xref.ts'
@@ -18,6 +20,8 @@ export interface Delivery {
   readonly setEndpoints: (endpoints: readonly Endpoint[]) => void
   /** To be called when an event of a tenant was stored: it is delivered at once. */
   readonly wake: (tenant: string) => void
+  /** Begins to look for what others left: retries, events of other processes, and leases of processes that have ended. */
+  readonly start: () => void
   /** Looks for what is due; resolves when it was woken. */
   readonly poll: () => Promise<void>
   /** Resolves when no try is under way. */
@@ -36,7 +40,7 @@ export interface DeliveryOptions extends Omit<PostOptions, 'resolve'> {
    * @default 1000
    */
   readonly pollEveryMs?: number
-  /** How long a lease lasts. @default 60000 */
+  /** How long a lease lasts while its gateway lives. @default 60000 */
   readonly leaseMs?: number
   /** The most tries of one tenant at once. @default 8 */
   readonly slots?: number
@@ -48,6 +52,9 @@ export interface DeliveryDeps extends DeliveryOptions {
   readonly xref: Pick<Xref, 'remembered'>
   readonly catalog: Pick<Catalog, 'callbackOf'>
   readonly log: Logger
+  /** The gateway that has the leases, and its own lease. Without them, leases last for their time. */
+  readonly instance?: string
+  readonly hold?: Leases['hold']
 }
 
 const POLL_EVERY_MS = 1_000
@@ -69,6 +76,7 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259
 /** Starts delivering. */
 export function startDelivery(deps: DeliveryDeps): Delivery {
   const { store, xref, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
+  const { instance, hold = async () => () => true } = deps
   const post = createPost(deps)
   const closing = new AbortController()
   /** The tries that are under way, by tenant. */
@@ -110,19 +118,21 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
     if (closed || !endpoint || free === 0) return
     try {
       if ((await store.tenantsWithDue([tenant])).length === 0) return
+      const isHeld = await hold()
       const leasedAt = currentMoment()
-      for (const event of await store.leaseEvents(tenant, free, leaseMs)) start(event, endpoint, leasedAt)
+      const mayStart = () => isHeld() && elapsedSince(leasedAt) <= leaseMs * START_WITHIN
+      for (const event of await store.leaseEvents(tenant, free, leaseMs, instance)) start(event, endpoint, mayStart)
       isStoreDown = false
     } catch (error) {
       noteFailure(error)
     }
   })
 
-  function start(event: StoredEvent, endpoint: Endpoint, leasedAt: Moment): void {
+  function start(event: StoredEvent, endpoint: Endpoint, mayStart: () => boolean): void {
     const { tenant } = endpoint
     const underWay = tries.get(tenant) ?? new Set()
     tries.set(tenant, underWay)
-    const done = deliver(event, endpoint, leasedAt)
+    const done = deliver(event, endpoint, mayStart)
       .catch(noteFailure)
       .finally(() => {
         underWay.delete(done)
@@ -139,11 +149,11 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
   }
 
   /** Makes one try of a leased event, and stores its end. */
-  async function deliver(event: StoredEvent, endpoint: Endpoint, leasedAt: Moment): Promise<void> {
+  async function deliver(event: StoredEvent, endpoint: Endpoint, mayStart: () => boolean): Promise<void> {
     const body = event.body ?? (await render(event, endpoint))
     if ('state' in body) return void (await store.finishTry(event, body))
     if (!event.body && !(await store.keepBody(event, body))) return
-    if (closing.signal.aborted || elapsedSince(leasedAt) > leaseMs * START_WITHIN) return
+    if (closing.signal.aborted || !mayStart()) return
     const { signal } = closing
     const reply = await post(endpoint, { id: event.id, body, at: Date.now(), signal })
     const isInterrupted = reply.kind === 'failed' && signal.aborted
@@ -233,12 +243,14 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
     }
   }
 
+  /** On the embedded store every gateway is a process of this machine, and a restart knows at once which have ended. */
+  async function endDeadLeases(): Promise<void> {
+    if (store.engine !== 'sqlite') return
+    for (const holder of await store.leaseholders()) if (!isAlive(holder)) await store.endLease(holder)
+  }
+
   let polling: Promise<void> | undefined
-  const timer = setInterval(() => {
-    polling ??= poll().finally(() => {
-      polling = undefined
-    })
-  }, pollEveryMs)
+  let timer: NodeJS.Timeout | undefined
 
   async function idle(): Promise<void> {
     do {
@@ -253,6 +265,14 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
       endpoints = new Map(list.map((endpoint) => [endpoint.tenant, endpoint]))
     },
     wake: leases.wake,
+    start: () => {
+      const freed = endDeadLeases().catch(noteFailure)
+      timer = setInterval(() => {
+        polling ??= freed.then(poll).finally(() => {
+          polling = undefined
+        })
+      }, pollEveryMs)
+    },
     poll,
     idle,
     metrics: [

@@ -14,7 +14,9 @@ import { createReceiveEvent, type ReceiveDeps, type ReceiveEvent } from './recei
  */
 
 /** Receives the events of the service, and keeps bookings and callers up to date by them. */
-export interface ServiceEvents extends Pick<Healing, 'onUnknown' | 'start'> {
+export interface ServiceEvents extends Pick<Healing, 'onUnknown'> {
+  /** Begins to look for what no new event wakes. */
+  readonly start: () => void
   readonly receive: ReceiveEvent
   /** To be called with the tenants of the file whenever they are read. */
   readonly setTenants: (tenants: readonly Tenant[]) => void
@@ -66,7 +68,10 @@ export function openServiceEvents(config: Config, deps: ServiceEventsDeps): Serv
       delivery.setEndpoints(endpoints)
     },
     metrics: [metric, ...healing.metrics, ...delivery.metrics],
-    start: healing.start,
+    start: () => {
+      healing.start()
+      delivery.start()
+    },
     close: async (graceMs) => {
       await Promise.all([healing.close(graceMs), delivery.close(Math.min(graceMs, LONGEST_GRACE_MS))])
     },

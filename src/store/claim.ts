@@ -1,5 +1,5 @@
 import { isSameThing } from '../text/service-text.ts'
-import { isAlive } from './instance.ts'
+import { isAlive, isRenewed } from './instance.ts'
 import { CLAIM_COLUMNS } from './schema.ts'
 import type { AuditEntry, Claim, ClaimChange, ClaimState, Claims, NewClaim } from './store.ts'
 import { type DatabaseRow, now, sql, TODAY, type Work, type WorkOf } from './work.ts'
@@ -103,8 +103,7 @@ const ADD_AUDIT = `INSERT INTO transload.claim_audit (handle, version, at, was, 
 
 const DROP_AUDIT = 'DELETE FROM transload.claim_audit WHERE handle = $1'
 
-/** A lease that was renewed in the future was renewed before the last start of the machine. */
-const IS_ALIVE = `beat_ms > transload.lease_ms() - $1::bigint AND beat_ms <= transload.lease_ms()`
+const IS_ALIVE = isRenewed('$1::bigint')
 
 type ClaimReads = Pick<Claims, 'findClaim' | 'claimByHandle' | 'claimsOfShipment' | 'listClaims' | 'audit'>
 

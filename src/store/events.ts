@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** An event of the service that is to be stored. */
@@ -132,8 +133,13 @@ export interface Events {
 
   /** Returns those of the tenants that have a delivery that can start now. */
   tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
-  /** Leases the first `due` event of up to `limit` shipments, longest due first. Another lease waits until this one ends. */
-  leaseEvents(tenant: string, limit: number, leaseMs: number): Promise<readonly StoredEvent[]>
+  /**
+   * Leases the first `due` event of up to `limit` shipments, longest due first. Another lease waits until this one ends: after
+   * its time, or once the instance that has it has not renewed its own lease for ten seconds.
+   */
+  leaseEvents(tenant: string, limit: number, leaseMs: number, instance?: string): Promise<readonly StoredEvent[]>
+  /** Returns the instances that have leased events. */
+  leaseholders(): Promise<readonly string[]>
   /** Stores the body of every try; returns false if the lease is lost. */
   keepBody(event: EventVersion, body: CallbackBody): Promise<boolean>
   /** Stores the end of a try and ends the lease; returns false if the lease is lost. */
@@ -192,7 +198,9 @@ const EVENT = `no, id, tenant, shipment, event, date, digest, payload, received_
 const SELECT_EVENTS = `SELECT ${EVENT} FROM transload.events`
 const NOW = 'transload.now_ms()'
 const IS_WAITING = `(stopped = 1 OR paused_until > ${NOW})`
-const IS_DUE = `retry_at <= ${NOW} AND leased_until <= ${NOW}`
+/** A lease ends with its time, or with its gateway. */
+const IS_DUE = `retry_at <= ${NOW} AND (leased_until <= ${NOW} OR leased_by <> '' AND NOT EXISTS (SELECT 1
+  FROM transload.instances WHERE instance = leased_by AND ${isRenewed(String(SILENT_FOR_MS))}))`
 const isWaiting = (tenant: string) =>
   `EXISTS (SELECT 1 FROM transload.endpoints AS endpoint WHERE endpoint.tenant = ${tenant} AND ${IS_WAITING})`
 /** The ids of `$1`, a list as JSON. */
@@ -205,6 +213,7 @@ type EventReads = Pick<
   | 'shipmentsWithEvents'
   | 'listEvents'
   | 'tenantsWithDue'
+  | 'leaseholders'
   | 'endpoints'
   | 'openEvents'
 >
@@ -244,6 +253,10 @@ export const eventReads: WorkOf<EventReads> = {
       JSON.stringify(tenants),
     )
     return rows.map(({ value }) => String(value))
+  },
+  *leaseholders() {
+    const rows = yield sql(`SELECT DISTINCT leased_by FROM transload.event_queues WHERE leased_until > ${NOW}`)
+    return rows.map((row) => String(row['leased_by'])).filter((instance) => instance !== '')
   },
   *endpoints() {
     const rows = yield sql(`SELECT * FROM transload.endpoints WHERE ${IS_WAITING} ORDER BY tenant`)
@@ -285,13 +298,13 @@ export const eventWrites: WorkOf<EventWrites> = {
     // The row of the queue is locked, so no try that ends meanwhile misses the event.
     if (taken.length > 0 && deliver)
       yield sql(
-        `INSERT INTO transload.event_queues AS queue VALUES ($1, $2, ${NOW}, 0)
+        `INSERT INTO transload.event_queues AS queue VALUES ($1, $2, ${NOW}, 0, '')
           ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at`,
         ...[tenant, shipment],
       )
     return { taken: taken.length > 0, id }
   },
-  *leaseEvents(tenant, limit, leaseMs) {
+  *leaseEvents(tenant, limit, leaseMs, instance = '') {
     const queues = yield sql(
       `SELECT shipment FROM transload.event_queues AS queue WHERE tenant = $1 AND ${IS_DUE}
         AND NOT ${isWaiting('queue.tenant')} ORDER BY retry_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
@@ -300,8 +313,9 @@ export const eventWrites: WorkOf<EventWrites> = {
     if (queues.length === 0) return []
     const shipments = JSON.stringify(queues.map(({ shipment }) => shipment))
     yield sql(
-      `UPDATE transload.event_queues SET leased_until = ${NOW} + $3::bigint WHERE tenant = $2 AND shipment IN ${LISTED}`,
-      ...[shipments, tenant, leaseMs],
+      `UPDATE transload.event_queues SET leased_until = ${NOW} + $3::bigint, leased_by = $4
+        WHERE tenant = $2 AND shipment IN ${LISTED}`,
+      ...[shipments, tenant, leaseMs, instance],
     )
     // A new statement sees every try that ended before the rows of the queues were locked.
     const rows = yield sql(
@@ -370,7 +384,7 @@ type Queue = Pick<StoredEvent, 'tenant' | 'shipment'>
  */
 function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
   const rows = yield sql(
-    `INSERT INTO transload.event_queues AS queue SELECT DISTINCT tenant, shipment, 0, 0 FROM transload.events
+    `INSERT INTO transload.event_queues AS queue SELECT DISTINCT tenant, shipment, 0, 0, '' FROM transload.events
       WHERE id IN ${LISTED} ORDER BY tenant, shipment
       ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at RETURNING tenant, shipment`,
     JSON.stringify(ids),
@@ -381,7 +395,7 @@ function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
 /** Lets the first due event of a shipment say when its queue is due. */
 function* updateQueue({ tenant, shipment }: Queue): Work<void> {
   const requeued = yield sql(
-    `INSERT INTO transload.event_queues SELECT tenant, shipment, retry_at, 0 FROM transload.events
+    `INSERT INTO transload.event_queues SELECT tenant, shipment, retry_at, 0, '' FROM transload.events
       WHERE tenant = $1 AND shipment = $2 AND state = 'due' ORDER BY no LIMIT 1
       ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = excluded.retry_at RETURNING 1`,
     ...[tenant, shipment],

@@ -33,3 +33,10 @@ function startTimeOf(pid: number): string | undefined {
     return undefined
   }
 }
+
+/** A gateway that has not renewed its lease for so long counts as gone. */
+export const SILENT_FOR_MS = 10_000
+
+/** Tells in SQL if a lease was renewed lately. One that was renewed in the future was renewed before the last start of the machine. */
+export const isRenewed = (withinMs: string): string =>
+  `beat_ms > transload.lease_ms() - ${withinMs} AND beat_ms <= transload.lease_ms()`

@@ -101,6 +101,7 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE transload.event_queues (
     tenant TEXT NOT NULL, shipment TEXT NOT NULL, retry_at INTEGER NOT NULL, leased_until INTEGER NOT NULL,
+    leased_by TEXT NOT NULL,
     PRIMARY KEY (tenant, shipment)
   ) WITHOUT ROWID;
   CREATE INDEX event_queues_due ON transload.event_queues (tenant, retry_at);

@@ -45,6 +45,7 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   listEvents: (store) => store.listEvents({}),
   tenantsWithDue: (store) => store.tenantsWithDue(['acme']),
   leaseEvents: (store) => store.leaseEvents('acme', 1, 1_000),
+  leaseholders: (store) => store.leaseholders(),
   keepBody: (store) => store.keepBody(EVENT, { text: '', format: 'json' }),
   finishTry: (store) => store.finishTry(EVENT, { state: 'delivered', outcome: '' }),
   replayEvents: (store) => store.replayEvents(['e']),

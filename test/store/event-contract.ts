@@ -159,6 +159,20 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       expect(all.length).toBe(20)
     })
 
+    test('of a gateway that is gone are leased again at once', async () => {
+      for (const shipment of ['s-1', 's-2', 's-3']) await take({ shipment })
+      for (const instance of ['gone', 'alive']) await store.renewLease(instance, MINUTE_MS)
+      const [lost] = await store.leaseEvents('acme', 1, MINUTE_MS, 'gone')
+      await store.leaseEvents('acme', 1, MINUTE_MS, 'alive')
+      await store.leaseEvents('acme', 1, MINUTE_MS)
+      expect(await lease(10, other)).toEqual([])
+      expect([...(await other.leaseholders())].sort()).toEqual(['alive', 'gone'])
+      await other.endLease('gone')
+      expect(await other.tenantsWithDue(['acme'])).toEqual(['acme'])
+      expect(await lease(10, other)).toMatchObject([{ id: lost?.id }])
+      expect(await store.finishTry(lost ?? expect.fail(), { state: 'delivered', outcome: '' })).toBe(false)
+    })
+
     test('of a lost lease are leased again, and its late end changes nothing', async () => {
       await take()
       const late = await leaseOne()

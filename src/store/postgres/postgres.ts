@@ -2,7 +2,7 @@ import pg from 'pg'
 import { claimReads, claimWrites, isFree } from '../claim.ts'
 import { doubtReads, doubtWrites, dropDoubt, type Inspection } from '../doubt.ts'
 import { eventReads, eventWrites } from '../events.ts'
-import { newInstance } from '../instance.ts'
+import { newInstance, SILENT_FOR_MS } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import { nameReads, nameWrites, scan } from '../names.ts'
 import { pruneWrites, type StoreSize } from '../pruning.ts'
@@ -200,11 +200,10 @@ const CAPACITY_EVERY_MS = 60_000
 /** The session of each process, and one for its looks at the servers. */
 const CONNECTIONS_BESIDES = 2
 /** A process that renewed its lease this recently runs. */
-const ALIVE_FOR_MS = 10_000
 
 const CAPACITY = `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
     - coalesce(current_setting('reserved_connections', true)::int, 0) AS allowed,
-  (SELECT count(*)::int FROM transload.instances WHERE beat_ms > transload.lease_ms() - ${ALIVE_FOR_MS}) AS processes`
+  (SELECT count(*)::int FROM transload.instances WHERE beat_ms > transload.lease_ms() - ${SILENT_FOR_MS}) AS processes`
 
 /**
  * Returns a warning if the processes of all gateways together may open more connections than the server allows. `processes`
