@@ -4,12 +4,12 @@ import { createLog } from '../../src/observe/log.ts'
 import { openStore } from '../../src/store/open.ts'
 
 /*
- * A gateway whose leases end soon: an event that a killed gateway was delivering is due again after two seconds.
+ * A gateway that looks often for what a killed one was delivering.
  */
 
 const { config, catalog } = await loadConfig()
 const log = createLog('info', { write: (line) => void process.stdout.write(line) })
 const store = await openStore(config.STORE_URL)
-const callbacks = { leaseMs: 2_000, timeoutMs: 900, pollEveryMs: 100 }
+const callbacks = { timeoutMs: 900, pollEveryMs: 100 }
 const { url } = await openGateway(config, { catalog, store, log, callbacks })
 log.info({ url }, 'listening')
