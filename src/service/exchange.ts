@@ -135,66 +135,91 @@ async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamR
 }
 
 /**
- * Sends one request and reads its whole reply, over undici's lowest-level call: promises and streams cost a quarter
- * more.
+ * A request on its way to the service, over undici's lowest-level call: undici's own promises and streams cost a quarter more. It
+ * ends once: with a whole reply, or with an error.
  */
-export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {
-  return new Promise((resolve, reject) => {
-    const now = performance.now()
-    // A call after its deadline is not sent.
-    if (request.deadline <= now) return reject(new NoReply('unsent'))
-    const { method, path, operation = OTHER, body = null } = request
-    const account = new RequestAccount(request, operation, now, line.countRequest)
-    const { headers: trace } = account
-    const headers = trace ? { ...request.headers, ...trace } : request.headers
-    const handler = new Exchange(request, account, line, resolve, reject)
-    account.dispatch(() => void line.dispatcher.dispatch({ method, path, headers, body }, handler))
-  })
-}
-
-/** Collects undici's events of a request into a whole reply or an error. */
-class Exchange implements Dispatcher.DispatchHandler, Waiting {
-  readonly deadline: number
-  readonly #mayWrite: (() => boolean) | undefined
+abstract class Sent implements Waiting {
+  deadline: number
+  protected readonly line: Line
+  protected controller: Dispatcher.DispatchController | undefined
+  protected isOver = false
   readonly #account: RequestAccount
-  readonly #line: Line
-  readonly #resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
-  readonly #reject: (error: NoReply) => void
-  #controller: Dispatcher.DispatchController | undefined
-  #over = false
-  #status = 0
-  #headers: IncomingHttpHeaders = {}
-  #size = 0
-  readonly #held: Held<Waiting>
-  readonly #chunks: Buffer[] = []
+  #waiting: Held<Waiting>
 
-  constructor(
-    { deadline, mayWrite }: UpstreamRequest,
-    account: RequestAccount,
-    line: Line,
-    resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void,
-    reject: (error: NoReply) => void,
-  ) {
-    this.deadline = deadline
-    this.#mayWrite = mayWrite
+  constructor(line: Line, account: RequestAccount, deadline: number) {
+    this.line = line
     this.#account = account
-    this.#line = line
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#held = line.deadlines.add(this)
+    this.deadline = deadline
+    this.#waiting = line.deadlines.add(this)
   }
 
   late(): void {
-    const sent = this.#controller !== undefined
-    const late = { isOurs: stoodStill(this.deadline) }
-    this.#fail(sent ? new NoReply('late', late) : noConnectionInTime(this.#line, this.deadline))
+    const { controller, line, deadline } = this
+    this.fail(controller ? new NoReply('late', { isOurs: stoodStill(deadline) }) : noConnectionInTime(line, deadline))
+  }
+
+  /** Stops the clock. */
+  protected stopWaiting(): void {
+    this.line.deadlines.take(this.#waiting)
+  }
+
+  /** Starts the clock again. */
+  protected wait(): void {
+    this.stopWaiting()
+    this.#waiting = this.line.deadlines.add(this)
+  }
+
+  protected fail(error: Error): void {
+    if (!this.leave()) return
+    this.failed(error)
+    this.controller?.abort(error)
+  }
+
+  protected abstract failed(error: Error): void
+
+  /** Ends the request, with the status of a whole reply; returns false if it has ended already. */
+  protected leave(status?: number): boolean {
+    if (this.isOver) return false
+    this.isOver = true
+    this.stopWaiting()
+    this.#account.end(status)
+    return true
+  }
+}
+
+/** Sends one request and reads its whole reply. */
+export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {
+  const now = performance.now()
+  // A call after its deadline is not sent.
+  if (request.deadline <= now) return Promise.reject(new NoReply('unsent'))
+  const { method, path, operation = OTHER, body = null } = request
+  const account = new RequestAccount(request, operation, now, line.countRequest)
+  const { headers: trace } = account
+  const headers = trace ? { ...request.headers, ...trace } : request.headers
+  const handler = new Exchange(line, account, request)
+  account.dispatch(() => void line.dispatcher.dispatch({ method, path, headers, body }, handler))
+  return handler.reply.promise
+}
+
+/** Collects undici's events of a request into a whole reply or an error. */
+class Exchange extends Sent implements Dispatcher.DispatchHandler {
+  readonly reply = Promise.withResolvers<UpstreamReply>()
+  readonly #mayWrite: UpstreamRequest['mayWrite']
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #size = 0
+  readonly #chunks: Buffer[] = []
+
+  constructor(line: Line, account: RequestAccount, { deadline, mayWrite }: UpstreamRequest) {
+    super(line, account, deadline)
+    this.#mayWrite = mayWrite
   }
 
   /** Called when the connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#over) controller.abort(new NoReply('unsent'))
-    else if (this.#mayWrite?.() === false) this.#fail(new NoReply('withdrawn'))
+    this.controller = controller
+    if (this.isOver) controller.abort(new NoReply('unsent'))
+    else if (this.#mayWrite?.() === false) this.fail(new NoReply('withdrawn'))
   }
 
   /** An informational status is not the answer (RFC 9110, 15.2). */
@@ -205,36 +230,25 @@ class Exchange implements Dispatcher.DispatchHandler, Waiting {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size > REPLY_LIMIT_BYTES) this.#fail(new NoReply('too-large'))
+    if (this.#size > REPLY_LIMIT_BYTES) this.fail(new NoReply('too-large'))
     else this.#chunks.push(chunk)
   }
 
   onResponseEnd(): void {
-    if (!this.#ends(this.#status)) return
+    if (!this.leave(this.#status)) return
     const [only] = this.#chunks
     const body = only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#size)
     const reply = { status: this.#status, headers: this.#headers, body }
     const coding = this.#headers['content-encoding']
-    this.#resolve(coding === undefined || body.length === 0 ? reply : inflated(reply, coding))
+    this.reply.resolve(coding === undefined || body.length === 0 ? reply : inflated(reply, coding))
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(this.#controller ? new NoReply('lost', { cause: error }) : notConnected(error))
+    this.fail(this.controller ? new NoReply('lost', { cause: error }) : notConnected(error))
   }
 
-  #fail(error: NoReply): void {
-    if (!this.#ends()) return
-    this.#reject(error)
-    this.#controller?.abort(error)
-  }
-
-  /** Ends the exchange, with the status of a whole reply; returns false if it has ended already. */
-  #ends(status?: number): boolean {
-    if (this.#over) return false
-    this.#over = true
-    this.#line.deadlines.take(this.#held)
-    this.#account.end(status)
-    return true
+  protected failed(error: Error): void {
+    this.reply.reject(error)
   }
 }
 
@@ -280,9 +294,8 @@ interface Patience {
 }
 
 /**
- * Sends a request and streams the reply to a reader. It uses undici's lowest-level call, because undici's streams
- * would double the cost of a call. The call ends with the reader, and a reader that makes no progress for too long is
- * dropped.
+ * Sends a request and streams the reply to a reader. The call ends with the reader, and a reader that makes no progress for too
+ * long is dropped.
  */
 export function stream(
   line: Line,
@@ -290,105 +303,70 @@ export function stream(
   reader: ServerResponse,
   patience: Patience,
 ): Promise<StreamedReply> {
-  return new Promise((resolve, reject) => {
-    if (reader.destroyed) return reject(new HungUp())
-    const traced = { method: request.method, origin: line.origin, path: request.path }
-    const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
-    const { body } = request
-    const streamed = new Streamed(
-      line,
-      account,
-      reader,
-      patience,
-      body instanceof Readable ? body : undefined,
-      resolve,
-      reject,
-    )
-    const { ownHeaders } = account
-    const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
-    account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
-  })
+  if (reader.destroyed) return Promise.reject(new HungUp())
+  const traced = { method: request.method, origin: line.origin, path: request.path }
+  const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
+  const { ownHeaders } = account
+  const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
+  const streamed = new Streamed(line, account, request, reader, patience)
+  account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
+  return streamed.started.promise
 }
 
-class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
-  deadline: number
+/** Passes undici's events of a reply on to a reader. */
+class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply {
+  readonly started = Promise.withResolvers<StreamedReply>()
   status = 0
   lines: readonly string[] = []
-  readonly #line: Line
+  readonly #body: unknown
   readonly #reader: ServerResponse
-  readonly #readerTimeoutMs: number
-  readonly #timeoutMs: number
-  readonly #streams: Readable | undefined
-  readonly #resolve: (reply: StreamedReply) => void
-  readonly #reject: (error: Error) => void
-  readonly #onClose = () => this.#abort(new HungUp())
+  readonly #patience: Patience
+  readonly #onClose = () => this.fail(new HungUp())
   readonly #onDrain = () => this.#goOn()
-  readonly #account: RequestAccount
-  #controller: Dispatcher.DispatchController | undefined
   /** The body so far, until there is a reader; undefined afterwards. */
   #held: Buffer[] | undefined = []
   #heldBytes = 0
   #whole: PromiseWithResolvers<Buffer | undefined> | undefined
   #mask: Mask | undefined
-  #isOver = false
   #failure: Error | undefined
-  #patience: NodeJS.Timeout | undefined
-  #waiting: Held<Waiting>
+  #stalled: NodeJS.Timeout | undefined
   readonly #handedOver = Promise.withResolvers<void>()
 
   constructor(
     line: Line,
     account: RequestAccount,
+    { body }: StreamedRequest,
     reader: ServerResponse,
-    { deadline, timeoutMs, readerTimeoutMs }: Patience,
-    streams: Readable | undefined,
-    resolve: (reply: StreamedReply) => void,
-    reject: (error: Error) => void,
+    patience: Patience,
   ) {
-    this.deadline = deadline
-    this.#line = line
-    this.#account = account
+    super(line, account, patience.deadline)
+    this.#body = body
     this.#reader = reader
-    this.#readerTimeoutMs = readerTimeoutMs
-    this.#timeoutMs = timeoutMs
-    this.#streams = streams
-    this.#resolve = resolve
-    this.#reject = reject
+    this.#patience = patience
     reader.on('close', this.#onClose)
-    this.#waiting = line.deadlines.add(this)
-  }
-
-  late(): void {
-    if (this.#controller) this.#abort(new NoReply('late'))
-    else this.#fail(noConnectionInTime(this.#line, this.deadline))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
+    this.controller = controller
     if (this.#failure) controller.abort(this.#failure)
-    else if (this.#streams) {
-      this.#line.deadlines.take(this.#waiting)
-      this.#streams.once('end', () => {
-        if (this.#isOver || this.status > 0) return
-        this.deadline = performance.now() + this.#timeoutMs
-        this.#wait()
+    else if (this.#body instanceof Readable) {
+      this.stopWaiting()
+      this.#body.once('end', () => {
+        if (this.isOver || this.status > 0) return
+        this.deadline = performance.now() + this.#patience.timeoutMs
+        this.wait()
       })
     }
-  }
-
-  #wait(): void {
-    this.#line.deadlines.take(this.#waiting)
-    this.#waiting = this.#line.deadlines.add(this)
   }
 
   /** An informational status is not the answer (RFC 9110, 15.2). */
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return
     this.status = status
-    this.#line.deadlines.take(this.#waiting)
+    this.stopWaiting()
     // undici's parser gives buffers, names and values in turn.
     this.lines = (controller.rawHeaders as Buffer[]).map((line) => line.toString('latin1'))
-    this.#resolve(this)
+    this.started.resolve(this)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -404,24 +382,24 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
   }
 
   onResponseEnd(): void {
-    this.#leave(this.status)
+    this.leave(this.status)
     if (this.#held) this.#whole?.resolve(Buffer.concat(this.#held))
     else this.#finish()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(this.#controller ? error : notConnected(error))
+    this.fail(this.controller ? error : notConnected(error))
   }
 
   async whole(): Promise<Buffer | undefined> {
     if (this.#failure || this.#heldBytes > HELD_BYTES) return undefined
-    if (this.#isOver) return Buffer.concat(this.#held ?? [])
-    this.#wait()
+    if (this.isOver) return Buffer.concat(this.#held ?? [])
+    this.wait()
     this.#whole = Promise.withResolvers()
     try {
       return await this.#whole.promise
     } finally {
-      this.#line.deadlines.take(this.#waiting)
+      this.stopWaiting()
     }
   }
 
@@ -430,40 +408,38 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     const held = this.#held ?? []
     this.#held = undefined
     if (this.#failure) this.#handedOver.reject(this.#failure)
-    else if (this.#isOver) {
+    else if (this.isOver) {
       // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/architecture.md).
       setImmediate(() => this.#finish(held.length > 1 ? Buffer.concat(held) : held[0]))
     } else {
       this.#reader.on('drain', this.#onDrain)
       for (const chunk of held) this.#write(chunk)
-      if (!this.#patience) this.#controller?.resume()
+      if (!this.#stalled) this.controller?.resume()
     }
     return this.#handedOver.promise
   }
 
   drop(): void {
-    if (this.#isOver) return
-    this.#leave()
-    this.#controller?.abort(new HungUp())
+    if (this.leave()) this.controller?.abort(new HungUp())
   }
 
   #write(arrived: Buffer): void {
     const chunk = this.#mask ? this.#mask.bytes(arrived) : arrived
     if (chunk.length === 0 || this.#reader.write(chunk)) return
-    this.#controller?.pause()
-    this.#patience ??= setTimeout(() => this.#lose(), this.#readerTimeoutMs)
+    this.controller?.pause()
+    this.#stalled ??= setTimeout(() => this.#lose(), this.#patience.readerTimeoutMs)
   }
 
   /** Drops a reader that makes no progress, unless an earlier answer on its connection is still being written. */
   #lose(): void {
     if (this.#reader.socket) this.#reader.destroy()
-    else this.#patience = setTimeout(() => this.#lose(), this.#readerTimeoutMs)
+    else this.#stalled = setTimeout(() => this.#lose(), this.#patience.readerTimeoutMs)
   }
 
   #goOn(): void {
-    clearTimeout(this.#patience)
-    this.#patience = undefined
-    this.#controller?.resume()
+    clearTimeout(this.#stalled)
+    this.#stalled = undefined
+    this.controller?.resume()
   }
 
   #finish(last?: Buffer): void {
@@ -471,28 +447,19 @@ class Streamed implements Dispatcher.DispatchHandler, StreamedReply, Waiting {
     this.#handedOver.resolve()
   }
 
-  #abort(error: Error): void {
-    this.#fail(error)
-    this.#controller?.abort(error)
-  }
-
-  #fail(error: Error): void {
-    if (this.#isOver) return
-    this.#leave()
+  protected failed(error: Error): void {
     this.#failure = error
     if (error instanceof NoReply) this.#whole?.reject(error)
     else this.#whole?.resolve(undefined)
-    this.#reject(error)
+    this.started.reject(error)
     if (!this.#held) this.#handedOver.reject(error)
   }
 
-  /** The service sends no more; the status is that of a whole reply. */
-  #leave(status?: number): void {
-    this.#isOver = true
-    this.#account.end(status)
-    this.#line.deadlines.take(this.#waiting)
-    clearTimeout(this.#patience)
+  protected override leave(status?: number): boolean {
+    if (!super.leave(status)) return false
+    clearTimeout(this.#stalled)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)
+    return true
   }
 }
 
