@@ -115,6 +115,7 @@ const HEX = 16
  * decode `%2525252525…` level by level takes time that grows with the square of its length.
  */
 export function fullyDecoded(path: string): string | undefined {
+  if (!DECODES.test(path)) return path
   const bytes: number[] = []
   for (let i = 0; i < path.length; i += 1) {
     bytes.push(path.charCodeAt(i))
@@ -127,6 +128,8 @@ export function fullyDecoded(path: string): string | undefined {
   }
 }
 
+/** Anything else stays as it is. */
+const DECODES = /[%\u0080-\uffff]/
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The byte that the last three characters escape; undefined if they are not an escape. */
