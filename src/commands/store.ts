@@ -210,6 +210,7 @@ const COUNT_CHARACTERS = 12
 
 const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   claims: 'finished bookings, with their audit trail',
+  audit: 'audit trails of bookings that were sent again under another key',
   links: 'numbers',
   things: 'quotes and shipments',
   instances: 'gateways that are gone',

@@ -101,7 +101,8 @@ const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, inst
 const ADD_AUDIT = `INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why)
   VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-const DROP_AUDIT = 'DELETE FROM transload.claim_audit WHERE handle = $1'
+/** The trail of a former handle stays as long as others. */
+const KEEP_TRAIL = `INSERT INTO transload.old_handles VALUES ($1, ${TODAY}) ON CONFLICT DO NOTHING`
 
 const IS_ALIVE = isRenewed('$1::bigint')
 
@@ -165,8 +166,7 @@ export const claimWrites: WorkOf<ClaimWrites> = {
       const put = yield sql(PUT_CLAIM, ...CLAIM_COLUMNS.map(({ property }) => claim[property]))
       // Without a row, another gateway has taken the key since.
       if (put.length === 0) continue
-      // The trail of the handle before ends with it.
-      if (before && before.handle !== claim.handle) yield sql(DROP_AUDIT, before.handle)
+      if (before && before.handle !== claim.handle) yield sql(KEEP_TRAIL, before.handle)
       yield* addAudit(claim, before?.state ?? 'none', claimReason(wanted))
       return { won: true, claim }
     }

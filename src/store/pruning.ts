@@ -2,7 +2,7 @@ import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** What is pruned, in this order: links and things stay as long as the claims of their shipments. */
-export const PRUNED_TABLES = ['claims', 'links', 'things', 'instances'] as const
+export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'instances'] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 
 /** One step of pruning. */
@@ -90,12 +90,13 @@ const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS clai
   WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
 const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
 
-const OLD: Readonly<Record<'claims' | 'links' | 'things' | 'events', Old>> = {
+const OLD: Readonly<Record<'claims' | 'audit' | 'links' | 'things' | 'events', Old>> = {
   claims: {
     table: 'claims',
     key: 'tenant, key',
     where: `used_day <= $1 AND state NOT IN ('sending', 'unknown') AND expires <= transload.now_ms()`,
   },
+  audit: { table: 'old_handles', key: 'handle', where: 'used_day <= $1' },
   links: {
     table: 'links',
     key: 'tenant, name, kind, vin',
@@ -121,6 +122,7 @@ const OLD: Readonly<Record<'claims' | 'links' | 'things' | 'events', Old>> = {
 
 /** Deletes a few old rows that nothing needs; those that are needed are put off, and in nobody's way then. */
 function* pruneRows({ table, key, where, isNeeded }: Old, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
+  const hasTrail = table === 'claims' || table === 'old_handles'
   const isUnneeded = isNeeded === undefined ? '1 = 1' : `NOT (${isNeeded})`
   if (dryRun) {
     const [row] = yield sql(
@@ -133,10 +135,10 @@ function* pruneRows({ table, key, where, isNeeded }: Old, lastDay: number, dryRu
     LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED)`
   const gone = yield sql(
     `DELETE FROM transload.${table} AS row WHERE ${some} AND ${isUnneeded}
-      RETURNING ${table === 'claims' ? 'handle' : '1 AS handle'}`,
+      RETURNING ${hasTrail ? 'handle' : '1 AS handle'}`,
     lastDay,
   )
-  if (table === 'claims') {
+  if (hasTrail) {
     const handles = JSON.stringify(gone.map(({ handle }) => handle))
     yield sql('DELETE FROM transload.claim_audit WHERE handle IN (SELECT value FROM transload.each($1))', handles)
   }

@@ -42,7 +42,7 @@ const columns = CLAIM_COLUMNS.map(({ name, type }) => `${name} ${type} NOT NULL`
 /**
  * The migrations of both engines. Links cluster by name: a look-up is one descent. `kind` is 0 for a quote and 1 for a
  * shipment, plus 2 if the service gave the name. `turn` orders links of one name and the same age. `used_day` is the day of
- * the last write or noted use, by the calendar of the store. Leases and locks count milliseconds of `lease_ms`. A shipment
+ * the last write or noted use, by the calendar of the store. `old_handles` are those of claims that were taken again under another. Leases and locks count milliseconds of `lease_ms`. A shipment
  * with a `due` event has a queue, which is due when the first of its `due` events is; its row is locked by every write that
  * adds or finishes an event of the shipment. `count_batches` has the number of the last batch that each process added.
  */
@@ -81,6 +81,9 @@ export const STEPS: readonly SchemaStep[] = [
     instance TEXT NOT NULL, why TEXT NOT NULL,
     PRIMARY KEY (handle, version)
   ) WITHOUT ROWID;
+
+  CREATE TABLE transload.old_handles (handle TEXT NOT NULL PRIMARY KEY, used_day INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX old_handles_by_use ON transload.old_handles (used_day);
 
   CREATE TABLE transload.instances (instance TEXT NOT NULL PRIMARY KEY, beat_ms INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE transload.locks (

@@ -158,9 +158,14 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await pruneAll(store)).toEqual({ claims: 1 })
   })
 
-  test('the audit of a claim that is taken again under another handle is gone', async () => {
+  test('deletes the audit of a claim that was taken again under another handle', async () => {
     await claimed('again', 'refused')
+    await clock.pass(GONE_AFTER_DAYS)
     await store.claim(newClaim({ key: 'again', handle: 'bk_second' }))
+    expect(await pruneAll(store)).toEqual({})
+    expect(await store.audit('bk_acme_again')).toHaveLength(2)
+    await clock.pass(GONE_AFTER_DAYS)
+    expect(await pruneAll(store)).toEqual({ audit: 1 })
     expect(await store.audit('bk_acme_again')).toEqual([])
     expect(await store.audit('bk_second')).toHaveLength(1)
   })
