@@ -71,6 +71,8 @@ const SHARED_SLOTS = 256
 const WAIT_FOR_NAMES_MS = 10_000
 const LOOK_FOR_NAMES_EVERY_MS = 1_000
 
+const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutdown', isFailure: false }
+
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
 
 /** Starts delivering. */
@@ -103,7 +105,6 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
     SECONDS,
   )
   const open = () => store.openEvents().catch(() => [])
-  const stopped = async () => (await store.endpoints().catch(() => [])).filter((endpoint) => endpoint.stopped)
 
   /** How many more tries of a tenant may start now. Every tenant has one that slow receivers of others cannot take. */
   function freeSlots(tenant: string): number {
@@ -157,9 +158,7 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
     const { signal } = closing
     const reply = await post(endpoint, { id: event.id, body, at: Date.now(), signal })
     const isInterrupted = reply.kind === 'failed' && signal.aborted
-    const end: TryOutcome = isInterrupted
-      ? { state: 'due', outcome: 'interrupted by a shutdown', isFailure: false }
-      : verdictOn(event, reply)
+    const end = isInterrupted ? INTERRUPTED : verdictOn(event, reply)
     const isCurrent = await store.finishTry(event, end)
     tried.add(1, event.tenant, end.state === 'due' ? 'failed' : end.state)
     if (!isCurrent) return
@@ -289,7 +288,9 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
         })),
       ),
       labelledGauge('transload_delivery_stopped', 'Endpoints that have stopped their deliveries.', async () =>
-        (await stopped()).map(({ tenant }) => ({ labels: { tenant }, value: 1 })),
+        (await store.endpoints().catch(() => []))
+          .filter(({ stopped }) => stopped)
+          .map(({ tenant }) => ({ labels: { tenant }, value: 1 })),
       ),
     ],
     close: async (graceMs) => {

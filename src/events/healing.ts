@@ -152,13 +152,13 @@ export function createHealing(deps: HealingDeps): Healing {
 
   /** Looks at the shipments that events told of since a booking was claimed. */
   async function lookAtEvents(
-    { tenant }: Claim,
+    tenant: string,
     since: number,
     how: HealedBy,
-    isStranger: (shipment: string) => boolean = () => false,
-  ): Promise<void> {
+    isStranger?: (shipment: string) => boolean,
+  ) {
     for (const name of await store.shipmentsWithEvents(tenant, since, MOST_SHIPMENTS))
-      if (!isStranger(name)) add(tenant, { name, how, mayBeCanceled: false, failures: 0 })
+      if (!isStranger?.(name)) add(tenant, { name, how, mayBeCanceled: false, failures: 0 })
   }
 
   /** The last booking that a sweep has looked for; the next sweep continues after it. */
@@ -191,7 +191,7 @@ export function createHealing(deps: HealingDeps): Healing {
       // Bookings of one second share a look: an outage makes thousands of them unknown.
       const since = Math.floor(createdAt / SECOND_MS) * SECOND_MS
       if (looked.size < looked.add(`${tenant} ${since}`).size)
-        await lookAtEvents(claim, since, 'sweep', (shipment) => {
+        await lookAtEvents(tenant, since, 'sweep', (shipment) => {
           const identity = proving.knownIdentity(tenant, shipment)
           return identity !== undefined && !wanted.has(tenant + identity)
         })
@@ -203,8 +203,8 @@ export function createHealing(deps: HealingDeps): Healing {
   return {
     onEvent: (tenant, name, event) =>
       add(tenant, { name, how: 'webhook', mayBeCanceled: CANCELLATIONS.has(event), failures: 0 }),
-    onUnknown: (claim) => {
-      if (credentials().ownCaller(claim.tenant)) lookAtEvents(claim, claim.createdAt, 'webhook').catch(noteFailure)
+    onUnknown: ({ tenant, createdAt }) => {
+      if (credentials().ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
     },
     metrics: [
       healed.metric,
@@ -218,10 +218,7 @@ export function createHealing(deps: HealingDeps): Healing {
       isClosed = true
       clearInterval(timer)
       for (const one of pauses) clearTimeout(one)
-      const over = new AbortController()
-      const late = pause(graceMs, undefined, { signal: over.signal }).catch(() => undefined)
-      await Promise.race([Promise.all([reads.close(), sweeping]), late])
-      over.abort()
+      await Promise.race([Promise.all([reads.close(), sweeping]), pause(graceMs, undefined, { ref: false })])
     },
   }
 }
