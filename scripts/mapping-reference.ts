@@ -35,6 +35,17 @@ ${Object.entries(tables).map(lookupTable).join('\n')}`
 
 const anchor = (heading: string) => heading.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')
 
+/** What the interface document never shows of the calls of an action. */
+const NOT_SHOWN: Readonly<Record<string, string>> = {
+  'quote.get': 'the words of the commodity codes; `BillTo…` as the customer of the booking',
+  'quote.update': 'the words of `ActionName`, and all fields of the request',
+  'quote.approve': 'the words of `ActionName`, and all fields of the request and the answer',
+  'shipment.create': '`ReferenceNumber` as the number of a quote; `EquipmentType`, commodity codes and `LoadReference`',
+  'shipment.get': 'all fields of the request and the answer',
+  'shipment.update': 'all fields of the request and the answer',
+  'shipment.cancel': 'all fields of the request and the answer',
+}
+
 function describeAction(action: Action, above: Above): string {
   const { name, summary, legacy, service, target, xrefRecord, quoteNamedBy, requires, request, remember, reply } =
     action
@@ -63,6 +74,7 @@ function describeAction(action: Action, above: Above): string {
         ]
       : []),
     ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
+    ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](migration.md#not-tried)', NOT_SHOWN[name]]]),
   ]
   const tableNamed = (heading: string, ...tables: readonly string[]) =>
     `#### ${heading}\n\n${tables.filter(Boolean).join('\n')}`

@@ -1218,6 +1218,17 @@ export const assumptions: readonly Assumption[] = areas.flatMap((area) => area.a
 /** The assumptions that cannot be tried from outside, each with the reason: the operator has to ask the service. */
 export const untriable: readonly (readonly [assumption: string, why: string])[] = [
   [
+    'Callers update and approve quotes with `Update Rate`, `Approve Rate`, `Accept Rate` and the like as `ActionName`.',
+    'It is about callers: the document shows `Get Rate` and `MakeBooking` alone.',
+  ],
+  [
+    'Reads, updates and cancels of callers have the fields of a booking, and name the shipment by one of them.',
+    'It is about callers: the document shows no such request.',
+  ],
+  ['The `ReferenceNumber` of a booking may be the number of its quote.', 'It is about callers.'],
+  ['`BillTo…` of a quote is the customer of its booking.', 'It is about callers.'],
+  ['The commodity codes are English names of kinds and models of vehicles.', 'It is about callers: no list is shown.'],
+  [
     'Events come as the service describes them, and are sent again until they are answered.',
     'The interface has no way to register a receiver.',
   ],
