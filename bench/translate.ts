@@ -3,7 +3,7 @@ import { quoteExample } from '../mappings/quote-rows.ts'
 import { readBody } from '../src/body/read.ts'
 import { version1 } from '../src/calls/read-request.ts'
 import { loadMappings } from '../src/config/mappings.ts'
-import type { Explanation } from '../src/mapping/request-run.ts'
+import type { Explanation } from '../src/mapping/request.ts'
 import { createCounts, DONE } from '../src/migration/counts.ts'
 import { observeDrift } from '../src/observe/drift.ts'
 

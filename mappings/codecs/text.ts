@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { codec } from '../../src/mapping/codec.ts'
 import { exact } from '../../src/mapping/keeps.ts'
-import { isNotKnown } from '../../src/text/not-known.ts'
+import { isNotKnown } from '../../src/text/service-text.ts'
 
 /** A plain value of the service: a number or boolean in place of documented text is no error. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()])

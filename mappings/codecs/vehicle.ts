@@ -1,6 +1,6 @@
 import { codec } from '../../src/mapping/codec.ts'
 import { canonical } from '../../src/mapping/keeps.ts'
-import { isNotKnown } from '../../src/text/not-known.ts'
+import { isNotKnown } from '../../src/text/service-text.ts'
 import { NOT_KNOWN_YET, type Scalar, scalar, withoutFraction } from './text.ts'
 
 /** The year of the first car. */

@@ -1,7 +1,7 @@
 import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Draft } from '../mapping/paths.ts'
-import type { Settings } from '../mapping/settings.ts'
+import type { Settings } from '../mapping/row.ts'
 import { NAMES_OF } from '../store/pruning.ts'
 import type { AuditEntry, Claim, ClaimState, GivenBy, Link, LinkToId, Store } from '../store/store.ts'
 import { headerText } from '../text/service-text.ts'

@@ -6,7 +6,7 @@ import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { parseSecretHash, type Tenant } from '../config/tenants-file.ts'
 import { type Deprecation, deprecationOf } from '../deprecation/deprecation.ts'
 import { gatewayError } from '../errors.ts'
-import type { Settings } from '../mapping/settings.ts'
+import type { Settings } from '../mapping/row.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
 import { type BasicPair, basicOf, basicPair } from '../service/credential.ts'
 import {

@@ -7,12 +7,17 @@ import { GatewayError, gatewayError } from '../errors.ts'
 import { NO_NAMES, type ServiceEvent } from '../mapping/callback.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
-import { type ExplainedReply, explainReplyTranslation, type Unused } from '../mapping/explain.ts'
-import { type ExplainedCallback, explainCallback } from '../mapping/explain-callback.ts'
+import {
+  type ExplainedCallback,
+  type ExplainedReply,
+  explainCallback,
+  explainReplyTranslation,
+  type Unused,
+} from '../mapping/explain.ts'
 import { meantField, type Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
-import type { Explanation } from '../mapping/request-run.ts'
-import type { Settings } from '../mapping/settings.ts'
+import type { Explanation } from '../mapping/request.ts'
+import type { Settings } from '../mapping/row.ts'
 import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import { replyText } from '../service/failures.ts'

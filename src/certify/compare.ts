@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { findTarget, NOTHING_FOUND } from '../calls/find.ts'
 import { answerOf } from '../calls/legacy-answer.ts'
 import { type Plan, planCall } from '../calls/plan.ts'
@@ -10,9 +9,8 @@ import { toGatewayError } from '../http/answers.ts'
 import type { Action } from '../mapping/action.ts'
 import { actionKey } from '../mapping/catalog.ts'
 import { type Codec, Failed, LeftOut } from '../mapping/codec.ts'
-import type { Row } from '../mapping/row.ts'
+import type { Row, Settings } from '../mapping/row.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
-import type { Settings } from '../mapping/settings.ts'
 import { NoReply } from '../service/exchange.ts'
 import { replyText } from '../service/failures.ts'
 import { isSuccess, plain, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
@@ -242,9 +240,9 @@ const sameMeaning =
 /** Returns the value as the codec itself writes it; undefined where that would lose something. */
 function canonical(codec: Codec, text: string): string | undefined {
   if (codec.remark?.(text)?.loss !== undefined) return undefined
-  const value = codec.decode ? codec.decode(text) : z.safeDecode(codec.schema, text).data
+  const value = codec.decode(text)
   if (value === undefined || value instanceof Failed || value instanceof LeftOut) return undefined
-  const written = codec.encode ? codec.encode(value) : z.safeEncode(codec.schema, value).data
+  const written = codec.encode(value)
   return typeof written === 'string' ? written : undefined
 }
 

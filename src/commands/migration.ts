@@ -13,7 +13,7 @@ import {
   type Verdict,
   verdictStates,
 } from '../migration/report.ts'
-import { escapeControls } from '../text/plain-text.ts'
+import { escapeControls } from '../text/service-text.ts'
 import { CommandFailed } from './failures.ts'
 import { withExistingStore, withoutService } from './open-store.ts'
 import { print, printJson } from './output.ts'

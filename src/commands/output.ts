@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { escapeControls, printableJson } from '../text/plain-text.ts'
+import { escapeControls, printableJson } from '../text/service-text.ts'
 
 /*
  * Writes all terminal output of commands. Only printable text and the commands' own line ends pass, whatever names callers

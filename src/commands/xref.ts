@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Store } from '../store/store.ts'
-import { printableLines } from '../text/plain-text.ts'
+import { printableLines } from '../text/service-text.ts'
 import { FileUnreadable, type Format } from '../xref/file-records.ts'
 import {
   checkpointOf,

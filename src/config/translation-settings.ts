@@ -1,4 +1,4 @@
-import type { Settings } from '../mapping/settings.ts'
+import type { Settings } from '../mapping/row.ts'
 import type { Config } from './config.ts'
 
 /** Returns the part of the configuration that translations depend on. */

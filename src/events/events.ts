@@ -1,7 +1,7 @@
 import { createSourceLimits } from '../callers/limits.ts'
 import type { Config } from '../config/config.ts'
 import type { Tenant } from '../config/tenants-file.ts'
-import type { Settings } from '../mapping/settings.ts'
+import type { Settings } from '../mapping/row.ts'
 import type { CountedMetric, Gauge } from '../observe/metrics.ts'
 import { createResolve, endpointOf } from './callback.ts'
 import { type DeliveryDeps, type DeliveryOptions, startDelivery } from './delivery.ts'

@@ -1,9 +1,8 @@
 import { type Draft, type Place, placeOf, putAt, valueAt } from './paths.ts'
 import { compileReply, type ReplyStep } from './reply.ts'
-import type { Explanation } from './request-run.ts'
-import type { Row } from './row.ts'
+import type { Explanation } from './request.ts'
+import type { Row, Settings } from './row.ts'
 import { placesOf } from './row-parts.ts'
-import type { Settings } from './settings.ts'
 
 /** The flat form in which version-1 callers hear of an event of the service. */
 export interface Callback {

@@ -3,7 +3,7 @@ import { type Callback, type CompiledCallback, compileCallback } from './callbac
 import { callbackMistakes, mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
 import { looseName } from './fields.ts'
-import type { Tables } from './request-run.ts'
+import type { Tables } from './request.ts'
 
 /** A legacy path and its actions. */
 export interface Endpoint {

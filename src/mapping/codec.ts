@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Keeps } from './keeps.ts'
 
 /** A remark on a conversion, shown by the dry run; never an error. */
@@ -17,19 +17,10 @@ export interface Codec<T = unknown> {
   readonly name: string
   /** One sentence for the mapping reference. */
   readonly summary: string
-  /** Decodes version 1 to version 2 and encodes back. */
-  readonly schema: z.ZodType<T, string>
-  /**
-   * Decodes without zod, which would cost every field of every call. Returns a `Failed` for text that cannot be read,
-   * and a `LeftOut` for text that counts as absent.
-   * @default the schema decodes
-   */
-  readonly decode?: (text: string) => T | Failed | LeftOut
-  /**
-   * Encodes without zod, for the same reason; returns a `Failed` for a value that is not of this codec.
-   * @default the schema encodes
-   */
-  readonly encode?: (value: unknown) => string | Failed
+  /** Decodes version 1 to version 2. Returns a `Failed` for text that cannot be read, and a `LeftOut` for text that counts as absent. */
+  readonly decode: (text: string) => T | Failed | LeftOut
+  /** Encodes version 2 to version 1; returns a `Failed` for a value that is not of this codec. */
+  readonly encode: (value: unknown) => string | Failed
   /** The end of the sentence `<field> …` for a text that cannot be read, such as `must be a US state`. */
   readonly problem?: string
   /** Returns the remarks on decoding this string: its losses and assumptions. Only explained runs call it. */
@@ -72,27 +63,12 @@ const leaveOut: LeaveOut = (why) => {
   throw new LeftOut(why)
 }
 
-const isReason = (error: unknown): error is Failed | LeftOut => error instanceof Failed || error instanceof LeftOut
-
 /** Makes the function that ends a codec's conversion with a problem. */
 const failWith =
   (standard = 'cannot be read'): Fail =>
   (problem = standard) => {
     throw new Failed(problem)
   }
-
-/** Turns a failure into an issue: a throw would escape zod's safeDecode and safeEncode. */
-function caught<From, To>(convert: (value: From, fail: Fail, leaveOut: LeaveOut) => To, fail: Fail) {
-  return (value: From, ctx: z.core.ParsePayload<From>): To => {
-    try {
-      return convert(value, fail, leaveOut)
-    } catch (error) {
-      if (!isReason(error)) throw error
-      ctx.issues.push({ code: 'custom', message: error.message, input: value })
-      return z.NEVER
-    }
-  }
-}
 
 /**
  * Makes a codec from two plain functions.
@@ -102,65 +78,24 @@ function caught<From, To>(convert: (value: From, fail: Fail, leaveOut: LeaveOut)
  */
 export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversion<T>): Codec<T> {
   const fail = failWith(rest.problem)
-  const schema = z.codec(z.string(), v2 as z.ZodType<T, T>, {
-    decode: caught(decode, fail),
-    encode: caught(encode, fail),
-  })
-  const decodeQuickly = (text: string) => {
-    try {
-      return decode(text, fail, leaveOut)
-    } catch (error) {
-      if (isReason(error)) return error
-      throw error
-    }
+  return {
+    ...rest,
+    decode: (text) => reasonOr(() => decode(text, fail, leaveOut)),
+    encode: (value) => {
+      const { success, data } = v2.safeParse(value)
+      if (!success) return new Failed()
+      const text: unknown = reasonOr(() => encode(data, fail))
+      return typeof text === 'string' || text instanceof Failed ? text : new Failed()
+    },
   }
-  const isOfType = typeCheck(v2)
-  const encodeQuickly =
-    isOfType &&
-    ((value: unknown) => {
-      if (!isOfType(value)) return new Failed()
-      try {
-        const text: unknown = encode(value, fail)
-        return typeof text === 'string' ? text : new Failed()
-      } catch (error) {
-        if (error instanceof Failed) return error
-        throw error
-      }
-    })
-  return { ...rest, schema, decode: decodeQuickly, ...(encodeQuickly && { encode: encodeQuickly }) }
 }
 
-/** Returns the check of a schema that asks for types only; undefined for any other schema, which zod has to check. */
-function typeCheck<T>(schema: z.ZodType<T>): ((value: unknown) => value is T) | undefined {
-  const types = scalarTypes(schema)
-  if (types) return (value): value is T => types.includes(typeof value) && isFiniteIfNumber(value)
-  return asksForTexts(schema) ? (value): value is T => isRecordOfTexts(value) : undefined
-}
-
-/** Returns true for a schema of any record of text. */
-function asksForTexts(schema: z.core.$ZodType): boolean {
-  return (
-    schema instanceof z.ZodRecord &&
-    [schema.keyType, schema.valueType].every((part) => scalarTypes(part)?.join() === 'string')
-  )
-}
-
-function isRecordOfTexts(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  for (const part of Object.values(value)) if (typeof part !== 'string') return false
-  return true
-}
-
-const isFiniteIfNumber = (value: unknown) => typeof value !== 'number' || Number.isFinite(value)
-
-function scalarTypes(schema: z.core.$ZodType): readonly string[] | undefined {
-  if (schema instanceof z.ZodUnion) {
-    const types = schema.options.map(scalarTypes)
-    return types.every((type) => type !== undefined) ? types.flat() : undefined
+/** Returns the result of a conversion, or the reason why it has none. */
+function reasonOr<T>(convert: () => T): T | Failed | LeftOut {
+  try {
+    return convert()
+  } catch (error) {
+    if (error instanceof Failed || error instanceof LeftOut) return error
+    throw error
   }
-  const isBare = !('format' in schema._zod.def) && (schema._zod.def.checks ?? []).length === 0
-  if (!isBare) return undefined
-  if (schema instanceof z.ZodString) return ['string']
-  if (schema instanceof z.ZodNumber) return ['number']
-  return schema instanceof z.ZodBoolean ? ['boolean'] : undefined
 }

@@ -1,16 +1,20 @@
-import type { Action } from './action.ts'
-import { compileFieldNames, type NameFields } from './field-names.ts'
-import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
-import type { Note } from './notes.ts'
+import type { Action, Alternative, Requirement } from './action.ts'
+import { type Codec, LeftOut } from './codec.ts'
+import { type FieldIndex, type Fields, indexFields, type Problem, type Value } from './fields.ts'
 import { type Compare, compileCompare, compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
 import { blankReply, compileReply } from './reply.ts'
-import { compileRequest } from './request.ts'
-import type { Explanation, KnownFacts, Tables } from './request-run.ts'
-import { compileRequirement } from './requirement.ts'
-import type { Row } from './row.ts'
-import { fieldsOf } from './row-parts.ts'
-import type { Settings } from './settings.ts'
+import {
+  compileRequest,
+  type Explanation,
+  factOf,
+  type KnownFacts,
+  type Note,
+  type RequestStep,
+  type Tables,
+} from './request.ts'
+import type { Row, Settings } from './row.ts'
+import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** The context of a request's translation. */
 export interface RequestContext {
@@ -131,3 +135,78 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
 
 /** Returns true for a row that covers this field only. */
 const isOf = (row: Row, field: string) => 'v1' in row && row.v1 === field
+
+/** Compiles a rule over several fields. */
+export function compileRequirement({ anyOf }: Requirement, index: FieldIndex, rows: readonly Row[]): RequestStep {
+  const alternatives = anyOf.map((alternative) =>
+    'facts' in alternative
+      ? alternative
+      : alternative.map((name) => ({ slot: index.slotOf(name) ?? -1, codec: codecOf(rows, name) })),
+  )
+  const field = anyOf.flatMap((alternative) => ('facts' in alternative ? [] : alternative))[0] ?? ''
+  const choices = anyOf.flatMap(describeFields)
+  const message = `${choices.join(choices.some((choice) => choice.includes(' ')) ? ', or ' : ' or ')} is required`
+  return (run) => {
+    const holds = alternatives.some((alternative) =>
+      'facts' in alternative
+        ? factOf(run, alternative.facts) !== undefined
+        : alternative.every(({ slot, codec }) => hasValue(run.values[slot], codec)),
+    )
+    if (!holds) run.problems.push({ field, code: 'required', message })
+  }
+}
+
+const codecOf = (rows: readonly Row[], name: string): Codec | undefined => {
+  const row = rows.find((one) => one.kind === 'move' && one.v1 === name)
+  return row?.kind === 'move' ? row.codec : undefined
+}
+
+/** Tells if a field was sent with a value that counts: `TBD` is no VIN. */
+const hasValue = (value: Value, codec: Codec | undefined) =>
+  value !== undefined && !(typeof value === 'string' && codec?.decode?.(value) instanceof LeftOut)
+
+/** Returns `Year with Make and Model`; nothing for a fact, which a caller cannot send. */
+function describeFields(alternative: Alternative): string[] {
+  if ('facts' in alternative) return []
+  const [first, ...rest] = alternative
+  return [rest.length === 0 ? String(first) : `${first} with ${rest.join(' and ')}`]
+}
+
+/** Replaces version-2 places in the service's text by the fields that the caller sent for them. */
+export type NameFields = (text: string) => string
+
+/** A place as services write it: `pickup.zipcode`, `/vehicles/0/year`, `body.vehicles[0].year`, `pickup[zipcode]`. */
+const PLACE = /(?<![\w./-])\/?[a-z]\w*(?:[./]\w+|\[\w+\])*/gi
+/** A place of one plain word may be just a word: it counts only where a validation speaks of it. */
+const PLAIN_WORD = /^[a-z]+$/i
+const BEFORE_PLACE = /(?:\b(?:invalid|missing|required|unknown|bad|field|parameter|property)\s+["'`]?|["'`])$/i
+const AFTER_PLACE =
+  /^["'`]?(?:\s*:|\s+(?:must|should|cannot|may not|has to|required|missing|invalid)\b|\s+is\s+(?:an?\s|required|missing|invalid|not\s+(?:an?\s|valid|allowed|known|recognized)|unknown|malformed|empty|blank|too\s))/i
+
+/** Compiles the rows of a request into a function for the service's error messages: a caller knows only version 1. */
+export function compileFieldNames(rows: readonly Row[]): NameFields {
+  const fields = new Map<string, string>()
+  for (const row of rows) {
+    if (row.kind !== 'v2Only') for (const place of placesOf(row)) fields.set(place, fieldsOf(row).join(' or '))
+  }
+  return (text) =>
+    text.replace(PLACE, (written, at: number) => {
+      const field = fields.get(placeIn(written))
+      if (!field) return written
+      const isMeant =
+        !PLAIN_WORD.test(written) ||
+        BEFORE_PLACE.test(text.slice(0, at)) ||
+        AFTER_PLACE.test(text.slice(at + written.length))
+      return isMeant ? field : written
+    })
+}
+
+/** Returns the dotted path of a written place. */
+function placeIn(written: string): string {
+  return written
+    .replace(/^\//, '')
+    .replaceAll('/', '.')
+    .replace(/\[([a-z_]\w*)\]/gi, '.$1')
+    .replace(/\.(\d+)(?=\.|\[|$)/g, '[$1]')
+    .replace(/^(?:body|request|data)\./, '')
+}

@@ -40,8 +40,8 @@ const codec = z.object(
   {
     name: text,
     summary: z.string('must be a string'),
-    // Not `instanceof`: an operator's zod may be another copy.
-    schema: z.custom((value) => typeof value === 'object' && value !== null && '_zod' in value, 'must be a zod codec'),
+    decode: fn,
+    encode: fn,
     remark: fn.optional(),
     passThroughUnknown: flag.optional(),
     keeps,

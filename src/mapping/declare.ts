@@ -10,5 +10,5 @@
 export * from './action.ts'
 export { type Callback, callback, changed } from './callback.ts'
 export { canonical, exact, type Keeps, lossy, type Sense } from './keeps.ts'
-export * from './reply-row.ts'
+export * from './row.ts'
 export * from './row.ts'

@@ -1,10 +1,11 @@
+import { type CallbackContext, type CompiledCallback, changedPlaces, type ServiceEvent } from './callback.ts'
 import { LeftOut } from './codec.ts'
 import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
 import { covers, type Draft, leaves } from './paths.ts'
-import type { Explanation, KnownFacts } from './request-run.ts'
+import type { Explanation, KnownFacts } from './request.ts'
+import type { Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
-import type { Settings } from './settings.ts'
 
 /** A field or place whose value is not used, with the reason. */
 export interface Unused {
@@ -113,4 +114,29 @@ function withMentioned({ action }: CompiledAction, explanation: Explanation, unr
   const isMentioned = (path: string) =>
     places.some((place) => covers(place, path)) || (lists.some((list) => covers(list, path)) && !isLeftOut(path))
   return { ...explanation, from: unread.filter(isMentioned) }
+}
+
+/** A translated event. */
+export interface ExplainedCallback {
+  /** The flat form. */
+  readonly v1: Readonly<Record<string, string>>
+  readonly fields: readonly Explanation[]
+  /** Changed places that no row of the callback knows. */
+  readonly unknown: readonly string[]
+}
+
+/** Translates an event with the rows of a delivery, and explains every field. */
+export function explainCallback(
+  { callback, translate }: CompiledCallback,
+  event: ServiceEvent,
+  context: Omit<CallbackContext, 'explanations'>,
+): ExplainedCallback {
+  const fields: Explanation[] = []
+  const v1 = translate(event, { ...context, explanations: fields })
+  const known = ['status', ...callback.fields.flatMap(changedPlaces)]
+  const { data } = event
+  const changed = typeof data === 'object' && data !== null ? Object.keys(data) : []
+  // An object or a list may change as one, and then its parts have rows.
+  const isKnown = (path: string) => known.some((place) => covers(place, path) || covers(path, place))
+  return { v1, fields, unknown: changed.filter((path) => !isKnown(path)) }
 }

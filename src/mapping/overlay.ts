@@ -2,10 +2,9 @@ import { isStructure, scalarText, setMember } from '../text/json.ts'
 import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
 import { type Draft, dropAt, leaves, placeOf, putAt, valueAt } from './paths.ts'
 import { compileReply, encoded } from './reply.ts'
-import { decode } from './request-run.ts'
-import type { Row } from './row.ts'
+import { decode } from './request.ts'
+import type { Row, Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
-import type { Settings } from './settings.ts'
 
 /** Merges the sent fields into the service's current body, in this entry of its lists; returns a new body. */
 export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft

@@ -1,14 +1,11 @@
-import { z } from 'zod'
 import { scalarText } from '../text/json.ts'
 import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import { type Codec, Failed } from './codec.ts'
+import { keepsTextOf } from './keeps.ts'
 import { placeOf, valueAt } from './paths.ts'
-import type { Sentence } from './reply-row.ts'
-import type { Explanation, Origin, Rule } from './request-run.ts'
-import type { Row } from './row.ts'
-import { keepsTextOf } from './row-keeps.ts'
+import type { Explanation, Origin, Rule } from './request.ts'
+import type { Row, Sentence, Settings } from './row.ts'
 import { fieldsOf } from './row-parts.ts'
-import type { Settings } from './settings.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 export interface ReplyRun {
@@ -172,7 +169,6 @@ function encode(codec: Codec, value: unknown, strictly: boolean): string | undef
 
 /** Returns undefined for a value that is not of the codec. */
 export function encoded(codec: Codec, value: unknown): string | undefined {
-  if (!codec.encode) return z.safeEncode(codec.schema, value).data
   const text = codec.encode(value)
   return text instanceof Failed ? undefined : text
 }

@@ -1,9 +1,9 @@
-import type { FieldIndex } from './fields.ts'
-import { compileNotes } from './notes.ts'
-import { placeOf, putAt } from './paths.ts'
-import { ABSENT, decode, explain, fallBack, type RequestStep, type Tables, UNDECODED } from './request-run.ts'
-import type { Row } from './row.ts'
-import { keepsTextOf } from './row-keeps.ts'
+import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
+import type { FieldIndex, Problem, Value } from './fields.ts'
+import { FALLBACK_KEEPS, keepsTextOf } from './keeps.ts'
+import type { LookupTable } from './lookup.ts'
+import { type Draft, type Place, placeOf, putAt } from './paths.ts'
+import type { Fallback, Row, Settings } from './row.ts'
 
 /** Compiles a request's rows into steps once; a call then parses no paths. */
 export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
@@ -112,5 +112,153 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       throw new Error(`a ${row.kind} row cannot be used in a request`)
     default:
       return row satisfies never
+  }
+}
+
+/** Lookup tables by name. */
+export type Tables = ReadonlyMap<string, LookupTable>
+
+/** The facts of a remembered quote. */
+export type KnownFacts = Readonly<Record<string, string | number>>
+
+/** The source of a value. */
+export type Origin = 'caller' | 'quote' | 'default' | 'fixed' | 'service'
+
+/** The explanation of one leaf of a translated body. */
+export interface Explanation extends Remark {
+  readonly to: string
+  readonly from: readonly string[]
+  readonly before?: unknown
+  readonly after: unknown
+  readonly rule?: string
+  /** The part of the value that the row's round trip keeps. */
+  readonly keeps?: string | undefined
+  readonly origin: Origin
+}
+
+/** One run of an action's request rows over one call. */
+export interface RequestRun {
+  readonly values: readonly Value[]
+  readonly facts: KnownFacts | undefined
+  readonly settings: Settings
+  readonly body: Draft
+  readonly problems: Problem[]
+  readonly notes: Note[]
+  /** Filled only by an explained run. */
+  readonly explanations: Explanation[] | undefined
+}
+
+/** One row of a request, compiled. */
+export type RequestStep = (run: RequestRun) => void
+
+/** Returns the first of these facts that the remembered quote has. */
+export function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
+  const name = facts && names.find((candidate) => facts[candidate] !== undefined)
+  return name === undefined ? undefined : facts?.[name]
+}
+
+/** The value cannot be used; a problem says why. */
+export const UNDECODED = Symbol('undecoded')
+/** The field was not sent, or its value counts as absent. */
+export const ABSENT = Symbol('absent')
+
+/** Decodes the value of a field, and records the problems of a value that cannot be used. */
+export function decode<T>(
+  run: Pick<RequestRun, 'notes' | 'problems'>,
+  field: string,
+  codec: Codec<T>,
+  before: Exclude<Value, undefined>,
+): T | typeof UNDECODED | typeof ABSENT {
+  if (typeof before !== 'string') return UNDECODED
+  const value = codec.decode(before)
+  if (value instanceof LeftOut) {
+    run.notes.push({ name: field, code: 'lossy' })
+    return ABSENT
+  }
+  if (!(value instanceof Failed)) return value
+  run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
+  return UNDECODED
+}
+
+/** Puts the first fallback that has a value; returns false if none has. */
+export function fallBack(
+  run: RequestRun,
+  fallbacks: readonly Fallback[],
+  v2: string,
+  to: Place,
+  reason: string,
+): boolean {
+  for (const fallback of fallbacks) {
+    const after = fallbackValue(run, fallback)
+    if (after === undefined) continue
+    putAt(run.body, to, after)
+    const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
+    if (origin === 'default') run.notes.push({ name: v2, code: 'assumed' })
+    run.explanations?.push({
+      to: v2,
+      from: [],
+      after,
+      keeps: FALLBACK_KEEPS,
+      origin,
+      ...(origin === 'default' && { assumed: reason }),
+    })
+    return true
+  }
+  return false
+}
+
+function fallbackValue(run: RequestRun, fallback: Fallback): string | number | undefined {
+  switch (fallback.kind) {
+    case 'quoteFact':
+      return factOf(run, fallback.facts)
+    case 'setting':
+      return run.settings[fallback.setting]
+    default:
+      return fallback satisfies never
+  }
+}
+
+/** The rule of a row, as a dry run shows it. */
+export interface Rule {
+  readonly name: string
+  readonly keeps?: string | undefined
+  readonly remark?: ((before: string) => Remark | undefined) | undefined
+}
+
+/** Explains a place that a field of the caller fills. */
+export function explain(
+  run: RequestRun,
+  to: string,
+  from: readonly string[],
+  before: unknown,
+  after: unknown,
+  rule: Rule,
+): void {
+  if (!run.explanations) return
+  const remark = typeof before === 'string' ? rule.remark?.(before) : undefined
+  const { name, keeps } = rule
+  run.explanations.push({ to, from, before, after, rule: name, ...(keeps && { keeps }), origin: 'caller', ...remark })
+}
+
+/** A remark on the translation of a call, without the value that it is about. */
+export interface Note {
+  /** The version-1 field, or the version-2 place where no field was sent. */
+  readonly name: string
+  readonly code: 'lossy' | 'assumed' | 'warning'
+}
+
+/** Adds the notes on a value. */
+export type AddNotes = (before: Value, notes: Note[]) => void
+
+/** Makes the function that adds a codec's remarks on a field as notes; undefined for a codec that makes none. */
+export function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
+  if (!remark) return undefined
+  const [lossy, assumed, warning] = (['lossy', 'assumed', 'warning'] as const).map((code) => ({ name: field, code }))
+  return (before, notes) => {
+    const remarks = typeof before === 'string' ? remark(before) : undefined
+    if (!remarks) return
+    if (lossy && remarks.loss !== undefined) notes.push(lossy)
+    if (assumed && remarks.assumed !== undefined) notes.push(assumed)
+    if (warning && remarks.warning !== undefined) notes.push(warning)
   }
 }

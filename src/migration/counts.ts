@@ -1,6 +1,6 @@
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
-import type { Note } from '../mapping/notes.ts'
+import type { Note } from '../mapping/request.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import {
   type CallCount,

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
-import type { Note } from '../mapping/notes.ts'
+import type { Note } from '../mapping/request.ts'
 import type { Meters } from './meters.ts'
 
 /** The resources that a request holds; `callers/limits.ts` limits them. */

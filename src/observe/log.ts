@@ -1,6 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { printableLines } from '../text/plain-text.ts'
+import { printableLines } from '../text/service-text.ts'
 
 export type { Logger }
 

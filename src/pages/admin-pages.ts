@@ -7,7 +7,7 @@ import { type MigrationReport, type ReportDeps, readReport } from '../migration/
 import type { TenantBrownouts } from '../observe/brownouts.ts'
 import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Claims, Store } from '../store/store.ts'
-import { printableJson } from '../text/plain-text.ts'
+import { printableJson } from '../text/service-text.ts'
 import { asksForHtml, type Column, moment, named, page, section } from './layout.ts'
 import { migrationPage, tenantPage } from './migration.ts'
 

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
-import { escapeControls } from '../text/plain-text.ts'
+import { escapeControls } from '../text/service-text.ts'
 import { STYLE_PATH } from './fixed.ts'
 
 /** HTML whose texts are escaped. */

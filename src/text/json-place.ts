@@ -9,7 +9,7 @@ import {
   OPEN_BRACKET,
   readScalar,
   readString,
-} from './json-scanner.ts'
+} from './json.ts'
 
 /** A place in a text, both counted from 1. */
 export interface LineAndColumn {

@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import type { Kind } from '../store/store.ts'
-import { escapeControls, escapeSequence } from '../text/plain-text.ts'
+import { escapeControls, escapeSequence } from '../text/service-text.ts'
 
 /** The columns of an export, in their order. */
 export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const

@@ -4,8 +4,7 @@ import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
 import { isText } from '../mapping/fields.ts'
 import type { GivenBy, Kind, Link, LinkKey, NewLink, Store } from '../store/store.ts'
-import { printableJson } from '../text/plain-text.ts'
-import { serviceId } from '../text/service-text.ts'
+import { printableJson, serviceId } from '../text/service-text.ts'
 import {
   type Cell,
   COLUMNS,

@@ -1,8 +1,7 @@
 import type { NoteUse } from '../pruning/pruning.ts'
 import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/pruning.ts'
 import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
-import { isNotKnown } from '../text/not-known.ts'
-import { isUuid, thingKey } from '../text/service-text.ts'
+import { isNotKnown, isUuid, thingKey } from '../text/service-text.ts'
 
 /** A quote or shipment that a name stands for. */
 export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>

@@ -20,7 +20,9 @@ test.each([
   const text = originText(origin)
   if (said === undefined) return expect(text).toBeUndefined()
   expect(text).toMatch(said)
-  expect(text).toMatch(/bookings that were made after the copy can be booked again; see docs\/backup\.md$/)
+  expect(text).toMatch(
+    /bookings that were made after the copy can be booked again; see “Back up and restore” in docs\/operations\.md$/,
+  )
 })
 
 test('a doubt has its times as text, and its end if it has one', () => {

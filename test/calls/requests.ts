@@ -4,7 +4,7 @@ import { version1 } from '../../src/calls/read-request.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import type { CompiledAction } from '../../src/mapping/compile.ts'
 import type { FieldValue } from '../../src/mapping/fields.ts'
-import type { Settings } from '../../src/mapping/settings.ts'
+import type { Settings } from '../../src/mapping/row.ts'
 import type { UpstreamReply } from '../../src/service/exchange.ts'
 
 /** The built-in declarations. */

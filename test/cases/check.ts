@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { translationSettings } from '../../src/config/translation-settings.ts'
 import type { Catalog } from '../../src/mapping/catalog.ts'
 import { explainRequestTranslation } from '../../src/mapping/explain.ts'
-import type { Explanation } from '../../src/mapping/request-run.ts'
+import type { Explanation } from '../../src/mapping/request.ts'
 import { parseJson } from '../../src/text/json.ts'
 import { actionOf, type Case, configOf, legacyCall, translate } from './read.ts'
 

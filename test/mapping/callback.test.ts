@@ -8,7 +8,7 @@ import { compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
 import { codec } from '../../src/mapping/codec.ts'
 import { isAction, isCallback, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
 import { callerNumber, choose, fixed, move, type Row, split, v1Only } from '../../src/mapping/declare.ts'
-import { explainCallback } from '../../src/mapping/explain-callback.ts'
+import { explainCallback } from '../../src/mapping/explain.ts'
 import { SETTINGS } from '../events/office.ts'
 import { runs } from '../size.ts'
 

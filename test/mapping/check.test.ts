@@ -382,9 +382,9 @@ describe('the outline of a module that no compiler has seen', () => {
       'rate.get: request[0].codec: must be a codec',
     ],
     [
-      'with a codec that is a plain function',
-      { request: [{ ...move('A', 'a', text), codec: { ...text, schema: String } }] },
-      'rate.get: request[0].codec.schema: must be a zod codec',
+      'with a codec that reads nothing',
+      { request: [{ ...move('A', 'a', text), codec: { ...text, decode: undefined } }] },
+      'rate.get: request[0].codec.decode: must be a function',
     ],
     [
       'with a row without its field',

@@ -10,10 +10,9 @@ import { explainReplyTranslation, explainRequestTranslation } from '../../src/ma
 import { type Entry, looseName, NOT_FLAT } from '../../src/mapping/fields.ts'
 import { entryWith } from '../../src/mapping/overlay.ts'
 import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
-import type { KnownFacts } from '../../src/mapping/request-run.ts'
+import type { KnownFacts } from '../../src/mapping/request.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
-import { isNotKnown } from '../../src/text/not-known.ts'
-import { shownText } from '../../src/text/service-text.ts'
+import { isNotKnown, shownText } from '../../src/text/service-text.ts'
 import { CLIENT, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 

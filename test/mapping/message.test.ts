@@ -4,7 +4,7 @@ import { text } from '../../mappings/codecs.ts'
 import { codec } from '../../src/mapping/codec.ts'
 import { ifAbsent, ifPresent, ifSeveral, message, move, type Sentence } from '../../src/mapping/declare.ts'
 import { compileReply } from '../../src/mapping/reply.ts'
-import type { Explanation } from '../../src/mapping/request-run.ts'
+import type { Explanation } from '../../src/mapping/request.ts'
 
 const settings = { transport_type: '', vehicle_type: '', send_quote_id: false, shipment_number: 'caller' } as const
 const strictZip = codec(z.number(), {

@@ -17,8 +17,8 @@ import {
   v2Only,
 } from '../../src/mapping/declare.ts'
 import { blankReply, compileReply } from '../../src/mapping/reply.ts'
-import type { Explanation } from '../../src/mapping/request-run.ts'
-import type { Settings } from '../../src/mapping/settings.ts'
+import type { Explanation } from '../../src/mapping/request.ts'
+import type { Settings } from '../../src/mapping/row.ts'
 import { parseJson } from '../../src/text/json.ts'
 
 const SETTINGS: Settings = {
@@ -49,8 +49,6 @@ const calm: Codec<string> = codec(z.string(), {
   encode: (text, fail) => (text.includes('!') ? fail() : text.toLowerCase()),
 })
 const strict: Codec<string> = { ...calm, passThroughUnknown: false }
-/** The same, as an operator's codec may be: by its schema alone. */
-const bySchema: Codec<string> = { name: 'schema', summary: '', schema: calm.schema }
 
 describe('a field that moves', () => {
   test.each<[string, unknown, string]>([
@@ -65,11 +63,9 @@ describe('a field that moves', () => {
     ['null', null, ''],
     ['blanks', ' \t', ''],
   ])('is %s', (_, value, shown) => {
-    for (const one of [calm, bySchema]) {
-      const run = translated(move('Field', 'a.b', one), { a: { b: value } })
-      expect(run.reply).toEqual({ Field: shown })
-      expect([run.missing, run.unreadable]).toEqual([[], []])
-    }
+    const run = translated(move('Field', 'a.b', calm), { a: { b: value } })
+    expect(run.reply).toEqual({ Field: shown })
+    expect([run.missing, run.unreadable]).toEqual([[], []])
   })
 
   test('may be an object that its codec knows', () => {
@@ -109,9 +105,6 @@ describe('a field that moves', () => {
       { ...explained, from: ['a'], before: 'X', after: 'x' },
     ])
     expect(translated(move('Field', 'a', calm), {}).explanations).toStrictEqual([{ ...explained, from: [], after: '' }])
-    expect(translated(move('Field', 'a', bySchema), {}).explanations).toStrictEqual([
-      { to: 'Field', rule: 'schema', origin: 'service', from: [], after: '' },
-    ])
   })
 })
 

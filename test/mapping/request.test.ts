@@ -17,8 +17,7 @@ import {
   v2Only,
 } from '../../src/mapping/declare.ts'
 import { IS_FILE, indexFields, NOT_FLAT } from '../../src/mapping/fields.ts'
-import { compileRequest } from '../../src/mapping/request.ts'
-import type { KnownFacts } from '../../src/mapping/request-run.ts'
+import { compileRequest, type KnownFacts } from '../../src/mapping/request.ts'
 import { tables, translated } from './translated.ts'
 
 /** Text with remarks on its words, as its first letter wants it. */
@@ -37,7 +36,6 @@ const odd: Codec<string> = codec(z.string(), {
     return text === 'Warning' ? { warning: 'a case' } : undefined
   },
 })
-const bySchema: Codec<string> = { name: 'schema', summary: '', schema: odd.schema }
 const quiet = { problems: [], notes: [] }
 
 describe('a field that moves', () => {
@@ -75,10 +73,6 @@ describe('a field that moves', () => {
     const problem = { field: 'Field', message: 'Field must be good' }
     const nothing = { body: {}, notes: [], explanations: [] }
     expect(translated(row, { Field: 'bad' })).toEqual({ ...nothing, problems: [{ ...problem, code: 'odd' }] })
-    expect(translated(move('Field', 'a', bySchema, { required: true }), { Field: 'bad' })).toEqual({
-      ...nothing,
-      problems: [{ ...problem, code: 'schema' }],
-    })
   })
 
   test('is no second problem if it was refused before', () => {
@@ -97,14 +91,6 @@ describe('a field that moves', () => {
       notes: [{ name: 'Field', code: 'lossy' }],
       explanations: [],
     })
-  })
-
-  test('may be read by a schema alone', () => {
-    const { body, explanations } = translated(move('Field', 'a', bySchema), { Field: 'X' })
-    expect(body).toEqual({ a: 'x' })
-    expect(explanations).toStrictEqual([
-      { to: 'a', from: ['Field'], before: 'X', after: 'x', rule: 'schema', origin: 'caller' },
-    ])
   })
 })
 

@@ -1,9 +1,7 @@
 import { indexFields, type NOT_FLAT, sortFields } from '../../src/mapping/fields.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
-import type { Note } from '../../src/mapping/notes.ts'
 import type { Draft } from '../../src/mapping/paths.ts'
-import { compileRequest } from '../../src/mapping/request.ts'
-import type { Explanation, KnownFacts } from '../../src/mapping/request-run.ts'
+import { compileRequest, type Explanation, type KnownFacts, type Note } from '../../src/mapping/request.ts'
 import type { Row } from '../../src/mapping/row.ts'
 import { fieldsOf } from '../../src/mapping/row-parts.ts'
 

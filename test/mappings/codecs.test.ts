@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
 import {
   choice,
   contactParts,
@@ -17,18 +16,19 @@ import {
   zipcode,
 } from '../../mappings/codecs.ts'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
-import { type Codec, LeftOut } from '../../src/mapping/codec.ts'
+import { type Codec, Failed, LeftOut } from '../../src/mapping/codec.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
 
 /** The decoded value, or the problem after the field's name. */
-function decoded<T>({ schema }: Codec<T>, before: string): unknown {
-  const result = z.safeDecode(schema, before)
-  return result.success ? result.data : { problem: result.error.issues.map(({ message }) => message).join() }
+function decoded<T>({ decode }: Codec<T>, before: string): unknown {
+  const made = decode(before)
+  return made instanceof Failed || made instanceof LeftOut ? { problem: made.message } : made
 }
 
 /** The encoded string, or undefined if there is none; replies may have any type. */
-function encoded<T>({ schema }: Codec<T>, value: unknown): string | undefined {
-  return z.safeEncode(schema, value as T).data
+function encoded<T>({ encode }: Codec<T>, value: unknown): string | undefined {
+  const written = encode(value)
+  return written instanceof Failed ? undefined : written
 }
 
 const ZIP_PROBLEM = { problem: 'must be a US ZIP code such as 75201 or 75201-1234' }

@@ -13,7 +13,7 @@ const written = (value: unknown): string =>
       if (part instanceof Map) return Object.fromEntries(part)
       if (part instanceof Set) return [...part]
       if (part instanceof Function) return undefined
-      if (typeof part === 'object' && part !== null && 'schema' in part && 'name' in part) return part.name
+      if (typeof part === 'object' && part !== null && 'decode' in part && 'name' in part) return part.name
       return part
     },
     1,

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalJson } from '../../src/text/canonical-json.ts'
-import { parseJson } from '../../src/text/json.ts'
+import { canonicalJson, parseJson } from '../../src/text/json.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { escapeControls, escapeSequence, printableJson, printableLines } from '../../src/text/plain-text.ts'
+import { escapeControls, escapeSequence, printableJson, printableLines } from '../../src/text/service-text.ts'
 
 test.each([
   ['plain text ~', 'plain text ~'],
