@@ -25,8 +25,8 @@ async function twoGateways(storeUrl: string): Promise<readonly [TestGateway, Tes
 const read = (gateway: { readonly url: string }, query: Record<string, string>) =>
   get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
 
-/** The way of the last request to the service. */
-const lastPath = ({ sandbox }: TestGateway) => sandbox.requests.at(-1)?.path
+/** The path of the last request to the service that was no read. */
+const lastPath = ({ sandbox }: TestGateway) => sandbox.requests.findLast(({ method }) => method !== 'GET')?.path
 
 const approval = (id: string | undefined) => `/v2/quote/${id}/approve`
 /** The id of the quote that the service made last. */
