@@ -213,7 +213,10 @@ export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
   },
   *prune({ table, olderThanMs, dryRun = false }) {
     const [calendar] = yield sql('SELECT day FROM transload.calendar')
-    const firstKept = Number(calendar?.['day']) - Math.ceil(olderThanMs / DAY_MS)
+    const day = Number(calendar?.['day'])
+    const keptDays = Math.ceil(olderThanMs / DAY_MS)
+    // Facts and counts have the time of the clock, and the calendar may have begun while that was ahead.
+    const firstKept = Math.min(day, Math.floor((yield* now()) / DAY_MS)) - keptDays
     switch (table) {
       case 'facts':
         return yield* forget(firstKept * DAY_MS, dryRun)
@@ -223,7 +226,7 @@ export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
         return yield* dropInstances(dryRun)
       default:
         // A use may be noted a day late.
-        return yield* pruneRows(OLD[table], firstKept - 2, dryRun)
+        return yield* pruneRows(OLD[table], day - keptDays - 2, dryRun)
     }
   },
 }

@@ -57,19 +57,36 @@ test('a gateway forgets after BOOKING_DAYS, but for numbers that callers use', a
   expect(metrics).toMatch(/^transload_store_pruned_rows_total\{table="claims"\} 2$/m)
 })
 
-test('a clock that jumps by 500 days deletes nothing: what was booked is not booked again', async () => {
-  const clock = { at: Date.UTC(2026, 0, 1) }
-  const gateway = await startGateway({ env: { BOOKING_DAYS: '400' }, now: () => clock.at, pruneEveryMs: 1 })
-  expect((await book(gateway, 'REF-1')).status).toBe(200)
+/** Waits until old rows were looked for a few times more. */
+async function lookedOften(gateway: TestGateway): Promise<void> {
   const looks = async () => {
     const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
     return Number(/^transload_store_seconds_count\{operation="turn-day"\} (\d+)$/m.exec(metrics)?.[1] ?? 0)
   }
-  clock.at += 500 * DAY_MS
   const before = await looks()
   await expect.poll(looks, SOON).toBeGreaterThan(before + 5)
+}
+
+test('a clock that jumps by 500 days deletes nothing: what was booked is not booked again', async () => {
+  const clock = { at: Date.UTC(2026, 0, 1) }
+  const gateway = await startGateway({ env: { BOOKING_DAYS: '400' }, now: () => clock.at, pruneEveryMs: 1 })
+  expect((await book(gateway, 'REF-1')).status).toBe(200)
+  clock.at += 500 * DAY_MS
+  await lookedOften(gateway)
   clock.at -= 500 * DAY_MS
   expect((await book(gateway, 'REF-1')).headers.get('idempotent-replayed')).toBe('true')
+})
+
+test('a store that was made while the clock was 500 days ahead forgets no quote once the clock is right', async () => {
+  const clock = { at: Date.UTC(2027, 4, 16) }
+  const gateway = await startGateway({ now: () => clock.at, pruneEveryMs: 1 })
+  clock.at -= 500 * DAY_MS
+  const quoted = { ShipmentNumber: 'W-1', EquipmentType: 'ENCLOSED AUTO', TempShipFromPostalCode: '10314' }
+  const reply = await post(gateway, '/getShippingQuote.php', { ...quoted, TempShipToPostalCode: '33166' })
+  expect(reply.status).toBe(200)
+  await lookedOften(gateway)
+  const { headers } = await book(gateway, 'W-1')
+  expect(headers.get('transload-assumed') ?? '').not.toContain('transport_type')
 })
 
 test('the use of a number is noted once a day, and not while it is young', async () => {
