@@ -98,7 +98,8 @@ const NEW_VALUES: Readonly<Record<string, readonly [text: string, places: Readon
   PickupName: ['Somebody New', { 'pickup.contact_name': 'Somebody New' }],
   DeliveryName: ['Somebody New', { 'delivery.contact_name': 'Somebody New' }],
   DeliveryCity: ['Newtown', { 'delivery.city': 'Newtown' }],
-  Year: ['1911', { 'vehicles[0].year': 1911 }],
+  // A year that no generated shipment has.
+  Year: ['1899', { 'vehicles[0].year': 1899 }],
   Make: ['Newmake', { 'vehicles[0].make': 'Newmake' }],
 }
 export const changes = fc.constantFrom(...Object.keys(NEW_VALUES))
