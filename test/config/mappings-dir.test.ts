@@ -42,9 +42,9 @@ const STATE = `import type { Toolbox } from 'nowhere'
 interface Words { readonly [status: string]: string }
 const words: Words = { new: 'BOOKED', delivered: 'DONE' }
 
-export default ({ vocabulary, codecs, codec, actions }: Toolbox) => {
+export default ({ vocabulary, codecs, codec, z, actions }: Toolbox) => {
   const { action, choose, move, ref, v1Only, v2Only } = vocabulary
-  const shouted = codec(codecs.text.schema.out, {
+  const shouted = codec(z.string(), {
     name: 'shouted', summary: 'In capitals.', decode: (text: string) => text, encode: (text: string) => text.toUpperCase(),
   })
   return [action({
