@@ -5,9 +5,11 @@ import { scalarText } from './json.ts'
  * through here. No string makes these functions throw.
  */
 
+/** The longest id, in UTF-16 units. */
+const ID_LIMIT = 256
 /** The longest `Message` of an answer, in UTF-16 units. */
 export const MESSAGE_LIMIT = 500
-/** The longest other field of an answer, and the longest id, in UTF-16 units. */
+/** The longest other field of an answer, in UTF-16 units. */
 export const FIELD_LIMIT = 4096
 /** The longest value of a header before it is percent-encoded, in UTF-16 units. */
 export const HEADER_LIMIT = 128
@@ -45,8 +47,8 @@ export function headerText(text: string): string {
 export function serviceId(value: unknown): string | undefined {
   if (typeof value !== 'string' && !isInteger(value)) return undefined
   const id = scalarText(value)?.trim() ?? ''
-  const isUsable = id.length <= FIELD_LIMIT && id.isWellFormed() && !/\p{Cc}/u.test(id)
-  return isUsable && !/^\.*$/.test(shownText(id, FIELD_LIMIT)) ? id : undefined
+  const isUsable = id.length <= ID_LIMIT && id.isWellFormed() && !/\p{Cc}/u.test(id)
+  return isUsable && !/^\.*$/.test(shownText(id, ID_LIMIT)) ? id : undefined
 }
 
 /** An id that may stand in a path; any other could span several segments. */

@@ -81,7 +81,7 @@ export const rows: readonly (readonly [what: string, change: (own: UpstreamReply
   ['an id with a fraction', withId(1.5)],
   ['an id with a line end', withId('a\nb')],
   ['half a character as id', withId('\ud83d')],
-  ['an id without end', withId('x'.repeat(10_000))],
+  ['an id without end', withId('x'.repeat(257))],
   ['another id', withId(OTHER)],
   ['another id that is a number', withId(12_345_678)],
   ['its id in capitals', json((body) => ({ ...body, [idKey(body)]: String(body[idKey(body)]).toUpperCase() }))],

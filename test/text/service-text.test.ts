@@ -95,6 +95,7 @@ describe('an id of the service', () => {
     ['-1', '-1'],
     ['".x"', '.x'],
     ['"Nº🚚"', 'Nº🚚'],
+    [`"${'x'.repeat(256)}"`, 'x'.repeat(256)],
   ])('%s is %s', (json, id) => {
     expect(serviceId(parseJson(json))).toBe(id)
   })
@@ -116,7 +117,7 @@ describe('an id of the service', () => {
     ['"\\ud83d"'],
     ['"a\\u0000b"'],
     ['"a\\r\\nb"'],
-    [`"${'x'.repeat(FIELD_LIMIT + 1)}"`],
+    [`"${'x'.repeat(257)}"`],
   ])('%s is none', (json) => {
     expect(serviceId(parseJson(json))).toBeUndefined()
   })
