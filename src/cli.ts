@@ -361,10 +361,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const program = createProgram((code) => {
       exitCode = code
     })
-    const [topic] = more
-    // `help bokings` is told like `bokings`; commander would print its help without a word about the mistake.
-    const isUnknown = name === 'help' && topic !== undefined && !commandOf(program, topic)
-    await program.parseAsync(isUnknown ? more : [name, ...more], { from: 'user' })
+    await program.parseAsync(withHelp(program, [name, ...more]), { from: 'user' })
     return exitCode
   } catch (error) {
     // The help and the version end with 0.
@@ -412,6 +409,28 @@ function createProgram(onEnd: (exitCode: number) => void): Command {
     for (const one of options) command.addOption(one)
   }
   return program
+}
+
+/**
+ * Returns the words of a command line that asks for help as `bookings list --help`: `help bookings list` and `bookings help list`
+ * mean that. A word that names no command stays alone, which is told; commander would print the help above it.
+ */
+function withHelp(program: Command, args: readonly string[]): readonly string[] {
+  const [first = '', second, ...more] = args
+  const asksFamily = second === 'help' && (commandOf(program, first)?.commands.length ?? 0) > 0
+  const asksOption = args.some((word) => word === '--help' || word === '-h')
+  if (first !== 'help' && !asksFamily && !asksOption) return args
+  const words = first === 'help' ? args.slice(1) : asksFamily ? [first, ...more] : args
+  const end = words.findIndex((word) => word === '--help' || word === '-h')
+  const topic = end < 0 ? words : words.slice(0, end)
+  let command = program
+  for (const word of topic) {
+    if (command.commands.length === 0) break
+    const named = commandOf(command, word)
+    if (!named) return topic
+    command = named
+  }
+  return [...topic, '--help']
 }
 
 const commandOf = (program: Command, name: string): Command | undefined =>

@@ -17,11 +17,18 @@ export const families = [
 
 /** Returns command lines that no command accepts: every command with each kind of slip. */
 export function badLines(): readonly (readonly string[])[] {
-  const ofFamilies = families.flatMap((family) => [[family], [family, 'bogus'], [family, '--bogus']])
+  const ofFamilies = families.flatMap((family) => [
+    [family],
+    [family, 'bogus'],
+    [family, '--bogus'],
+    ['help', family, 'bogus'],
+    [family, 'help', 'bogus'],
+    [family, 'bogus', '--help'],
+  ])
   const ofCommands = commandWords.flatMap((words) =>
     [[''], ['1', '2', '3', '4', '5'], ['--bogus']].map((more) => [...words, ...more]),
   )
-  return [['bogus'], ['--bogus'], ['-x'], ['help', 'bogus'], ...ofFamilies, ...ofCommands]
+  return [['bogus'], ['--bogus'], ['-x'], ['help', 'bogus'], ['bogus', '--help'], ...ofFamilies, ...ofCommands]
 }
 
 /** Returns the command lines that print help, and the version. */

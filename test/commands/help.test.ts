@@ -43,6 +43,7 @@ describe('the help', () => {
     [['booking', '--help'], 'help bookings'],
     [['xref', 'import', 'a.csv', '-h'], 'xref import --help'],
     [['xref', 'help', 'import'], 'xref import --help'],
+    [['help', 'xref', 'import'], 'xref import --help'],
     [['serve', '--help'], 'serve --help'],
     [['check', '--json', '--help'], 'check --help'],
     [['-h'], '--help'],
