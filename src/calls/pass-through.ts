@@ -123,8 +123,7 @@ export async function passThrough(
     last?.drop()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (!isAdmitted || cause instanceof GatewayError) throw cause
-    const mayBook = meaning?.verb === 'approve' || meaning?.verb === 'create'
-    throw unansweredError(cause, { method, path: url, mayBook })
+    throw unansweredError(cause, { method, path: url, mayBook: meaning !== undefined })
   } finally {
     // A body without a reader must not go on buffering.
     if (streams) body.destroy()

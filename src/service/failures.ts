@@ -1,5 +1,5 @@
 import { decodeUnlabeled } from '../body/text.ts'
-import { CHALLENGE, type GatewayError, gatewayError, oneLine } from '../errors.ts'
+import { CHALLENGE, type GatewayError, gatewayError, oneLine, perhapsBooked } from '../errors.ts'
 import { type MessageName, serviceSays } from '../messages.ts'
 import { parseJson } from '../text/json.ts'
 import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
@@ -51,7 +51,7 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
 interface Version2Call {
   readonly method: string
   readonly path: string
-  /** True if it creates a shipment. */
+  /** True if it creates or cancels a shipment. */
   readonly mayBook: boolean
 }
 
@@ -61,7 +61,9 @@ export function unansweredError(cause: unknown, { method, path, mayBook }: Versi
   const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : PERHAPS_DONE.get(silence)
   // A cancellation may be sent again, unless it would be answered in the same way.
   if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
-    return noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
+    const error = noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
+    // A cancellation that failed must not read like one.
+    return mayBook && method === 'DELETE' ? perhapsBooked(error) : error
   }
   return gatewayError(name, {}, { cause, mayHaveBooked: mayBook })
 }
