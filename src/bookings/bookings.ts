@@ -12,7 +12,7 @@ import type { Xref, XrefRecord } from '../xref/xref.ts'
 import { createKnownDoubt, inDoubt } from './doubts.ts'
 import { type IsHeld, keepLeases, type Leases } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
-import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog } from './record.ts'
+import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
 
 /** A booking to be sent, with the values that identify it. */
 export interface Booking {
@@ -64,6 +64,7 @@ export interface Bookings {
   readonly free: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
   readonly freeLater: FreeKeys
+  readonly later: WriteLater
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
   /** Returns the bookings of a tenant that are under way or whose outcome is not known. */
@@ -223,6 +224,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
     },
     free: record.canceled,
     freeLater: record.canceledLater,
+    later: record.later,
     isBooked: async (tenant, shipment) =>
       (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked'),
     pending: async (tenant) => {

@@ -20,6 +20,12 @@ export type FreeKeys = (
   isGone: (id: string) => Promise<boolean>,
 ) => Promise<void>
 
+/**
+ * Writes what bookings rest on, and tries again with every heartbeat while the store fails. A later write of the same name takes
+ * the place of an earlier one. Never rejects.
+ */
+export type WriteLater = (name: string, write: () => Promise<void>) => Promise<void>
+
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
   /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
@@ -33,6 +39,7 @@ export interface BookingRecord {
   readonly canceled: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
   readonly canceledLater: FreeKeys
+  readonly later: WriteLater
   /** Records what is left over from now and from before the last start; called periodically. */
   readonly catchUp: () => Promise<void>
 }
@@ -135,16 +142,19 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     }
   }
 
-  const canceledLater: FreeKeys = async (tenant, ids, isGone) => {
-    const free = () => canceled(tenant, ids, isGone)
+  const later: WriteLater = async (booking, write) => {
+    const before = backlog.find(booking)
     try {
-      await free()
+      await write()
+      if (before) backlog.remove(booking, before)
     } catch (err) {
-      const booking = `canceled ${[...new Set(ids)].join(' ')}`
       log.warn({ booking, err }, 'a change of bookings could not be recorded yet')
-      backlog.add(booking, { kind: 'canceled', free })
+      backlog.add(booking, { kind: 'other', write })
     }
   }
+
+  const canceledLater: FreeKeys = (tenant, ids, isGone) =>
+    later(`canceled ${[...new Set(ids)].join(' ')}`, () => canceled(tenant, ids, isGone))
 
   function perform(work: LateWork): Promise<void> {
     switch (work.kind) {
@@ -154,8 +164,8 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
         return recordFailed(work.claim, work.change)
       case 'never-sent':
         return recordNeverSent(work.handle)
-      case 'canceled':
-        return work.free()
+      case 'other':
+        return work.write()
       default:
         return work satisfies never
     }
@@ -185,6 +195,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     isUnrecorded: (handle) => backlog.find(handle)?.kind === 'made',
     canceled,
     canceledLater,
+    later,
     catchUp,
   }
 }
@@ -197,8 +208,8 @@ export type LateWork =
   | { readonly kind: 'failed'; readonly claim: Claim; readonly change: ClaimChange }
   /** Nothing is sent for a claim that may or may not be stored. */
   | { readonly kind: 'never-sent'; readonly handle: string }
-  /** A shipment is canceled. */
-  | { readonly kind: 'canceled'; readonly free: () => Promise<void> }
+  /** A shipment is canceled, or a quote approved. */
+  | { readonly kind: 'other'; readonly write: () => Promise<void> }
 
 /** The work that is tried again with every heartbeat, by its key: a claim's handle, or text about a shipment. */
 export interface Backlog {

@@ -100,7 +100,13 @@ export async function passThrough(
     }
     const approved = meaning?.verb === 'approve' && tenant !== undefined ? { id: meaning.id, tenant } : undefined
     const isProven = acceptance?.isProven() ?? false
-    await (approved ? recordingApproval(approved.id, { tenant: approved.tenant, isProven }, xref, ask) : ask())
+    const notes: Parameters<typeof recordingApproval>[2] = {
+      approval: xref.approval,
+      // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
+      setApproval: (of, quote, approval) =>
+        deps.bookings.later(`approval of ${quote}`, () => xref.setApproval(of, quote, approval)),
+    }
+    await (approved ? recordingApproval(approved.id, { tenant: approved.tenant, isProven }, notes, ask) : ask())
     const reply = last
     if (!reply) throw new Error('A call that is passed through is sent at least once.')
     if (isSuccess(reply.status)) {

@@ -8,7 +8,7 @@ const HANDLE = 'bk_000000000001'
 test('work that is done does not remove later work of its key', () => {
   const backlog = createBacklog()
   const earlier = { kind: 'never-sent', handle: HANDLE } as const
-  const later = { kind: 'canceled', free: async () => {} } as const
+  const later = { kind: 'other', write: async () => {} } as const
   backlog.add('key', earlier)
   backlog.add('key', later)
   backlog.remove('key', earlier)

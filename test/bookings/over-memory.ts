@@ -29,6 +29,7 @@ export function openBookings(given: Partial<BookingsDeps> & { readonly faults?: 
       isUnrecorded: () => false,
       canceled: async () => {},
       canceledLater: async () => {},
+      later: async () => {},
       catchUp: async () => {},
     },
     instance: 'me',

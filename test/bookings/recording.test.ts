@@ -2,14 +2,17 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openEmergencyLog, type Unrecorded } from '../../src/bookings/record.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { basic, get, startGateway } from '../gateway.ts'
+import { createXref } from '../../src/xref/xref.ts'
+import { basic, get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { link } from '../store/samples.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, REFERENCE, statesOf } from './desk.ts'
 
 /* The service says yes, and the store cannot write it down. */
@@ -27,19 +30,19 @@ function entriesIn(file: string): readonly Unrecorded[] {
   return openEmergencyLog(file).read()
 }
 
-/** A service that has made a shipment whose number is as long as it is told. */
-function numberedService(number: string) {
-  return openService((incoming, outgoing) => {
-    incoming.resume().on('end', () => {
-      outgoing.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ id: ID, number }))
-    })
+/** A service that makes a shipment while the pages of the store fill up: its claim has a place, its names have none. */
+function serviceBeside(store: Store) {
+  const fill = async () => {
+    for (let i = 0; ; i += 1) await store.put({ links: [link({ name: `${i}` })] })
+  }
+  return openService(async (incoming, outgoing) => {
+    await incoming.resume().toArray()
+    await fill().catch(() => undefined)
+    outgoing.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ id: ID, number: 'TL-1' }))
   })
 }
 
 describe('on a full disk', () => {
-  /** A claim fits into the existing pages; a name of this size needs a new page. */
-  const LONG_NUMBER = 'N'.repeat(4_000)
-
   async function fullStore(path: string): Promise<{ store: Store; room: Int32Array<SharedArrayBuffer> }> {
     await (await openStore(path)).close()
     const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
@@ -51,8 +54,8 @@ describe('on a full disk', () => {
   test('the outcome is unknown, the id is in the emergency log, and the next start picks it up', async () => {
     const folder = newFolder()
     const [path, emergency] = [join(folder, 'store.db'), join(folder, 'deep', 'emergency.ndjson')]
-    const service = await numberedService(LONG_NUMBER)
     const { store } = await fullStore(path)
+    const service = await serviceBeside(store)
     const env = { EMERGENCY_LOG_FILE: emergency }
     const before = await startGateway({ store, serviceUrl: service.url, env })
     const key = expectUnknown(await book(before))
@@ -73,8 +76,8 @@ describe('on a full disk', () => {
   test('the gateway records it by itself as soon as there is room', async () => {
     const folder = newFolder()
     const emergency = join(folder, 'emergency.ndjson')
-    const service = await numberedService(LONG_NUMBER)
     const { store, room } = await fullStore(join(folder, 'store.db'))
+    const service = await serviceBeside(store)
     const gateway = await startGateway({ store, serviceUrl: service.url, env: { EMERGENCY_LOG_FILE: emergency } })
     expectUnknown(await book(gateway))
     room[0] = 0
@@ -158,6 +161,37 @@ describe('a cancellation under /v2/ while PostgreSQL is down', () => {
     expect(await statesOf(gateway, handle)).toEqual(['none', 'sending', 'booked', 'freed'])
     expect(expectBooked(await book(gateway))).not.toBe(id)
     expect(creations(gateway)).toBe(2)
+  })
+})
+
+describe('an approval under /v2/ while PostgreSQL is down', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.remove())
+
+  test('is known once the store is back: the quote is not booked a second time', { timeout: LONG_MS }, async () => {
+    const gateway = await startGateway({ store: await openStore(await server.createDatabase()) })
+    const headers = { authorization: basic() }
+    expect((await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE })).status).toBe(
+      200,
+    )
+    const [id = ''] = gateway.sandbox.quotes.keys()
+    await server.stop()
+    const kept = gateway.logged(/a change of bookings could not be recorded yet/)
+    const { status } = await fetch(`${gateway.url}/v2/quote/${id}/approve`, { method: 'POST', headers })
+    expect(status).toBe(200)
+    expect(await kept).toMatchObject({ booking: `approval of ${id}` })
+    await server.start()
+    const xref = createXref(gateway.store, LONG_MS)
+    await vi.waitFor(async () => expect(await xref.approval('demo', id)).toBe('approved'), {
+      timeout: LONG_MS / 2,
+      interval: 100,
+    })
+    expect((await book(gateway)).status).toBe(200)
+    expect(creations(gateway)).toBe(0)
+    expect(gateway.sandbox.shipments.size).toBe(1)
   })
 })
 
