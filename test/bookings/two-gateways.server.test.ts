@@ -64,7 +64,8 @@ describe.each([{ approvalBooks: true }, { approvalBooks: false }])(
         const quote = { ...quoteExample, ShipmentNumber, OrderRefNumber: '' }
         expect((await post(one, '/getShippingQuote.php', quote)).status).toBe(200)
         const accept = { ActionName: 'Accept Rate', ShipmentNumber }
-        expect((await post(other, '/getShippingQuote.php', accept)).json.TransportationBooked).toBe('Yes')
+        const { json } = await post(other, '/getShippingQuote.php', accept)
+        expect(json.TransportationBooked).toBe(approvalBooks ? 'Yes' : 'No')
         return ShipmentNumber
       }
       return { gateways: [one, other] as const, one, approved }

@@ -107,7 +107,7 @@ test('of several claims and changes of one key that come together, one is first 
 test('claims of two gateways that meet in opposite orders wait in no circle', async () => {
   const { url, one, other, query } = await openGateways(server)
   // Each of two that kept their order would insert half of the keys, wait for this one, and then for the other.
-  const hold = `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', 0, 0, 0)`
+  const hold = `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', 0, 0, 0, 0)`
   const claim = (store: Store, order: readonly string[], by: string) =>
     Promise.all(order.map((key) => store.claim(newClaim({ key, handle: `bk_${by}_${key}`, instance: by }))))
   const answers = await meeting({ url, query }, { hold, statements: 2 }, () =>
@@ -154,7 +154,7 @@ test.each(['claim', 'change'] as const)('a row that is held for long holds up it
   const hold =
     what === 'change'
       ? `SELECT FROM transload.claims WHERE key = 'K-20' FOR UPDATE`
-      : `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', 0, 0, 0)`
+      : `INSERT INTO transload.claims VALUES ('acme', 'K-20', 'bk_20', 'sending', 1, '', '', '', '', '', '', 0, 0, 0, 0)`
   let calls: Promise<Claim | undefined>[] = []
   const begin = () => {
     calls =
@@ -195,7 +195,7 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
       begin: () => claims.map((claim) => one.change(claim, booked('lost'), { links: [link({ name: claim.key })] })),
     },
     claims: {
-      hold: `INSERT INTO transload.claims VALUES ('acme', 'L-9', 'bk_9', 'sending', 1, '', '', '', '', '', '', 0, 0, 0)`,
+      hold: `INSERT INTO transload.claims VALUES ('acme', 'L-9', 'bk_9', 'sending', 1, '', '', '', '', '', '', 0, 0, 0, 0)`,
       begin: () => keys('L').map((key) => one.claim(newClaim({ key }))),
     },
     reads: {
