@@ -1,6 +1,6 @@
 import { eventStatuses } from '../../mappings/shipment-event.ts'
 import type { Leases } from '../bookings/leases.ts'
-import { NO_NAMES, type ServiceEvent, type ShipmentNames } from '../mapping/callback.ts'
+import { NO_NAMES, type ServiceEvent, type ShipmentNames, statusTold } from '../mapping/callback.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { valueAt } from '../mapping/paths.ts'
 import type { Logger } from '../observe/log.ts'
@@ -52,6 +52,8 @@ export interface DeliveryDeps extends DeliveryOptions {
   readonly xref: Pick<Xref, 'remembered'>
   readonly catalog: Pick<Catalog, 'callbackOf'>
   readonly log: Logger
+  /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
+  readonly statusOf?: (event: StoredEvent) => Promise<string | undefined>
   /** The gateway that has the leases, and its own lease. Without them, leases last for their time. */
   readonly instance?: string
   readonly hold?: Leases['hold']
@@ -78,7 +80,7 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259
 /** Starts delivering. */
 export function startDelivery(deps: DeliveryDeps): Delivery {
   const { store, xref, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
-  const { instance, hold = async () => () => true } = deps
+  const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
   const post = createPost(deps)
   const closing = new AbortController()
   /** The tries that are under way, by tenant. */
@@ -177,7 +179,9 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
       if (!names) return { state: 'due', ...waits }
     }
     try {
-      const body = renderEvent(storedEvent(event), names ?? NO_NAMES, endpoint, catalog)
+      const told = storedEvent(event)
+      const status = statusTold(told, eventStatuses) === undefined ? await statusOf(event) : undefined
+      const body = renderEvent(told, { ...(names ?? NO_NAMES), status }, endpoint, catalog)
       return body ?? { state: 'skipped', outcome: 'no callback is declared for this event', isFailure: false }
     } catch (err) {
       // It would fail at every try.

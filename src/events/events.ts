@@ -1,8 +1,13 @@
 import { createSourceLimits } from '../callers/limits.ts'
+import { shipmentRead } from '../calls/service-request.ts'
+import { shipmentIfRead } from '../calls/verify.ts'
 import type { Config } from '../config/config.ts'
 import type { Tenant } from '../config/tenants-file.ts'
 import type { Settings } from '../mapping/row.ts'
 import type { CountedMetric, Gauge } from '../observe/metrics.ts'
+import type { StoredEvent } from '../store/events.ts'
+import { scalarText } from '../text/json.ts'
+import { isPlainId } from '../text/service-text.ts'
 import { createResolve, endpointOf } from './callback.ts'
 import { type DeliveryDeps, type DeliveryOptions, startDelivery } from './delivery.ts'
 import { createHealing, type Healing, type HealingDeps } from './healing.ts'
@@ -45,10 +50,18 @@ export interface ServiceEventsDeps
 
 /** Opens the reception, the delivery and the healing of a gateway. */
 export function openServiceEvents(config: Config, deps: ServiceEventsDeps): ServiceEvents {
-  const { credentials, settings, log, callbacks } = deps
+  const { credentials, service, settings, log, callbacks } = deps
   const timeoutMs = config.UPSTREAM_TIMEOUT_MS
   const healing = createHealing({ ...deps, timeoutMs, intervalMs: config.SWEEP_INTERVAL })
-  const delivery = startDelivery({ ...deps, resolve: createResolve(), ...callbacks })
+  const statusOf = async ({ tenant, shipment }: StoredEvent): Promise<string | undefined> => {
+    const own = credentials().ownCaller(tenant)
+    if (!own || !isPlainId(shipment)) return undefined
+    const sending = { account: own.account, requestId: crypto.randomUUID(), deadline: performance.now() + timeoutMs }
+    // The event does not wait for a service that fails.
+    const reply = await service.send(shipmentRead(shipment), sending).catch(() => undefined)
+    return reply && scalarText(shipmentIfRead(reply, shipment)?.body['status'])
+  }
+  const delivery = startDelivery({ ...deps, statusOf, resolve: createResolve(), ...callbacks })
   const { receive, metric } = createReceiveEvent({
     ...deps,
     limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),

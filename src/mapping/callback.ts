@@ -49,6 +49,8 @@ export interface ShipmentNames {
   readonly number: string | undefined
   /** The caller's reference. */
   readonly reference: string | undefined
+  /** The status that a read of the shipment shows, for an event that tells none. */
+  readonly status?: string | undefined
 }
 
 /** The names of a shipment that the store does not know. */
@@ -112,7 +114,7 @@ export function changed(rows: readonly Row[]): readonly Row[] {
 function noticeOf(
   { event, event_date, shipment_id, data }: ServiceEvent,
   changeable: readonly string[],
-  { number, reference = '' }: ShipmentNames,
+  { number, reference = '', status: shown }: ShipmentNames,
   statuses: Readonly<Record<string, string>>,
 ): EventNotice {
   const changes: Draft = {}
@@ -121,10 +123,17 @@ function noticeOf(
     const value = newValueAt(data, path)
     if (value !== undefined) putAt(changes, placeOf(path), value)
   }
-  const told = newValueAt(data, 'status')
-  const implied = Object.hasOwn(statuses, event) ? statuses[event] : undefined
-  const status = typeof told === 'string' ? told : implied
+  const status = statusTold({ event, data }, statuses) ?? shown
   return { event, event_date, shipment_id, number: number ?? shipment_id, reference, status, changes }
+}
+
+/** Returns the status that an event tells, or implies by its name. */
+export function statusTold(
+  { event, data }: Pick<ServiceEvent, 'event' | 'data'>,
+  statuses: Readonly<Record<string, string>>,
+): string | undefined {
+  const told = newValueAt(data, 'status')
+  return typeof told === 'string' ? told : Object.hasOwn(statuses, event) ? statuses[event] : undefined
 }
 
 /**

@@ -63,6 +63,27 @@ test('the caller of a booking hears of its shipment under its own reference', as
   expect(said).toMatch(/transload_delivery_seconds_count\{tenant="acme"\} 2/)
 })
 
+test('an event that tells no status has the one that the service shows, or none while it cannot be read', async () => {
+  const receiver = await startReceiver()
+  const edge = await openWithCallback(receiver.url)
+  expect((await book(edge, 'REF-1', as('acme'))).status).toBe(200)
+  await receiver.count(1)
+  const update = (PickupName: string) =>
+    post(edge, '/updateShipment.php', { ReferenceNumber: 'REF-1', PickupName }, as('acme'))
+  expect((await update('Gate 2')).status).toBe(200)
+  await receiver.count(2)
+  const modified = { Event: 'shipment.modified', ReferenceNumber: 'REF-1', PickupName: 'Gate 2' }
+  expect(JSON.parse(receiver.received[1]?.body ?? '')).toMatchObject({ ...modified, Status: 'new' })
+
+  const put = edge.sandbox.next(({ method }) => method === 'PUT')
+  void put.then(() => edge.sandbox.fail({ kind: 'status', status: 500, times: 'always', on: { method: 'GET' } }))
+  expect((await update('Gate 3')).status).toBe(200)
+  await receiver.count(3)
+  const third = JSON.parse(receiver.received[2]?.body ?? '')
+  expect(third).toMatchObject({ ...modified, PickupName: 'Gate 3' })
+  expect(third).not.toHaveProperty('Status')
+})
+
 test('an endpoint that is added to the tenants file gets the events from then on', async () => {
   const receiver = await startReceiver()
   const edge = await openWithCallback(receiver.url, { callback_url: undefined, callback_secrets: undefined })
