@@ -1,7 +1,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { ConfigErrors } from '../config/errors.ts'
 import { readTenants, type Tenant } from '../config/tenants-file.ts'
-import type { Deprecation } from '../deprecation/deprecation.ts'
+import type { Deprecation } from '../migration/deprecation.ts'
 import type { Logger } from '../observe/log.ts'
 import { basicOf } from '../service/credential.ts'
 import {

@@ -4,7 +4,7 @@ import { tenantDeprecation } from '../callers/tenants.ts'
 import { type Config, configNames, type EffectiveVariable, effectiveVariables } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
-import { type BrownoutWindow, windowsToCome } from '../deprecation/deprecation.ts'
+import { type BrownoutWindow, windowsToCome } from '../migration/deprecation.ts'
 import { nearest } from '../text/nearest.ts'
 import { print, printError, printJson } from './output.ts'
 

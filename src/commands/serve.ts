@@ -8,10 +8,10 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, endOfLog, type Logger } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
-import { REPLACEMENT, reportListening, runWorkers, shareMetrics, stopMessage } from '../workers/workers.ts'
 import { listenFailure } from './failures.ts'
 import { openConfiguredStore } from './open-store.ts'
 import { dropPermissions, stopSignal } from './process.ts'
+import { REPLACEMENT, reportListening, runWorkers, shareMetrics, stopMessage } from './workers.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls

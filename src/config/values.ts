@@ -1,13 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import {
-  type BrownoutWindow,
-  DEPRECATED_AT,
-  ladderFrom,
-  parseLocalTime,
-  windowFrom,
-} from '../deprecation/deprecation.ts'
+import { type BrownoutWindow, DEPRECATED_AT, ladderFrom, parseLocalTime, windowFrom } from '../migration/deprecation.ts'
 import { isNetwork } from '../networks.ts'
 import { pathOf } from '../store/open.ts'
 import { readAddress } from '../store/postgres/address.ts'

@@ -1,4 +1,4 @@
-import { type BrownoutWindow, windowAt, windowsToCome } from '../deprecation/deprecation.ts'
+import { type BrownoutWindow, windowAt, windowsToCome } from '../migration/deprecation.ts'
 import type { Logger } from './log.ts'
 import { type Gauge, labelledGauge } from './metrics.ts'
 

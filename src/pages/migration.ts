@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
-import { windowsToCome } from '../deprecation/deprecation.ts'
 import { NO_NAME } from '../migration/counts.ts'
+import { windowsToCome } from '../migration/deprecation.ts'
 import {
   type ActionUse,
   type Counted,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { daysLater, momentOf, parseLocalTime } from '../../src/deprecation/deprecation.ts'
+import { daysLater, momentOf, parseLocalTime } from '../../src/migration/deprecation.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DEPRECATED_AT, deprecationOf } from '../../src/deprecation/deprecation.ts'
+import { DEPRECATED_AT, deprecationOf } from '../../src/migration/deprecation.ts'
 
 const sunset = new Date('2027-06-30T12:00:00Z')
 const guide = new URL('https://docs.example.com/migrate')

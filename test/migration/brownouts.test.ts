@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { brownouts } from '../../src/config/values.ts'
-import { windowAt, windowsToCome } from '../../src/deprecation/deprecation.ts'
+import { windowAt, windowsToCome } from '../../src/migration/deprecation.ts'
 
 const windowsOf = (text: string) =>
   brownouts.parse(text).map(({ start, end }) => `${new Date(start).toISOString()} ${(end - start) / 3_600_000}h`)

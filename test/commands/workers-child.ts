@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { stopSignal } from '../../src/commands/process.ts'
+import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../../src/commands/workers.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { REPLACEMENT, reportListening, runWorkers, stopMessage } from '../../src/workers/workers.ts'
 
 /* A program with workers that do as STORY says, and tell what happens to them on standard output. */
 
