@@ -76,10 +76,16 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   'translate <ACTION> [FILE]': {
     about: 'Explains the translation of a version-1 request from a file or standard input; sends nothing.',
-    options: [json('Prints the explanation as JSON, as /dry-run answers it.')],
+    options: [
+      json('Prints the explanation as JSON, as /dry-run answers it.'),
+      option('--as <LANGUAGE>', 'Prints the version-2 call as a program that runs.')
+        .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
+        .conflicts('json'),
+    ],
     examples: [
       'transload translate shipment.create body.json',
       `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
+      'transload translate quote.get body.json --as php',
     ],
     load: async () => (await import('./commands/mapping.ts')).translate,
   },

@@ -13,6 +13,7 @@ import { GatewayError } from '../errors.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { explainReplyTranslation } from '../mapping/explain.ts'
+import { type Language, snippet } from '../pages/snippets.ts'
 import { createService } from '../service/service.ts'
 import { createUpstream } from '../service/upstream.ts'
 import { suggestion } from '../text/nearest.ts'
@@ -26,8 +27,16 @@ interface JsonOption {
   readonly json?: boolean
 }
 
+interface TranslateOptions extends JsonOption {
+  readonly as?: Language
+}
+
 /** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
-export async function translate(name: string, file: string | undefined, { json = false }: JsonOption): Promise<number> {
+export async function translate(
+  name: string,
+  file: string | undefined,
+  { json = false, as }: TranslateOptions,
+): Promise<number> {
   const config = readConfig(withoutService())
   const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const compiled = actions.get(name)
@@ -36,7 +45,8 @@ export async function translate(name: string, file: string | undefined, { json =
     throw new UsageError(`unknown action ${name}${suggestion(name, known) || `; the actions are ${known.join(', ')}`}`)
   }
   const run = explained(compiled, bodyOf(file), config)
-  if (json) printJson(run, 2)
+  if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
+  else if (json) printJson(run, 2)
   else print(...explanationOf(run))
   return run.ok ? 0 : EXIT_FAILED
 }

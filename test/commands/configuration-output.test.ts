@@ -75,6 +75,7 @@ test('translations are explained as they were', async () => {
     'translate shipment.create booking.json --json',
     'translate quote.get quote.txt',
     'translate shipment.get booking.json',
+    'translate shipment.update booking.json --as python',
     'translate quote.get broken.json',
     'translate quote.get none.json',
     'translate quote.gte booking.json',

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { snippet } from '../../src/pages/snippets.ts'
+
+/** Promise: version-2 code to take home. Debian has no compiler for C#; test/debian/snippets.test.ts runs the other languages. */
+test('an update in C#', () => {
+  const url = 'https://service.example.com/v2/shipments/{shipment_id of R-1}'
+  const code = snippet('csharp', {
+    method: 'PUT',
+    url,
+    over: `GET ${url}`,
+    headers: { authorization: 'Bearer ***' },
+    body: { delivery: { contact_name: 'Sam "S" Example' }, vehicles: [{ year: 2024 }] },
+  })
+  expect(code).toMatchInlineSnapshot(`
+    "// PUT /v2/shipments/{shipment_id}. SERVICE_URL is the service's address; SERVICE_TOKEN is from POST /oauth2/token.
+    // The first argument is the shipment_id that version 2 gave, not "R-1".
+    // PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.
+    using System.Net.Http.Headers;
+    using System.Text;
+    using System.Text.Json.Nodes;
+
+    var client = new HttpClient { Timeout = TimeSpan.FromSeconds(30) };
+    client.DefaultRequestHeaders.Authorization = new AuthenticationHeaderValue("Bearer", Environment.GetEnvironmentVariable("SERVICE_TOKEN"));
+
+    async Task<string> Service(string method, string url, string? body = null)
+    {
+        var request = new HttpRequestMessage(new HttpMethod(method), url);
+        if (body != null) request.Content = new StringContent(body, Encoding.UTF8, "application/json");
+        var reply = await client.SendAsync(request);
+        var text = await reply.Content.ReadAsStringAsync();
+        if (!reply.IsSuccessStatusCode) throw new Exception($"{(int)reply.StatusCode} {text}");
+        return text;
+    }
+
+    var url = Environment.GetEnvironmentVariable("SERVICE_URL") + "/v2/shipments/" + Uri.EscapeDataString(args[0]);
+    var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
+    shipment["delivery"]!["contact_name"] = "Sam \\"S\\" Example";
+    shipment["vehicles"]![0]!["year"] = 2024;
+    foreach (var name in new[] { "id", "number", "status", "price", "distance", "distance_meters", "documents" }) shipment.Remove(name);
+    foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())
+        foreach (var name in new[] { "weight", "height", "width", "length", "photos" }) vehicle!.AsObject().Remove(name);
+    Console.WriteLine(await Service("PUT", url, shipment.ToJsonString()));
+    "
+  `)
+})
