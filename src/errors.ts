@@ -48,6 +48,10 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/** True if what the caller sent is at fault, not the gateway, the service or a limit of time. */
+export const isCallersMistake = (code: string): boolean =>
+  Object.hasOwn(errorTable, code) && errorTable[code as ErrorCode].status < 500
+
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 

@@ -29,7 +29,7 @@ export function report({ tenant, format }: ReportOptions): Promise<number> {
     const config = readConfig(withoutService(), { certificates: false })
     const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
     const deps = { store, catalog, quietDays: config.QUIET_DAYS, tenants: namesOf(config) }
-    const found = await readReport(deps, { tenant })
+    const found = await readReport(deps, tenant)
     if (tenant !== undefined && found.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
     if (format === 'json') printJson(found, 2)
     else print(...markdownOf(found))
@@ -95,11 +95,12 @@ function tenantLines(report: TenantReport): readonly string[] {
         item.count,
       ],
     ),
-    ...section('Actions', ['Action', 'Calls', 'Replayed', 'Errors'], actions, (item) => [
+    ...section('Actions', ['Action', 'Calls', 'Replayed', 'Failed', "Callers' mistakes"], actions, (item) => [
       item.action || 'not recognized',
       item.calls,
       item.replayed,
-      item.refused,
+      item.failed,
+      item.mistakes,
     ]),
     ...section('Errors', ['Error', 'Count', 'Last seen', 'Request id of the last one'], errors, (item) => [
       item.name,

@@ -1,3 +1,4 @@
+import { isCallersMistake } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Row } from '../mapping/row.ts'
@@ -26,8 +27,6 @@ export interface MigrationReport {
   /** On the tenant that the report is about, else on all together. */
   readonly verdict: Verdict
   readonly tenants: readonly TenantReport[]
-  /** The number of tenants that are left out because there are too many. */
-  readonly leftOut: number
 }
 
 export interface ReportDeps {
@@ -38,44 +37,144 @@ export interface ReportDeps {
   readonly tenants: readonly string[]
 }
 
-export interface ReportOptions {
-  /** @default all tenants */
-  readonly tenant?: string | undefined
-  /** How many tenants are listed: those that called last. @default all */
-  readonly most?: number
+/** What is known of all tenants together. */
+export interface Overview {
+  readonly generatedAt: string
+  /** The first day on which a gateway counted; undefined if none did. */
+  readonly watchedSince: string | undefined
+  readonly watchedDays: number
+  readonly quietDays: number
+  /** The answer to the question whether version 1 can be switched off, in a sentence. */
+  readonly headline: string
+  readonly verdict: Verdict
+  /** How many tenants have each verdict. */
+  readonly states: Readonly<Partial<Record<VerdictState, number>>>
+  /** The calls of all tenants by day. */
+  readonly days: readonly ShownDay[]
+  /** The one that called last first. */
+  readonly tenants: readonly TenantSummary[]
 }
 
-/** Reads a report from the store. A report on a tenant that is neither known nor counted has no tenants. */
-export async function readReport(
-  { store, catalog, quietDays, tenants: named }: ReportDeps,
-  { tenant: only, most = Number.POSITIVE_INFINITY }: ReportOptions = {},
-): Promise<MigrationReport> {
+/** What a list of tenants shows of one. */
+export interface TenantSummary {
+  readonly tenant: string
+  readonly verdict: Verdict
+  readonly lastVersion1: string | undefined
+  /** The calls of the days that are shown. */
+  readonly version1: number
+  readonly version2: number
+  /** Calls that the gateway or the service failed. */
+  readonly failed: number
+}
+
+/** So many tenants are read at once: reads of the embedded store run on the event loop. */
+const TENANTS_AT_ONCE = 20
+
+/** Reads what is known of all tenants together, a few at a time. */
+export async function readOverview({
+  store,
+  quietDays,
+  tenants: named,
+}: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
+  const at = store.now()
+  const today = Math.floor(at / DAY_MS)
+  const basis = { today, watched: await store.watchedDays(), quietDays }
+  const uses = Map.groupBy(await readUses(store), ({ tenant }) => tenant)
+  const names = byLastCall([...new Set([...uses.keys(), ...named])], uses)
+  const tenants: TenantSummary[] = []
+  const ofAll = new Map<number, ShownDay>()
+  for (let from = 0; from < names.length; from += TENANTS_AT_ONCE) {
+    const some = names.slice(from, from + TENANTS_AT_ONCE)
+    const calls = Map.groupBy(await store.callCounts(some, today - DAYS_SHOWN + 1), ({ tenant }) => tenant)
+    for (const tenant of some) {
+      const days = daysOf(calls.get(tenant) ?? [])
+      for (const day of days) ofAll.set(day.day, addDay(ofAll.get(day.day), day))
+      const known = usesOf(uses.get(tenant) ?? [])
+      tenants.push({
+        tenant,
+        verdict: verdictOf({ ...basis, ...known.lastDays, days }),
+        lastVersion1: known.lastVersion1,
+        version1: total(days, 'version1'),
+        version2: total(days, 'version2'),
+        failed: total(days, 'failed'),
+      })
+    }
+    await new Promise(setImmediate)
+  }
+  const verdict = verdictOnAll(names, uses, [...ofAll.values()], basis)
+  const states: Partial<Record<VerdictState, number>> = {}
+  for (const { verdict: own } of tenants) states[own.state] = (states[own.state] ?? 0) + 1
+  return {
+    generatedAt: new Date(at).toISOString(),
+    watchedSince: watchedSince(basis.watched),
+    watchedDays: basis.watched.length,
+    quietDays,
+    headline: headlineOf(states, verdict, basis),
+    verdict,
+    states,
+    days: [...ofAll.values()].sort((one, other) => one.day - other.day),
+    tenants,
+  }
+}
+
+const watchedSince = ([first]: readonly number[]) => (first === undefined ? undefined : dayText(first))
+
+function addDay(before: ShownDay | undefined, day: ShownDay): ShownDay {
+  if (!before) return day
+  return {
+    ...day,
+    version1: before.version1 + day.version1,
+    version2: before.version2 + day.version2,
+    failed: before.failed + day.failed,
+    mistakes: before.mistakes + day.mistakes,
+    dryRuns: before.dryRuns + day.dryRuns,
+  }
+}
+
+/** Answers in a sentence if version 1 can be switched off. */
+function headlineOf(
+  { failing = 0, calling = 0, moving = 0, quiet = 0, safe = 0, 'never-seen': unseen = 0 }: Overview['states'],
+  { state }: Verdict,
+  { watched, quietDays }: Pick<Evidence, 'watched' | 'quietDays'>,
+): string {
+  const users = failing + calling + moving
+  const all = plural(users + quiet + safe + unseen, 'caller')
+  const verb = users === 1 ? 'uses' : 'use'
+  if (users > 0)
+    return `No: ${users} of ${all} still ${verb} version 1${failing > 0 ? `; ${failing} ${failing === 1 ? 'fails' : 'fail'}` : ''}.`
+  if (watched.length === 0) return 'Nobody knows yet: no gateway has counted a call.'
+  if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(quietDays, 'watched day')}.`
+  const reasons = [
+    ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(quietDays, 'watched day')} ago`] : []),
+    ...(unseen > 0 ? [`${unseen} never called`] : []),
+  ]
+  return `Not yet: nobody uses version 1 now${reasons.length > 0 ? `, but ${reasons.join(', and ')}` : ''}.`
+}
+
+/** Reads a report on one tenant or on all. A report on a tenant that is neither known nor counted has no tenants. */
+export async function readReport(deps: ReportDeps, only?: string): Promise<MigrationReport> {
+  const { store, catalog, quietDays, tenants: named } = deps
+  const overview = only === undefined ? await readOverview(deps) : undefined
   const at = store.now()
   const today = Math.floor(at / DAY_MS)
   const watched = await store.watchedDays()
-  const uses = Map.groupBy(await readUses(store), ({ tenant }) => tenant)
-  const wanted = byLastCall([...new Set([...uses.keys(), ...named])], uses).filter(
-    (tenant) => only === undefined || tenant === only,
-  )
   const listWork = createListWork(catalog)
   const tenants: TenantReport[] = []
-  for (const tenant of wanted.slice(0, most)) {
+  for (const tenant of overview?.tenants.map((known) => known.tenant) ?? [only ?? '']) {
     // One tenant at a time: reads of the embedded store run on the event loop.
-    const calls = await store.callCounts(tenant, today - DAYS_SHOWN + 1)
+    const calls = await store.callCounts([tenant], today - DAYS_SHOWN + 1)
     const names = await store.nameCounts(tenant)
-    tenants.push(tenantReport(tenant, { calls, names, today, watched, quietDays, listWork }))
+    const isKnown = overview || named.includes(tenant) || names.some(({ kind }) => kind === 'use')
+    if (isKnown) tenants.push(tenantReport(tenant, { calls, names, today, watched, quietDays, listWork }))
     await new Promise(setImmediate)
   }
-  const [first] = watched
   return {
     generatedAt: new Date(at).toISOString(),
-    watchedSince: first === undefined ? undefined : dayText(first),
+    watchedSince: watchedSince(watched),
     watchedDays: watched.length,
     quietDays,
-    verdict:
-      (only !== undefined && tenants[0]?.verdict) || verdictOnAll(wanted, uses, tenants, { today, watched, quietDays }),
+    verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(watched),
     tenants,
-    leftOut: Math.max(0, wanted.length - tenants.length),
   }
 }
 
@@ -104,19 +203,20 @@ const MOST_UNSEEN = 10
 function verdictOnAll(
   names: readonly string[],
   uses: ReadonlyMap<string, readonly NameCount[]>,
-  tenants: readonly TenantReport[],
-  basis: Pick<Parameters<typeof verdictOf>[0], 'today' | 'watched' | 'quietDays'>,
+  days: readonly DayUse[],
+  basis: Pick<Evidence, 'today' | 'watched' | 'quietDays'>,
 ): Verdict {
   const lastDay = (use: string) => {
-    const counts = [...uses.values()].flat().filter(({ name }) => name === use)
-    const lastAt = counts.reduce((last, count) => Math.max(last, count.lastAt), 0)
-    return counts.length === 0 ? undefined : Math.floor(lastAt / DAY_MS)
+    let lastAt: number | undefined
+    for (const counts of uses.values())
+      for (const count of counts) if (count.name === use) lastAt = Math.max(lastAt ?? 0, count.lastAt)
+    return dayOf(lastAt)
   }
   const verdict = verdictOf({
     ...basis,
     lastVersion1: lastDay('version-1'),
     lastVersion2: lastDay('version-2'),
-    days: daysOfAll(tenants),
+    days,
   })
   const unseen = names.filter((tenant) => !uses.get(tenant)?.some(({ name }) => name !== 'dry-run'))
   if (unseen.length === 0) return verdict
@@ -130,18 +230,6 @@ function verdictOnAll(
 /** Adds up a figure of days. */
 export const total = <What extends string>(days: readonly Readonly<Record<What, number>>[], what: What): number =>
   days.reduce((all, day) => all + day[what], 0)
-
-/** Adds up the days of all tenants. */
-export function daysOfAll(tenants: readonly TenantReport[]): readonly ShownDay[] {
-  const days = Map.groupBy(
-    tenants.flatMap(({ use }) => use),
-    ({ day }) => day,
-  )
-  return [...days].map(([day, ofDay]) => {
-    const calls = { version1: total(ofDay, 'version1'), version2: total(ofDay, 'version2') }
-    return { day, date: dayText(day), ...calls, refused: total(ofDay, 'refused'), dryRuns: total(ofDay, 'dryRuns') }
-  })
-}
 
 /** A name with its counts. */
 export interface Counted {
@@ -162,7 +250,10 @@ export interface ActionUse {
   readonly action: string
   readonly calls: number
   readonly replayed: number
-  readonly refused: number
+  /** Calls that the gateway or the service failed. */
+  readonly failed: number
+  /** Calls that were refused for a mistake of the caller. */
+  readonly mistakes: number
 }
 
 /** A version-1 field of an action: how often it was sent, and how often it was translated with a remark. */
@@ -180,6 +271,8 @@ export interface FieldUse {
 export interface ShownDay extends DayUse {
   /** The day as `2026-11-22`. */
   readonly date: string
+  /** Calls that were refused for a mistake of the caller. */
+  readonly mistakes: number
   readonly dryRuns: number
 }
 
@@ -220,18 +313,13 @@ export interface TenantCounts {
 export function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
   const { calls, names, listWork, ...basis } = counts
   const { today, quietDays } = basis
-  const uses = names.filter(({ kind, name }) => kind === 'use' && name !== 'dry-run')
-  const lastAt = (use: string) => uses.find(({ name }) => name === use)?.lastAt
-  const lastDay = (use: string) => dayOf(lastAt(use))
+  const { lastDays, ...seen } = usesOf(names.filter(({ kind }) => kind === 'use'))
   const days = daysOf(calls)
   const of = (kind: NameKind) => names.filter((count) => count.kind === kind).sort(byCount)
-  const lastVersion1 = lastAt('version-1')
   return {
     tenant,
-    verdict: verdictOf({ ...basis, lastVersion1: lastDay('version-1'), lastVersion2: lastDay('version-2'), days }),
-    firstSeen: uses.length === 0 ? undefined : timeText(Math.min(...uses.map(({ firstAt }) => firstAt))),
-    lastSeen: uses.length === 0 ? undefined : timeText(Math.max(...uses.map((use) => use.lastAt))),
-    lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
+    verdict: verdictOf({ ...basis, ...lastDays, days }),
+    ...seen,
     weeklyShares: weeklyShares(today, days).map((share) => share ?? null),
     use: days,
     actions: actionsOf(calls),
@@ -244,13 +332,27 @@ export function tenantReport(tenant: string, counts: TenantCounts): TenantReport
   }
 }
 
+/** Reads when a tenant called, from its counts of the kind `use`. */
+function usesOf(counts: readonly NameCount[]) {
+  const uses = counts.filter(({ name }) => name !== 'dry-run')
+  const lastAt = (use: string) => uses.find(({ name }) => name === use)?.lastAt
+  const lastVersion1 = lastAt('version-1')
+  return {
+    lastDays: { lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastAt('version-2')) },
+    firstSeen: uses.length === 0 ? undefined : timeText(Math.min(...uses.map(({ firstAt }) => firstAt))),
+    lastSeen: uses.length === 0 ? undefined : timeText(Math.max(...uses.map((use) => use.lastAt))),
+    lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
+  }
+}
+
 const dayOf = (at: number | undefined) => (at === undefined ? undefined : Math.floor(at / DAY_MS))
 const timeText = (at: number) => new Date(at).toISOString()
 const byCount = (one: NameCount, other: NameCount) => other.count - one.count
 
-/** Outcomes that are no failure of the caller: a brownout is the operator's decision. */
+/** Outcomes that are no failure: a brownout is the operator's decision. */
 const NO_FAILURE: ReadonlySet<string> = new Set([DONE, REPLAYED, 'brownout'])
-const isRefused = ({ outcome }: CallCount) => !NO_FAILURE.has(outcome)
+const isMistake = ({ outcome }: CallCount) => isCallersMistake(outcome)
+const isFailed = (count: CallCount) => !NO_FAILURE.has(count.outcome) && !isMistake(count)
 
 const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
   name,
@@ -266,12 +368,16 @@ function daysOf(calls: readonly CallCount[]): readonly ShownDay[] {
         ofDay.filter(({ use }) => use === wanted),
         'calls',
       )
-    const refused = total(
-      ofDay.filter((count) => count.use !== 'dry-run' && isRefused(count)),
-      'calls',
-    )
-    const date = dayText(day)
-    return { day, date, version1: of('version-1'), version2: of('version-2'), dryRuns: of('dry-run'), refused }
+    const real = ofDay.filter(({ use }) => use !== 'dry-run')
+    return {
+      day,
+      date: dayText(day),
+      version1: of('version-1'),
+      version2: of('version-2'),
+      dryRuns: of('dry-run'),
+      failed: total(real.filter(isFailed), 'calls'),
+      mistakes: total(real.filter(isMistake), 'calls'),
+    }
   })
 }
 
@@ -283,7 +389,9 @@ function actionsOf(calls: readonly CallCount[]): readonly ActionUse[] {
         counts.filter(({ outcome }) => outcome === REPLAYED),
         'calls',
       )
-      return { action, calls: total(counts, 'calls'), replayed, refused: total(counts.filter(isRefused), 'calls') }
+      const failed = total(counts.filter(isFailed), 'calls')
+      const mistakes = total(counts.filter(isMistake), 'calls')
+      return { action, calls: total(counts, 'calls'), replayed, failed, mistakes }
     })
     .sort((one, other) => other.calls - one.calls)
 }
@@ -314,8 +422,8 @@ export interface DayUse {
   readonly day: number
   readonly version1: number
   readonly version2: number
-  /** Version-1 and version-2 calls that ended with an error. */
-  readonly refused: number
+  /** Version-1 and version-2 calls that the gateway or the service failed. */
+  readonly failed: number
 }
 
 /** The facts that a verdict rests on. */
@@ -353,8 +461,8 @@ export interface Verdict {
 
 const WEEK_DAYS = 7
 const WEEKS = 4
-/** The part of calls that may be refused before a tenant counts as failing. */
-const MOST_REFUSED = 0.05
+/** The part of calls that may fail before a tenant counts as failing. */
+const MOST_FAILED = 0.05
 /** A share of version 2 that moves by less in four weeks is steady. */
 const STEADY = 0.05
 
@@ -395,10 +503,10 @@ function silence({ today, watched, quietDays, lastVersion1, days }: Evidence): V
 }
 
 function failing({ today, days }: Evidence): Verdict | undefined {
-  const refused = sum(days, today, 0, 'refused')
+  const failed = sum(days, today, 0, 'failed')
   const all = sum(days, today, 0, 'version1') + sum(days, today, 0, 'version2')
-  if (all === 0 || refused / all <= MOST_REFUSED) return undefined
-  const reason = `${refused} of ${plural(all, 'call')} in the last seven days ended with an error (${percent(refused / all)}; the limit is ${percent(MOST_REFUSED)}).`
+  if (all === 0 || failed / all <= MOST_FAILED) return undefined
+  const reason = `${failed} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Mistakes of the caller do not count.`
   return { state: 'failing', since: undefined, reasons: [reason, ...usage(today, days)] }
 }
 

@@ -3,24 +3,23 @@ import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { publicView } from '../bookings/bookings.ts'
 import { gatewayError } from '../errors.ts'
-import { type MigrationReport, type ReportDeps, readReport } from '../migration/report.ts'
+import { type Overview, type ReportDeps, readOverview, readReport } from '../migration/report.ts'
 import type { TenantBrownouts } from '../observe/brownouts.ts'
 import { LIST_LIMIT } from '../store/claim.ts'
 import type { Claim, ClaimState, Claims, Store } from '../store/store.ts'
 import { printableJson } from '../text/service-text.ts'
+import { fixItKit, type KitDeps } from './fix-it-kit.ts'
 import { asksForHtml, type Column, moment, named, page, section } from './layout.ts'
-import { migrationPage, tenantPage } from './migration.ts'
+import { listed, listingOf, migrationPage, tenantPage } from './migration.ts'
 
 /** The dependencies of the pages for operators. */
-export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'> {
+export interface AdminPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'>, Omit<KitDeps, 'catalog'> {
   readonly store: ReportDeps['store'] & Pick<Claims, 'listClaims'> & Pick<Store, 'now'>
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
   readonly brownouts: () => readonly TenantBrownouts[]
 }
 
-/** Tenants on one page; a report of the command line has all. */
-const MOST_TENANTS = 200
 const INDENT = 2
 const JSON_SUFFIX = '.json'
 
@@ -30,34 +29,60 @@ export async function migrationAnswer(
   pathName: string | undefined,
   deps: AdminPagesDeps,
 ): Promise<Answer> {
-  const query = (incoming.url ?? '').split('?')[1]
-  const name = pathName ?? new URLSearchParams(query).get('tenant')
-  return name === null ? allTenants(incoming, deps) : oneTenant(incoming, name, deps)
+  const query = new URLSearchParams((incoming.url ?? '').split('?')[1])
+  const name = pathName ?? query.get('tenant')
+  return name === null ? allTenants(incoming, query, deps) : oneTenant(incoming, name, query.has('kit'), deps)
 }
 
-async function allTenants(incoming: IncomingMessage, deps: AdminPagesDeps): Promise<Answer> {
-  const report = await readReport({ ...deps, tenants: deps.tenants() }, { most: MOST_TENANTS })
-  if (!wantsHtml(incoming)) return json(report)
-  return migrationPage(report, deps.brownouts(), deps.store.now())
+async function allTenants(incoming: IncomingMessage, query: URLSearchParams, deps: AdminPagesDeps): Promise<Answer> {
+  const overview = await overviewOf(deps)
+  const listing = listingOf(query)
+  if (!wantsHtml(incoming)) return json({ ...overview, ...listed(overview, listing) })
+  return migrationPage(overview, listing, deps.brownouts(), deps.store.now())
 }
 
-async function oneTenant(incoming: IncomingMessage, name: string, deps: AdminPagesDeps): Promise<Answer> {
-  const read = (tenant: string) => readReport({ ...deps, tenants: deps.tenants() }, { tenant })
+/** The last overview, while it is young for what it took to read it: pages cost a hundredth of a core at most. */
+const overviews = new WeakMap<AdminPagesDeps['store'], { until: number; readonly overview: Promise<Overview> }>()
+const REST_FACTOR = 100
+
+function overviewOf(deps: AdminPagesDeps): Promise<Overview> {
+  const { store } = deps
+  const known = overviews.get(store)
+  const began = performance.now()
+  if (known && began < known.until) return known.overview
+  const overview = readOverview({ ...deps, tenants: deps.tenants() })
+  const made = { until: Number.POSITIVE_INFINITY, overview }
+  overviews.set(store, made)
+  overview.then(
+    () => {
+      const ended = performance.now()
+      made.until = ended + (ended - began) * REST_FACTOR
+    },
+    () => overviews.delete(store),
+  )
+  return overview
+}
+
+async function oneTenant(
+  incoming: IncomingMessage,
+  name: string,
+  wantsKit: boolean,
+  deps: AdminPagesDeps,
+): Promise<Answer> {
+  const read = (tenant: string) => readReport({ ...deps, tenants: deps.tenants() }, tenant)
   const exact = await read(name)
-  if (exact.tenants.length > 0 || !name.endsWith(JSON_SUFFIX)) return ofTenant(exact, wantsHtml(incoming))
-  return ofTenant(await read(name.slice(0, -JSON_SUFFIX.length)), false)
+  const isExact = exact.tenants.length > 0 || !name.endsWith(JSON_SUFFIX)
+  const report = isExact ? exact : await read(name.slice(0, -JSON_SUFFIX.length))
+  const [tenant] = report.tenants
+  if (!tenant) throw gatewayError('path-unknown/tenant', {})
+  if (wantsKit) return fixItKit(tenant, deps)
+  return isExact && wantsHtml(incoming) ? tenantPage(tenant, report) : json(report)
 }
 
 /** Answers `/bookings`, as a page or as JSON. */
 export async function bookingsAnswer(incoming: IncomingMessage, { store }: AdminPagesDeps): Promise<Answer> {
   const lists = await listBookings(store)
   return wantsHtml(incoming) ? bookingsPage(lists) : json(lists)
-}
-
-async function ofTenant(report: MigrationReport, asHtml: boolean): Promise<Answer> {
-  const [tenant] = report.tenants
-  if (!tenant) throw gatewayError('path-unknown/tenant', {})
-  return asHtml ? tenantPage(tenant, report) : json(report)
 }
 
 function wantsHtml({ url = '', headers }: IncomingMessage): boolean {

@@ -6,13 +6,13 @@ import { STYLE_PATH } from './fixed.ts'
 /** HTML whose texts are escaped. */
 export type Html = ReturnType<typeof html>
 
-/** No scripts, frames, forms or foreign addresses; one style sheet. */
+/** No scripts, frames or foreign addresses; one style sheet. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
   "img-src 'self' data:",
   "base-uri 'none'",
-  "form-action 'none'",
+  "form-action 'self'",
   "frame-ancestors 'none'",
 ].join('; ')
 
@@ -111,36 +111,44 @@ export interface Bar {
   readonly version2: number
 }
 
-interface Size {
-  readonly width: number
-  readonly height: number
-}
-
-const SMALL: Size = { width: 180, height: 32 }
-const LARGE: Size = { width: 900, height: 160 }
+const WIDTH = 900
+const HEIGHT = 160
 const GAP = 0.2
 const DIGITS = 2
 
-/**
- * Draws calls per day: version 1 at the bottom, version 2 on top. A table beside it has the figures. All bars of a version
- * are one path, because a page may have a thousand charts.
- */
-export function chart(days: readonly Bar[], about: string, size: 'small' | 'large'): Html {
-  const { width, height } = size === 'small' ? SMALL : LARGE
-  const base = height - 1
-  const most = Math.max(1, ...days.map(({ version1, version2 }) => version1 + version2))
-  const step = width / Math.max(1, days.length)
+const LOCALE = new Intl.NumberFormat('en')
+
+/** Writes a number with separators: `12,345`. */
+export const grouped = (value: number): string => LOCALE.format(value)
+
+/** Draws calls by day: version 1 at the bottom, version 2 on top. A table beside it has the figures. */
+export function chart(days: readonly Bar[], about: string): Html {
+  const most = roundUp(Math.max(1, ...days.map(({ version1, version2 }) => version1 + version2)))
+  const step = WIDTH / Math.max(1, days.length)
   const bars = (value: (day: Bar) => number, below: (day: Bar) => number): string =>
     days
       .map((day, i) => {
         if (value(day) === 0) return ''
-        const bottom = base - (below(day) / most) * base
-        const top = bottom - (value(day) / most) * base
+        const bottom = HEIGHT - (below(day) / most) * HEIGHT
+        const top = bottom - (value(day) / most) * HEIGHT
         return `M${short(i * step)} ${short(top)}h${short(step * (1 - GAP))}V${short(bottom)}H${short(i * step)}z`
       })
       .join('')
-  return html`<svg class="${size}" role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
-<path class="version1" d="${bars(version1Of, none)}"/><path class="version2" d="${bars(version2Of, version1Of)}"/><path class="axis" d="M0 ${base}.5h${width}"/></svg>`
+  const dates = [days[0], days[Math.floor(days.length / 2)], days.at(-1)]
+  return html`<figure class="chart">
+<figcaption class="key soft"><span>${swatch('version1')} version 1</span> <span>${swatch('version2')} version 2</span> <span>calls a day</span></figcaption>
+<div class="values" aria-hidden="true">${[most, most / 2, 0].map((value) => html`<span>${grouped(value)}</span>`)}</div>
+<svg role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${WIDTH} ${HEIGHT}">
+<path class="axis" d="M0 0h${WIDTH}M0 ${HEIGHT / 2}h${WIDTH}M0 ${HEIGHT}h${WIDTH}"/>
+<path class="version1" d="${bars(version1Of, none)}"/><path class="version2" d="${bars(version2Of, version1Of)}"/></svg>
+<div class="dates" aria-hidden="true">${dates.map((day) => html`<span>${day?.date ?? ''}</span>`)}</div>
+</figure>`
+}
+
+/** Returns the next number that is 1, 2, 4 or 6 times a power of ten, so that its half is a plain one, too. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value))
+  return Math.max(2, ([1, 2, 4, 6].find((factor) => factor * power >= value) ?? 10) * power)
 }
 
 const version1Of = ({ version1 }: Bar) => version1
@@ -148,10 +156,6 @@ const version2Of = ({ version2 }: Bar) => version2
 const none = () => 0
 
 const short = (value: number) => value.toFixed(DIGITS)
-
-/** Explains the colors of the charts. */
-export const chartKey = (): Html => html`<p class="key soft"><span>${swatch('version1')} version 1</span>
-<span>${swatch('version2')} version 2</span></p>`
 
 const swatch = (kind: string): Html =>
   html`<svg aria-hidden="true" viewBox="0 0 10 10" width="10" height="10"><rect class="${kind}" width="10" height="10"/></svg>`

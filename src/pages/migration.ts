@@ -7,16 +7,17 @@ import {
   type Counted,
   type CountedError,
   DAYS_SHOWN,
-  daysOfAll,
   dayText,
   type FieldUse,
   type MigrationReport,
+  type Overview,
   percent,
   plural,
   type ShownDay,
   type TenantReport,
-  total,
+  type TenantSummary,
   type Verdict,
+  type VerdictState,
   verdictStates,
   type WorkItem,
 } from '../migration/report.ts'
@@ -25,8 +26,8 @@ import { DAY_MS } from '../store/scoreboard.ts'
 import {
   type Column,
   chart,
-  chartKey,
   count,
+  grouped,
   type Html,
   minuteOf,
   moment,
@@ -36,34 +37,144 @@ import {
   table,
 } from './layout.ts'
 
+/** A part of the list of tenants, as a request asks for it. */
+export interface Listing {
+  /** A part of the name, in any case. */
+  readonly search: string
+  readonly state: VerdictState | undefined
+  readonly sort: Sort
+  /** From 1 on. */
+  readonly page: number
+}
+
+const BY_CALLS = (one: TenantSummary, other: TenantSummary) => other.version1 - one.version1
+
+/** The orders of the list; without one, the tenant that called last is the first. */
+const SORTS = {
+  last: { title: 'Last call', compare: undefined },
+  name: { title: 'Name', compare: (one, other) => (one.tenant < other.tenant ? -1 : 1) },
+  calls: { title: 'Version-1 calls', compare: BY_CALLS },
+  failed: { title: 'Failed calls', compare: (one, other) => other.failed - one.failed },
+  quiet: {
+    title: 'Longest without version 1',
+    compare: (one, other) => ((one.lastVersion1 ?? '') < (other.lastVersion1 ?? '') ? -1 : 1),
+  },
+} satisfies Readonly<
+  Record<string, { title: string; compare: ((one: TenantSummary, other: TenantSummary) => number) | undefined }>
+>
+
+type Sort = keyof typeof SORTS
+
+const SEARCH_CHARACTERS = 100
+
+/** Reads what a request asks for; words that mean nothing are left out. */
+export function listingOf(query: URLSearchParams): Listing {
+  const state = query.get('state') ?? ''
+  const sort = query.get('sort') ?? ''
+  return {
+    search: (query.get('q') ?? '').slice(0, SEARCH_CHARACTERS),
+    state: Object.hasOwn(verdictStates, state) ? (state as VerdictState) : undefined,
+    sort: Object.hasOwn(SORTS, sort) ? (sort as Sort) : 'last',
+    page: Math.max(1, Math.floor(Number(query.get('page'))) || 1),
+  }
+}
+
+const TENANTS_ON_A_PAGE = 50
+
+/** The tenants on one page of the list. */
+export interface Listed {
+  readonly tenants: readonly TenantSummary[]
+  /** How many tenants the list has on all pages. */
+  readonly found: number
+  readonly page: number
+  readonly pages: number
+}
+
+/** Finds, sorts and cuts the list of tenants. */
+export function listed({ tenants }: Overview, { search, state, sort, page }: Listing): Listed {
+  const word = search.toLowerCase()
+  const found = tenants.filter(
+    ({ tenant, verdict }) =>
+      (state === undefined || verdict.state === state) && (word === '' || tenant.toLowerCase().includes(word)),
+  )
+  const { compare } = SORTS[sort]
+  const sorted = compare ? found.toSorted(compare) : found
+  const pages = Math.max(1, Math.ceil(found.length / TENANTS_ON_A_PAGE))
+  const at = Math.min(page, pages)
+  return {
+    tenants: sorted.slice((at - 1) * TENANTS_ON_A_PAGE, at * TENANTS_ON_A_PAGE),
+    found: found.length,
+    page: at,
+    pages,
+  }
+}
+
 /** Shows who still uses version 1. */
 export function migrationPage(
-  report: MigrationReport,
+  overview: Overview,
+  listing: Listing,
   brownouts: readonly TenantBrownouts[],
   now: number,
 ): Promise<Answer> {
-  const { tenants, verdict, watchedSince, watchedDays, leftOut, generatedAt } = report
-  const days = everyDay(daysOfAll(tenants), generatedAt)
+  const { headline, verdict, watchedSince, watchedDays, generatedAt } = overview
   const watched =
-    watchedSince === undefined
-      ? 'No gateway has counted a call yet.'
-      : `Gateways have watched since ${watchedSince}, on ${plural(watchedDays, 'day')}.`
+    watchedSince === undefined ? '' : `Gateways have watched since ${watchedSince}, on ${plural(watchedDays, 'day')}.`
   return page(
     'Migration',
-    html`<h1>Can version 1 be switched off?</h1>
+    html`<p class="soft">Can version 1 be switched off?</p>
+<h1 class="answer ${verdict.state}">${headline}</h1>
+${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
 <p class="soft">${watched} As of ${moment(generatedAt)}; times are UTC. Also as <a href="/migration.json">JSON</a>.</p>
-<p>All tenants together:</p>
-${verdictBox(verdict)}
 ${brownoutTable(brownouts, now)}
-<h2>All calls by day</h2>
-${chartKey()}
-${chart(days, 'Calls by day, of all tenants', 'large')}
-${dayTable(days)}
-<h2>Tenants</h2>
-${tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantTable(tenants, generatedAt)}
-${leftOut === 0 ? '' : html`<p>${plural(leftOut, 'further tenant')} called longer ago: <code>transload migration report</code> has all.</p>`}`,
+${callsByDay(overview.days, generatedAt)}
+<h2 id="tenants">Tenants</h2>
+${overview.tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantList(overview, listing)}`,
   )
 }
+
+/** Shows the calls of each day as a chart, and its figures. */
+function callsByDay(days: readonly ShownDay[], generatedAt: string): Html {
+  const all = everyDay(days, generatedAt)
+  return html`<h2>Calls by day</h2>
+${chart(all, 'Calls by day, of version 1 and of version 2')}
+${dayTable(all)}`
+}
+
+function tenantList(overview: Overview, listing: Listing): Html {
+  const { tenants, found, page: at, pages } = listed(overview, listing)
+  const { search, state, sort } = listing
+  const option = (value: string, title: string, chosen: boolean) =>
+    html`<option value="${value}"${chosen ? html` selected` : ''}>${title}</option>`
+  const states = Object.entries(verdictStates).filter(([name]) => overview.states[name as VerdictState])
+  const toPage = (number: number, words: string) => {
+    const query = new URLSearchParams({ q: search, state: state ?? '', sort, page: String(number) })
+    return html`<a href="/migration?${query}#tenants">${words}</a>`
+  }
+  return html`<form action="/migration" method="get" class="filter" role="search">
+<label>Name <input type="search" name="q" value="${search}" maxlength="${SEARCH_CHARACTERS}"></label>
+<label>Verdict <select name="state">${option('', `all (${overview.tenants.length})`, state === undefined)}
+${states.map(([name, title]) => option(name, `${title} (${overview.states[name as VerdictState]})`, name === state))}</select></label>
+<label>Order <select name="sort">${Object.entries(SORTS).map(([name, { title }]) => option(name, title, name === sort))}</select></label>
+<button>Show</button>
+</form>
+${section(tenants, `${plural(found, 'tenant')} found; calls of ${DAYS_SHOWN} days`, TENANTS, 'No tenant is like this.')}
+${pages === 1 ? '' : html`<p class="pages">${at > 1 ? toPage(at - 1, '← Before') : ''} Page ${at} of ${pages} ${at < pages ? toPage(at + 1, 'Next →') : ''}</p>`}`
+}
+
+const TENANTS: readonly Column<TenantSummary>[] = [
+  { title: 'Tenant', cell: ({ tenant }) => html`<a href="${addressOf(tenant)}">${nameOf(tenant)}</a>` },
+  {
+    title: 'Verdict',
+    cell: ({ verdict: { state } }) => html`<span class="state ${state}">${verdictStates[state]}</span>`,
+  },
+  { title: 'Last version-1 call', cell: ({ lastVersion1 }) => lastVersion1?.slice(0, DATE_CHARACTERS) ?? 'none' },
+  count('Version 1', ({ version1 }) => grouped(version1)),
+  count('Version 2', ({ version2 }) => grouped(version2)),
+  count('Share of version 2', ({ version1, version2 }) =>
+    version1 + version2 === 0 ? '–' : percent(version2 / (version1 + version2)),
+  ),
+  count('Failed', ({ failed }) => grouped(failed)),
+]
 
 /** The most brownouts that a page shows; `transload check` prints all. */
 const MOST_BROWNOUTS = 50
@@ -88,40 +199,10 @@ ${table<(typeof brownouts)[number]>(
 )}`
 }
 
-function tenantTable(tenants: readonly TenantReport[], generatedAt: string): Html {
-  return table<TenantReport>(
-    'Tenants, the one that called last first',
-    [
-      { title: 'Tenant', cell: ({ tenant }) => html`<a href="${addressOf(tenant)}">${nameOf(tenant)}</a>` },
-      {
-        title: 'Verdict',
-        cell: ({ verdict: { state } }) => html`<span class="state ${state}">${verdictStates[state]}</span>`,
-      },
-      { title: 'Last version-1 call', cell: ({ lastVersion1 }) => lastVersion1?.slice(0, DATE_CHARACTERS) ?? 'none' },
-      count('Version 1, 90 days', ({ use }) => total(use, 'version1')),
-      count('Version 2, 90 days', ({ use }) => total(use, 'version2')),
-      count('Share of version 2', ({ use }) => shareOf(use)),
-      count('Blocking', ({ work }) => work.filter(({ blocks }) => blocks).length),
-      { title: 'Calls by day', cell: ({ use }) => chart(everyDay(use, generatedAt), summary(use), 'small') },
-    ],
-    tenants,
-  )
-}
-
 const DATE_CHARACTERS = 10
-
-function shareOf(use: readonly ShownDay[]): string {
-  const version2 = total(use, 'version2')
-  const all = version2 + total(use, 'version1')
-  return all === 0 ? '–' : percent(version2 / all)
-}
-
-const summary = (use: readonly ShownDay[]) =>
-  `In 90 days ${plural(total(use, 'version1'), 'version-1 call')} and ${plural(total(use, 'version2'), 'version-2 call')}`
 
 /** Shows the use that one tenant makes of the gateway, and the work that is left. */
 export function tenantPage(tenant: TenantReport, { generatedAt }: MigrationReport): Promise<Answer> {
-  const days = everyDay(tenant.use, generatedAt)
   const seen =
     tenant.firstSeen === undefined
       ? 'This tenant has never called.'
@@ -131,13 +212,11 @@ export function tenantPage(tenant: TenantReport, { generatedAt }: MigrationRepor
     html`<h1>${nameOf(tenant.tenant)}</h1>
 <p class="soft">${seen} As of ${moment(generatedAt)}; times are UTC.</p>
 ${verdictBox(tenant.verdict)}
+${tenant.actions.length === 0 ? '' : html`<p><a class="button" href="${addressOf(tenant.tenant, 'kit')}" download>The fix-it kit</a> has this tenant's calls as version-2 code, with a letter to its developers.</p>`}
 <h2>Work that is left</h2>
 ${section(tenant.work, 'Version-1 use within the quiet days, what blocks first', WORK, 'None: there was no version-1 call within the quiet days.')}
-<h2>Calls over time</h2>
-${chartKey()}
-${chart(days, 'Calls by day', 'large')}
+${callsByDay(tenant.use, generatedAt)}
 <p>Share of version 2 in each of the last four weeks: ${tenant.weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')}.</p>
-${dayTable(days)}
 <h2>Actions</h2>
 ${section(tenant.actions, 'Version-1 calls by action, in 90 days', ACTIONS, 'No version-1 call in 90 days.')}
 <h2>Errors</h2>
@@ -179,7 +258,8 @@ const ACTIONS: readonly Column<ActionUse>[] = [
   },
   count('Calls', ({ calls }) => calls),
   count('Replayed bookings', ({ replayed }) => replayed),
-  count('Errors', ({ refused }) => refused),
+  count('Failed', ({ failed }) => failed),
+  count("Callers' mistakes", ({ mistakes }) => mistakes),
 ]
 
 const FIELDS: readonly Column<FieldUse>[] = [
@@ -210,10 +290,11 @@ const nameOf = (tenant: string): Html => (tenant === NO_NAME ? html`<em>callers 
 
 const PLAIN_TENANT = /^(?!\.+$)[\w.~-]+$/
 
-/** Returns the address of a tenant's page. Browsers would read some names as parts of a path. */
-function addressOf(tenant: string): string {
+/** Returns the address of a tenant's page, or of what belongs to it. Browsers would read some names as parts of a path. */
+function addressOf(tenant: string, part?: 'kit'): string {
   const name = encodeURIComponent(tenant.toWellFormed())
-  return PLAIN_TENANT.test(tenant) ? `/migration/${name}` : `/migration?tenant=${name}`
+  if (PLAIN_TENANT.test(tenant)) return `/migration/${name}${part ? `?${part}` : ''}`
+  return `/migration?tenant=${name}${part ? `&${part}` : ''}`
 }
 
 function verdictBox({ state, since, reasons }: Verdict): Html {
@@ -229,7 +310,7 @@ function everyDay(use: readonly ShownDay[], generatedAt: string): readonly Shown
   const known = new Map(use.map((day) => [day.day, day]))
   return Array.from({ length: DAYS_SHOWN }, (_, i) => {
     const day = today - DAYS_SHOWN + 1 + i
-    return known.get(day) ?? { day, date: dayText(day), version1: 0, version2: 0, refused: 0, dryRuns: 0 }
+    return known.get(day) ?? { day, date: dayText(day), version1: 0, version2: 0, failed: 0, mistakes: 0, dryRuns: 0 }
   })
 }
 
@@ -237,13 +318,14 @@ function everyDay(use: readonly ShownDay[], generatedAt: string): readonly Shown
 function dayTable(days: readonly ShownDay[]): Html {
   const withCalls = days.filter(({ version1, version2, dryRuns }) => version1 + version2 + dryRuns > 0).toReversed()
   if (withCalls.length === 0) return html`<p class="soft">No calls in the last ${DAYS_SHOWN} days.</p>`
-  return html`<details><summary>The figures by day</summary>${table<ShownDay>(
+  return html`<details><summary>The same as a table</summary>${table<ShownDay>(
     'Calls by day (UTC), the last one first; days without calls are left out',
     [
       { title: 'Day', cell: ({ date }) => date },
       count('Version 1', ({ version1 }) => version1),
       count('Version 2', ({ version2 }) => version2),
-      count('Errors', ({ refused }) => refused),
+      count('Failed', ({ failed }) => failed),
+      count("Callers' mistakes", ({ mistakes }) => mistakes),
       count('Dry runs', ({ dryRuns }) => dryRuns),
     ],
     withCalls,

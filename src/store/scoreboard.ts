@@ -55,8 +55,8 @@ export interface Scoreboard {
   addCounts(batch: CountBatch): Promise<void>
   /** Returns up to `USES_AT_ONCE` counts of the kind `use`, by tenant and name, after one of them. */
   countedTenants(after?: Pick<NameCount, 'tenant' | 'name'>): Promise<readonly NameCount[]>
-  /** Returns the counts of a tenant from a day on, by day. */
-  callCounts(tenant: string, fromDay: number): Promise<readonly CallCount[]>
+  /** Returns the counts of tenants from a day on, by tenant and day. */
+  callCounts(tenants: readonly string[], fromDay: number): Promise<readonly CallCount[]>
   nameCounts(tenant: string): Promise<readonly NameCount[]>
   /** Returns the days on which a gateway counted, in order. */
   watchedDays(): Promise<readonly number[]>
@@ -156,9 +156,10 @@ export const countReads: WorkOf<Omit<Scoreboard, 'addCounts'>> = {
       ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`
     return (yield sql(text, tenant, name)).map(nameCountOf)
   },
-  *callCounts(tenant, fromDay) {
-    const text = `SELECT * FROM transload.call_counts WHERE tenant = $1 AND day >= $2 ORDER BY ${CALL_COLUMNS}`
-    return (yield sql(text, tenant, fromDay)).map(callCountOf)
+  *callCounts(tenants, fromDay) {
+    const text = `SELECT * FROM transload.call_counts
+      WHERE tenant IN (SELECT value FROM transload.each($1)) AND day >= $2 ORDER BY ${CALL_COLUMNS}`
+    return (yield sql(text, JSON.stringify(tenants), fromDay)).map(callCountOf)
   },
   *nameCounts(tenant) {
     const text = `SELECT * FROM transload.name_counts WHERE tenant = $1 ORDER BY ${NAME_COLUMNS}`

@@ -25,7 +25,7 @@ async function reportOf(tenant?: string) {
     ],
     names: [],
   })
-  return readReport({ store, catalog: await loadMappings(), quietDays: 30, tenants: ['silent'] }, { tenant })
+  return readReport({ store, catalog: await loadMappings(), quietDays: 30, tenants: ['silent'] }, tenant)
 }
 
 const empty = async () => {

@@ -14,7 +14,7 @@ const CREDENTIALS = { acme: 'acme-secret', other: 'other-secret' }
 /** Closes the gateway, which stores its counts, and returns them. */
 async function countsOf({ gateway, store }: TestGateway, tenant: string) {
   await gateway.close()
-  const calls = await store.callCounts(tenant, 0)
+  const calls = await store.callCounts([tenant], 0)
   const names = await store.nameCounts(tenant)
   return {
     calls: Object.fromEntries(
@@ -109,7 +109,7 @@ describe('calls of a known mix', () => {
     }
     await gateway.gateway.close()
     expect(await gateway.store.countedTenants()).toEqual([])
-    expect(await gateway.store.callCounts('', 0)).toEqual([])
+    expect(await gateway.store.callCounts([''], 0)).toEqual([])
   })
 
   test('include the dry runs of callers that the gateway itself knows, apart', async () => {
@@ -125,7 +125,7 @@ describe('calls of a known mix', () => {
     const gateway = await startGateway({ countsEveryMs: 1 })
     await quoteOf(gateway, {})
     for (;;) {
-      const [stored] = (await gateway.store.callCounts('demo', 0)).filter(({ action }) => action === 'quote.get')
+      const [stored] = (await gateway.store.callCounts(['demo'], 0)).filter(({ action }) => action === 'quote.get')
       if (stored) return expect(stored.calls).toBe(1)
       await nextTurn()
     }

@@ -67,7 +67,7 @@ describe('what is counted', () => {
     recorder.count('acme', call())
     recorder.count('acme', call({ outcome: 'untranslatable', requestId: 'r-2' }))
     await recorder.close()
-    expect((await store.callCounts('acme', 0)).map(({ day, outcome, calls }) => [day, outcome, calls])).toEqual([
+    expect((await store.callCounts(['acme'], 0)).map(({ day, outcome, calls }) => [day, outcome, calls])).toEqual([
       [20_000, 'done', 1],
       [20_001, 'done', 1],
       [20_001, 'untranslatable', 1],
@@ -108,7 +108,7 @@ describe('what is counted', () => {
     const store = createMemoryStore({ now: () => NOON })
     const recorder = recorderOn(store)
     for (let i = 0; i < 1_000; i += 1) recorder.count(`tenant ${i}`, call())
-    await vi.waitFor(async () => expect(await store.callCounts('tenant 999', 0)).toMatchObject([{ calls: 1 }]))
+    await vi.waitFor(async () => expect(await store.callCounts(['tenant 999'], 0)).toMatchObject([{ calls: 1 }]))
     await recorder.close()
   })
 
@@ -165,7 +165,7 @@ describe('a store that fails', () => {
     await promise
     await recorder.close()
     expect(errors).toHaveLength(1)
-    expect(await store.callCounts('acme', 0)).toMatchObject([{ calls: 6 }])
+    expect(await store.callCounts(['acme'], 0)).toMatchObject([{ calls: 6 }])
   })
 
   test('is reported once, not with every try', async () => {
@@ -183,7 +183,7 @@ describe('a store that fails', () => {
     await recorder.close()
     await recorder.close()
     expect(errors).toHaveLength(1)
-    expect(await store.callCounts('acme', 0)).toMatchObject([{ calls: 1 }])
+    expect(await store.callCounts(['acme'], 0)).toMatchObject([{ calls: 1 }])
   })
 
   test('does not keep a process from ending', async () => {
@@ -221,7 +221,7 @@ describe('a store that fails', () => {
     await promise
     recorder.count('acme', call())
     await recorder.close()
-    expect(await memory.callCounts('acme', 0)).toMatchObject([{ outcome: DONE, calls: 1 }])
+    expect(await memory.callCounts(['acme'], 0)).toMatchObject([{ outcome: DONE, calls: 1 }])
     expect(errors).toHaveLength(1)
   })
 })

@@ -15,7 +15,7 @@ type Story = Partial<Omit<Evidence, 'days' | 'watched'>> & {
 function told({ watchedDays = 100, use = () => ({}), ...more }: Story): string {
   const days = range(0, 60).flatMap((ago): DayUse[] => {
     const calls = use(ago)
-    return Object.keys(calls).length === 0 ? [] : [{ day: TODAY - ago, version1: 0, version2: 0, refused: 0, ...calls }]
+    return Object.keys(calls).length === 0 ? [] : [{ day: TODAY - ago, version1: 0, version2: 0, failed: 0, ...calls }]
   })
   const last = (what: 'version1' | 'version2') =>
     days.filter((day) => day[what] > 0).reduce<number | undefined>((max, { day }) => Math.max(max ?? 0, day), undefined)
@@ -58,10 +58,10 @@ const STORIES: Readonly<Record<string, Story>> = {
   'a share that barely moves': { use: (ago) => ({ version1: 100, version2: ago < 7 ? 109 : 100 }) },
   'a share that moves': { use: (ago) => ({ version1: 100, version2: ago < 7 ? 125 : 100 }) },
   'weeks without calls': { use: (ago) => (ago < 7 || ago > 20 ? { version1: 1, version2: 1 } : {}) },
-  'five of a hundred are refused': { use: (ago) => (ago < 7 ? { version1: 100, refused: 5 } : {}) },
-  'six of a hundred are refused': { use: (ago) => (ago < 7 ? { version1: 100, refused: 6 } : {}) },
-  'refused a week ago': { use: (ago) => (ago === 7 ? { version1: 9, refused: 9 } : ago < 7 ? { version1: 9 } : {}) },
-  'refused and moving': { use: () => ({ version1: 5, version2: 5, refused: 5 }) },
+  'five of a hundred are refused': { use: (ago) => (ago < 7 ? { version1: 100, failed: 5 } : {}) },
+  'six of a hundred are refused': { use: (ago) => (ago < 7 ? { version1: 100, failed: 6 } : {}) },
+  'refused a week ago': { use: (ago) => (ago === 7 ? { version1: 9, failed: 9 } : ago < 7 ? { version1: 9 } : {}) },
+  'refused and moving': { use: () => ({ version1: 5, version2: 5, failed: 5 }) },
 }
 
 test('the verdict on every story is the reviewed one', async () => {

@@ -5,7 +5,7 @@ import { type DayUse, type Evidence, verdictOf, weeklyShares } from '../../src/m
 const START = 20_000
 
 type Use = Omit<DayUse, 'day'>
-const NOTHING: Use = { version1: 0, version2: 0, refused: 0 }
+const NOTHING: Use = { version1: 0, version2: 0, failed: 0 }
 
 interface Watching {
   readonly quietDays?: number
@@ -94,7 +94,7 @@ describe('over 60 days', () => {
   })
 
   test('one with more than 5 % errors is failing, for the week after', () => {
-    const fails = (day: number) => ({ version1: 100, refused: day === 20 ? 36 : day > 40 ? 5 : 0 })
+    const fails = (day: number) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 })
     expect(statesOf(fails)).toEqual([
       [0, 'calling'],
       [20, 'failing'],
@@ -143,8 +143,10 @@ describe('the reasons', () => {
   })
 
   test('give the errors of one that fails', () => {
-    const [reason] = verdictOf(seenBy(6, () => ({ version1: 10, refused: 1 }))).reasons
-    expect(reason).toBe('7 of 70 calls in the last seven days ended with an error (10 %; the limit is 5 %).')
+    const [reason] = verdictOf(seenBy(6, () => ({ version1: 10, failed: 1 }))).reasons
+    expect(reason).toBe(
+      '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
+    )
   })
 })
 

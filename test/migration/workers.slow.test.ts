@@ -75,7 +75,7 @@ async function sendQuotes(url: string, count: number) {
 
 async function storedCalls(storeUrl: string): Promise<number> {
   const store = await openStore(storeUrl)
-  const calls = await store.callCounts('demo', 0)
+  const calls = await store.callCounts(['demo'], 0)
   await store.close()
   return calls.reduce((all, count) => all + count.calls, 0)
 }

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { book } from '../bookings/desk.ts'
 import { get, startGateway, type TestGateway } from '../gateway.ts'
-import { fillCounts, HOSTILE } from './sample-counts.ts'
+import { fillCounts, fillTenants, HOSTILE } from './sample-counts.ts'
 
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const CSP =
-  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 async function openFilled(): Promise<TestGateway> {
   const store = createMemoryStore()
@@ -44,7 +44,7 @@ describe('/migration', () => {
       [HOSTILE]: 'calling',
       '': 'safe',
     })
-    expect(json).toMatchObject({ quietDays: 30, watchedDays: 70, verdict: { state: 'moving' }, leftOut: 0 })
+    expect(json).toMatchObject({ quietDays: 30, watchedDays: 70, verdict: { state: 'moving' }, found: 6, pages: 1 })
     expect((await ask(gateway, '/migration.json', HTML)).json.tenants).toEqual(json.tenants)
   })
 
@@ -86,6 +86,66 @@ describe('/migration', () => {
     expect((await ask(gateway, '/migration/acme.json', HTML)).json.tenants).toHaveLength(1)
   })
 
+  test('says in one sentence who still uses version 1', async () => {
+    const gateway = await openFilled()
+    const headline = 'No: 3 of 6 callers still use version 1.'
+    expect((await ask(gateway, '/migration')).json.headline).toBe(headline)
+    expect((await ask(gateway, '/migration', HTML)).text).toContain(`>${headline}</h1>`)
+  })
+
+  test.each([
+    ['q=ACM', ['acme']],
+    ['state=safe&sort=name', ['', 'gone']],
+    ['sort=calls', ['acme', 'quieter', 'calling-only', 'gone', HOSTILE, '']],
+    ['q=none', []],
+    ['state=odd&sort=odd&page=-1&q=quiet', ['quieter']],
+  ])('finds, filters and sorts tenants: %s', async (query, tenants) => {
+    const gateway = await openFilled()
+    const { json } = await ask(gateway, `/migration?${query}`)
+    expect(json.tenants.map(({ tenant }: { tenant: string }) => tenant)).toEqual(tenants)
+  })
+
+  test('has ten thousand tenants on pages of fifty, each below 60 KB', async () => {
+    const store = createMemoryStore()
+    await fillTenants(store, 10_000)
+    const gateway = await startGateway({ store })
+    const { text } = await ask(gateway, '/migration?sort=name&page=3', HTML)
+    expect(text).toContain('No: 10000 of 10000 callers still use version 1; 3334 fail.')
+    expect(text).toContain('Page 3 of 200')
+    expect(text).toContain('>tenant 00100<')
+    expect(Buffer.byteLength(text)).toBeLessThan(60 * 1024)
+    expect((await ask(gateway, '/migration?state=failing&q=9999')).json).toMatchObject({ found: 1 })
+  })
+
+  test("does not count a caller's mistakes as failures", async () => {
+    const store = createMemoryStore()
+    await fillTenants(store, 3, 'credential-wrong')
+    const { json } = await ask(await startGateway({ store }), '/migration')
+    expect(json.headline).toBe('No: 3 of 3 callers still use version 1.')
+    expect(json.days).toMatchObject([{ failed: 0, mistakes: 9 }])
+  })
+
+  test("has a tenant's own calls as version-2 code in one file, without a value of theirs", async () => {
+    const gateway = await openFilled()
+    const { text, headers } = await ask(gateway, '/migration/acme?kit', HTML)
+    expect(headers.get('content-disposition')).toBe('attachment; filename="version-2.html"')
+    for (const word of [
+      'Dear developers',
+      'CURLOPT_TIMEOUT',
+      'urllib.request',
+      'HTTP::Tiny',
+      'package main',
+      'version 2 does not record the agent',
+    ]) {
+      expect(text).toContain(word)
+    }
+    // Of the quote's fields, those that this tenant sends.
+    expect(text).toContain('&quot;pickup&quot;: &quot;10314&quot;')
+    expect(text).not.toMatch(/<(script|img)/)
+    expect(await ask(gateway, `/migration?tenant=${encodeURIComponent(HOSTILE)}&kit`)).toMatchObject({ status: 200 })
+    expect((await ask(gateway, '/migration/nobody?kit')).status).toBe(404)
+  })
+
   test('shows hostile names as text', async () => {
     const gateway = await openFilled()
     const pages = ['/migration', '/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`]
@@ -96,7 +156,7 @@ describe('/migration', () => {
       for (const obeyed of ['<img', ...OBEYED]) expect(text).not.toContain(obeyed)
       // No other attribute holds code or style.
       expect(text).not.toMatch(/<[^>]+\s(on\w+|style)=/)
-      expect(text).not.toMatch(/<(script|iframe|object|form)/i)
+      expect(text).not.toMatch(/<(script|iframe|object)/i)
       const json = (await ask(gateway, path)).text
       for (const obeyed of OBEYED) expect(json).not.toContain(obeyed)
     }
@@ -129,6 +189,17 @@ describe('/migration', () => {
       expect((await get(gateway, path)).status).toBe(404)
     }
   })
+})
+
+test('a tenant whose name ends like that of a JSON document has a page', async () => {
+  const gateway = await startGateway({ env: { V2_CLIENT_ID: 'shop.json', V2_CLIENT_SECRET: 'demo-secret' } })
+  const page = async (path: string) => {
+    const { status, text } = await ask(gateway, path, HTML)
+    return [status, /<h1>(.*)<\/h1>/.exec(text)?.[1]]
+  }
+  expect(await page('/migration?tenant=shop.json')).toEqual([200, '<bdi>shop.json</bdi>'])
+  expect(await page('/migration/shop.json.json')).toEqual([200, undefined])
+  expect((await page('/migration/other.json'))[0]).toBe(404)
 })
 
 describe('/bookings', () => {

@@ -65,3 +65,22 @@ export async function fillCounts(store: Store): Promise<void> {
   name({ tenant: HOSTILE, kind: 'agent', name: HOSTILE })
   await store.addCounts({ instance: 'sample', no: 1, days, calls, names: [...names.values()] })
 }
+
+/** Fills a store with tenants that called today; every third one's calls end otherwise. */
+export async function fillTenants(store: Store, many: number, outcome = 'service-failed'): Promise<void> {
+  const day = Math.floor(store.now() / DAY_MS)
+  const at = day * DAY_MS
+  const tenants = Array.from({ length: many }, (_, i) => `tenant ${String(i).padStart(5, '0')}`)
+  const calls = tenants.map(
+    (tenant, i): CallCount => ({
+      ...{ tenant, day, use: 'version-1', action: 'quote.get', calls: 9 },
+      outcome: i % 3 === 0 ? outcome : 'done',
+    }),
+  )
+  const names = tenants.map(
+    (tenant): NameCount => ({
+      ...{ tenant, kind: 'use', action: '', name: 'version-1', count: 9, firstAt: at, lastAt: at, example: '' },
+    }),
+  )
+  await store.addCounts({ instance: 'many', no: 1, days: [day], calls, names })
+}

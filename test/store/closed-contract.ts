@@ -31,7 +31,7 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   exclusive: (store) => store.exclusive('key', 1_000, async () => {}),
   addCounts: (store) => store.addCounts({ ...BATCH, days: [1], calls: [], names: [] }),
   countedTenants: (store) => store.countedTenants(),
-  callCounts: (store) => store.callCounts('acme', 1),
+  callCounts: (store) => store.callCounts(['acme'], 1),
   nameCounts: (store) => store.nameCounts('acme'),
   watchedDays: (store) => store.watchedDays(),
   doubt: (store) => store.doubt(),

@@ -318,7 +318,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     })
     await clock.pass(KEEP_DAYS + 1)
     expect(await pruneTable(store, 'counts', { olderThanMs: KEEP, pause })).toBe(4)
-    expect(await store.callCounts('acme', 0)).toEqual([calls(day + 1)])
+    expect(await store.callCounts(['acme'], 0)).toEqual([calls(day + 1)])
     expect((await store.nameCounts('acme')).map(({ name }) => name)).toEqual(['new'])
     expect(await store.watchedDays()).toEqual([day + 1])
   })

@@ -60,7 +60,7 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
       await other.addCounts(batch(1, { instance: 'g2', calls: [calls({ calls: 4 })], names: [named({ count: 4 })] }))
       await store.addCounts(batch(1, { calls: [calls({ calls: 3 })], names: [named({ count: 3 })] }))
       await other.addCounts(batch(2, { calls: [calls({ calls: 5 }), calls({ outcome: 'untranslatable' })] }))
-      expect(await store.callCounts('acme', 0)).toEqual([calls({ calls: 12 }), calls({ outcome: 'untranslatable' })])
+      expect(await store.callCounts(['acme'], 0)).toEqual([calls({ calls: 12 }), calls({ outcome: 'untranslatable' })])
       expect(await other.nameCounts('acme')).toEqual([named({ count: 7 })])
     })
 
@@ -75,7 +75,7 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
         }
       })
       await Promise.all(work)
-      expect(await store.callCounts('acme', 0)).toEqual([calls({ calls: GATEWAYS * BATCHES })])
+      expect(await store.callCounts(['acme'], 0)).toEqual([calls({ calls: GATEWAYS * BATCHES })])
       const names = await other.nameCounts('acme')
       expect(names).toHaveLength(51)
       expect(names.reduce((all, { count }) => all + count, 0)).toBe(GATEWAYS * BATCHES * 12)
@@ -89,9 +89,10 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
         calls({ tenant: 'other' }),
       ]
       await store.addCounts(batch(1, { calls: all.toReversed() }))
-      expect(await other.callCounts('acme', 0)).toEqual(all.slice(0, 3))
-      expect(await other.callCounts('acme', DAY)).toEqual(all.slice(1, 3))
-      expect(await other.callCounts('none', 0)).toEqual([])
+      expect(await other.callCounts(['acme'], 0)).toEqual(all.slice(0, 3))
+      expect(await other.callCounts(['acme'], DAY)).toEqual(all.slice(1, 3))
+      expect(await other.callCounts(['other', 'acme'], DAY)).toEqual(all.slice(1))
+      expect(await other.callCounts(['none'], 0)).toEqual([])
       expect(await other.nameCounts('none')).toEqual([])
     })
 
@@ -161,7 +162,7 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
           const error = named({ tenant, kind: 'error', action: '', name, example: name })
           await store.addCounts(batch(no, { calls: [calls({ tenant })], names: [error] }))
           expect(await other.nameCounts(tenant)).toContainEqual(expect.objectContaining({ name, example: name }))
-          expect(await other.callCounts(tenant, DAY)).toHaveLength(1)
+          expect(await other.callCounts([tenant], DAY)).toHaveLength(1)
         }),
         { numRuns: runs(20, 80) },
       )
@@ -172,7 +173,7 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
       await expect(store.addCounts(batch(1))).rejects.toThrow(StoreDown)
       await expect(store.watchedDays()).rejects.toThrow(StoreDown)
       await expect(store.countedTenants()).rejects.toThrow(StoreDown)
-      await expect(store.callCounts('acme', 0)).rejects.toThrow(StoreDown)
+      await expect(store.callCounts(['acme'], 0)).rejects.toThrow(StoreDown)
       await expect(store.nameCounts('acme')).rejects.toThrow(StoreDown)
     })
   })
