@@ -1,6 +1,5 @@
 import { isCanceled } from '../calls/verify.ts'
 import { NO_SHIPMENT } from '../service/account.ts'
-import { serviceMessage } from '../service/failures.ts'
 import { isUuid, serviceId } from '../text/service-text.ts'
 import {
   CannotTell,
@@ -148,14 +147,6 @@ const access: readonly Assumption[] = [
     ),
   ),
   assume(
-    'no-credential-401',
-    'A call without a credential is answered with 401.',
-    'Reads a shipment that does not exist, without `Authorization`.',
-    'Nothing: the gateway never sends such a call.',
-    [READ],
-    replies((trial) => readNone(trial, null), is(401)),
-  ),
-  assume(
     'challenge',
     'A 401 names the scheme that the service wants, in `WWW-Authenticate`.',
     'Reads a shipment that does not exist, with a wrong secret.',
@@ -177,17 +168,6 @@ const access: readonly Assumption[] = [
     async (trial) => {
       const token = member((await askToken(trial)).body, 'access_token')
       return decide(typeof token === 'string' && /^[\x21-\x7e]+$/.test(token), `access_token: ${typeName(token)}`)
-    },
-  ),
-  assume(
-    'token-lifetime',
-    'A token comes with its lifetime, `expires_in`, in seconds.',
-    'Asks for a token and looks for `expires_in`.',
-    'Nothing: without a lifetime, a token is used for five minutes.',
-    TOKEN,
-    async (trial) => {
-      const lifetime = member((await askToken(trial)).body, 'expires_in')
-      return decide(Number(lifetime) > 0, `expires_in: ${typeName(lifetime)}`)
     },
   ),
   assume(
@@ -214,13 +194,6 @@ const access: readonly Assumption[] = [
 
 /** Asks for a quote from nowhere, which the service must refuse. */
 const wrongQuote = (trial: Trial) => trial.askQuote({ pickup: '' })
-
-/** Returns the refusal of a quote, with the message that the gateway finds in it. */
-async function refusal(trial: Trial): Promise<{ reply: Seen; message: string | undefined }> {
-  const reply = await wrongQuote(trial)
-  if (isDone(reply)) throw new CannotTell(`an invalid quote is answered ${described(reply)}`)
-  return { reply, message: serviceMessage(reply.bytes) }
-}
 
 const errors: readonly Assumption[] = [
   assume(
@@ -254,51 +227,6 @@ const errors: readonly Assumption[] = [
     'Callers get a price for a trip that they did not ask for, or a 502. Tell the service.',
     ASK,
     replies(wrongQuote, isRefused),
-  ),
-  assume(
-    'error-message',
-    'A refusal has a message that the gateway can find.',
-    'Asks for a quote with an empty `pickup`, and looks for a message in the body of the refusal.',
-    'Callers get a general message. Nothing to set.',
-    ASK,
-    async (trial) => {
-      const { reply, message } = await refusal(trial)
-      return decide(message !== undefined, described(reply))
-    },
-  ),
-  assume(
-    'error-names-field',
-    'A refusal names the field that is wrong.',
-    'Asks for a quote with an empty `pickup`, and looks for the word `pickup` in the body of the refusal.',
-    'A `Message` cannot tell callers which of their fields is wrong. Nothing to set.',
-    ASK,
-    async (trial) => {
-      const { reply, message = '' } = await refusal(trial)
-      const [names, doesNot] = ['names the field', 'does not name the field'].map(
-        (what) => `${described(reply)}, which ${what}`,
-      )
-      return decide(/pickup/i.test(message), names ?? '', doesNot)
-    },
-  ),
-  assume(
-    'broken-json-4xx',
-    'A body that is not JSON is refused with a 4xx status.',
-    'Sends half of a JSON object to POST /v2/quote.',
-    'Callers of /v2/ get a 5xx for their own mistake. Nothing to set.',
-    ASK_BY_POST,
-    replies(async (trial) => {
-      const reply = await trial.ask('POST', '/v2/quote', { body: '{"pickup":' })
-      if (is(404, 405)(reply)) throw new CannotTell('the service takes quotes by GET only')
-      return reply
-    }, isRefused),
-  ),
-  assume(
-    'error-is-json',
-    'The body of a refusal is a JSON object.',
-    'Reads a shipment with an unknown UUID.',
-    'A plain text is quoted to callers as it is, and HTML is not quoted. Nothing to set.',
-    [READ],
-    replies(readNone, ({ body }) => typeName(body) === 'an object'),
   ),
 ]
 
@@ -376,18 +304,6 @@ const quotes: readonly Assumption[] = [
     }),
   ),
   assume(
-    'price-in-cents',
-    'A price has at most two decimal digits.',
-    'Asks for a quote.',
-    'Nothing: a `Cost` is rounded half up.',
-    ASK,
-    quoted((reply) => {
-      const [whole, digits = ''] = /^\d+(?:\.(\d+))?$/.exec(textIn(reply, 'price')) ?? []
-      if (whole === undefined) return decide(false, 'no decimal number')
-      return decide(digits.length <= 2, 'at most two', `${digits.length} decimal digits`)
-    }),
-  ),
-  assume(
     'quote-repeats',
     'The same quote may be asked for again.',
     'Asks for the same quote twice.',
@@ -451,17 +367,6 @@ const quoteUpdates: readonly Assumption[] = [
     replies(async (trial) => changeQuote(trial, (await trial.newQuote()).id), isDone),
   ),
   assume(
-    'quote-update-price',
-    'The reply to an update of a quote has the new price.',
-    'Updates a quote.',
-    'Nothing: `Cost` is empty then, and `Message` says so.',
-    [...ASK, CHANGE],
-    async (trial) => {
-      const reply = done('an update', await changeQuote(trial, (await trial.newQuote()).id))
-      return decide(isQuote(reply), namesIn(reply))
-    },
-  ),
-  assume(
     'quote-update-keeps-id',
     'An update keeps the id of a quote.',
     'Updates a quote, and compares the id in the reply, if there is one.',
@@ -483,14 +388,6 @@ const quoteUpdates: readonly Assumption[] = [
       const [first, second] = [await changeQuote(trial, id), await changeQuote(trial, id)]
       return decide(isDone(second), `${described(done('an update', first))}, then ${described(second)}`)
     },
-  ),
-  assume(
-    'quote-update-unknown-404',
-    'An update of an unknown quote is answered with 404 or 410.',
-    'Updates a quote with an unknown UUID.',
-    'Callers get the refusal of the service instead of a 404. Nothing to set.',
-    [CHANGE],
-    replies((trial) => changeQuote(trial, NO_SHIPMENT), isUnknown),
   ),
 ]
 
@@ -551,55 +448,7 @@ const limits: readonly Assumption[] = [
     },
     true,
   ),
-  assume(
-    'reply-is-utf-8',
-    'A reply is UTF-8.',
-    'Asks for a quote, and decodes the reply.',
-    'Nothing: a reply that is not UTF-8 is read as Windows-1252.',
-    ASK,
-    quoted(({ bytes }) => decide(bytes.equals(Buffer.from(bytes.toString('utf8'))), 'UTF-8', 'not UTF-8')),
-  ),
 ]
-
-/** A version-1 body, with an invented trip. */
-const LEGACY_QUOTE = {
-  ActionName: 'Get Rate',
-  ShipmentNumber: 'TRANSLOAD-TEST',
-  EquipmentType: 'OPEN AUTO',
-  TempShipFromPostalCode: TRIP.pickup,
-  TempShipToPostalCode: TRIP.delivery,
-}
-
-const hasCost = ({ body }: Seen) => member(body, 'Cost') !== undefined
-
-/** The service's own handling of version 1, against which translations can be compared. */
-const version1: readonly Assumption[] = [
-  assume(
-    'version-1-body',
-    'A version-1 body at POST /v2/quote is answered in version 1.',
-    'Sends a version-1 request for a quote to POST /v2/quote.',
-    'Nothing: the gateway translates. Its answers cannot be compared with those of the service.',
-    ASK_BY_POST,
-    async (trial) => {
-      const reply = await trial.ask('POST', '/v2/quote', { body: LEGACY_QUOTE })
-      return isDone(reply) ? decide(hasCost(reply), namesIn(reply)) : decide(false, described(reply))
-    },
-  ),
-  assume(
-    'version-1-path',
-    'The service answers the version-1 paths.',
-    'Sends a version-1 request for a quote to POST /getShippingQuote.php.',
-    'Nothing: the gateway answers these paths itself.',
-    ['POST /getShippingQuote.php'],
-    async (trial) => {
-      const reply = await trial.ask('POST', '/getShippingQuote.php', { body: LEGACY_QUOTE })
-      if (isUnknown(reply)) return decide(false, described(reply))
-      return decide(hasCost(done('it', reply)), namesIn(reply))
-    },
-  ),
-]
-
-const STATUSES = ['new', 'posted', 'assigned', 'picked_up', 'delivered', 'hold', 'canceled']
 
 const booksAt = (path: string) =>
   replies(
@@ -611,7 +460,6 @@ const booksAt = (path: string) =>
   )
 
 const books = (change: Readonly<Record<string, unknown>>) => replies((trial) => trial.book(change), isDone)
-const refuses = (change: Readonly<Record<string, unknown>>) => replies((trial) => trial.book(change), isRefused)
 
 /** Books a second time under the reference of a first one, which has to make a second shipment. */
 const booksAgain = (change: Readonly<Record<string, unknown>>) =>
@@ -651,34 +499,6 @@ const bookings: readonly Assumption[] = [
     },
   ),
   assume(
-    'booking-returns-number',
-    'The reply to a booking has a `number` that people can use.',
-    'Books.',
-    'Nothing: a `Message` then shows the id.',
-    [BOOK, READ],
-    booked(({ created }) => decide(textIn(created, 'number') !== '', typeName(member(created.body, 'number')))),
-  ),
-  assume(
-    'booking-status-new',
-    'A new shipment has the status `new`.',
-    'Books.',
-    'Nothing: callers see the status of the service, except for `canceled`.',
-    [BOOK, READ],
-    booked(({ created }) => {
-      const status = member(created.body, 'status')
-      const other = STATUSES.includes(textOf(status)) ? textOf(status) : `${typeName(status)}, not in the list`
-      return decide(status === 'new', 'new', other)
-    }),
-  ),
-  assume(
-    'booking-returns-price',
-    'A shipment has a `price`.',
-    'Books, and reads the shipment.',
-    'Nothing: `Cost` is empty where callers read the shipment.',
-    [BOOK, READ],
-    booked(({ read }) => decide(isQuote(read), typeName(member(read.body, 'price')))),
-  ),
-  assume(
     'minimal-booking',
     'A booking needs no more than what version 1 requires.',
     'Books with a `customer_name`, two ZIP codes, a VIN and a transport type, and nothing else.',
@@ -691,38 +511,6 @@ const bookings: readonly Assumption[] = [
       vehicles: [{ vin: VIN }],
       instructions: undefined,
     }),
-  ),
-  assume(
-    'booking-needs-customer',
-    'A booking without a customer is refused with a 4xx status.',
-    'Books without `customer`.',
-    'Nothing: the gateway requires `BillToName` or a remembered customer. A mapping of your own may drop that (MAPPINGS_DIR).',
-    [BOOK],
-    refuses({ customer: undefined }),
-  ),
-  assume(
-    'booking-needs-pickup',
-    'A booking without a pickup is refused with a 4xx status.',
-    'Books without `pickup`.',
-    'Nothing: the gateway requires `PickupZip` or `PickupCity`.',
-    [BOOK],
-    refuses({ pickup: undefined }),
-  ),
-  assume(
-    'booking-needs-vehicles',
-    'A booking without vehicles is refused with a 4xx status.',
-    'Books without `vehicles`.',
-    'Nothing: the gateway requires `VinNo`, or `Year` with `Make` and `Model`.',
-    [BOOK],
-    refuses({ vehicles: undefined }),
-  ),
-  assume(
-    'zip-string-refused',
-    'A ZIP code as a string is refused in a booking.',
-    'Books with `pickup.zipcode` as the string `75234`.',
-    'Nothing: the gateway sends integers.',
-    [BOOK],
-    refuses({ pickup: { zipcode: '75234', city: 'Dallas', state: 'TX' } }),
   ),
   assume(
     'booking-unknown-field',
@@ -739,14 +527,6 @@ const bookings: readonly Assumption[] = [
     'The second vehicle of a reference is refused or lost. Send the VIN with the reference, by a mapping of your own (MAPPINGS_DIR).',
     [BOOK, READ],
     booksAgain({ vehicles: [{ vin: OTHER_VIN }] }),
-  ),
-  assume(
-    'booking-repeats',
-    'Booking is not idempotent: the same booking twice makes two shipments.',
-    'Sends the same booking twice, and compares the ids.',
-    'Nothing: the gateway never sends a booking twice. BOOKING_REFUSED_STATUSES decides about a refusal of the second one.',
-    [BOOK, READ],
-    booksAgain({}),
   ),
   assume(
     'refused-makes-nothing',
@@ -933,14 +713,6 @@ const reads: readonly Assumption[] = [
     }),
   ),
   assume(
-    'no-etag',
-    'A read shows no `ETag`.',
-    'Books, reads the shipment, and looks for the header.',
-    'Nothing: the gateway sends it back as `If-Match`, which protects updates from changes made elsewhere.',
-    [BOOK, READ],
-    booked(({ read }) => decide(read.headers['etag'] === undefined, 'none', 'an ETag')),
-  ),
-  assume(
     'vehicles-have-ids',
     'Every vehicle of a shipment has an id.',
     'Books, and reads the shipment.',
@@ -1003,19 +775,6 @@ const updates: readonly Assumption[] = [
     }),
   ),
   assume(
-    'vehicle-without-id-is-new',
-    'A vehicle that is sent without its id becomes a second one.',
-    'Books, sends the shipment back without the id of its vehicle, and counts the vehicles.',
-    'Nothing: the gateway always sends the ids.',
-    [BOOK, READ, UPDATE],
-    bookedAnew(async (shipment, trial) => {
-      const reply = await put(trial, shipment, { vehicles: [{ vin: OTHER_VIN, type: 'van' }] })
-      if (!isDone(reply)) return decide(false, described(reply))
-      const count = await vehiclesAfter(trial, shipment)
-      return decide(count === 2, `${count} vehicles`)
-    }),
-  ),
-  assume(
     'update-names-shipment',
     'The reply to an update names no other shipment.',
     'Books, sends the shipment back, and compares the id in the reply, if there is one.',
@@ -1038,17 +797,6 @@ const updates: readonly Assumption[] = [
       const reply = await put(trial, shipment, { instructions: 'Transload test: again' }, { 'if-match': etag })
       return decide(reply.status === 412, described(reply))
     }),
-  ),
-  assume(
-    'update-unknown-404',
-    'An update of an unknown shipment is answered with 404 or 410, and makes none.',
-    'Updates a shipment with an unknown UUID.',
-    'Nothing: the gateway reads a shipment before it updates it.',
-    [UPDATE],
-    replies(
-      (trial) => trial.ask('PUT', trial.shipmentPath(NO_SHIPMENT), { body: { instructions: 'Transload test' } }),
-      isUnknown,
-    ),
   ),
 ]
 
@@ -1185,14 +933,6 @@ const cancellations: readonly Assumption[] = [
       return decide(isDone(reply) && isOther, `${described(reply)}${isOther ? '' : ', with the same id'}`)
     }),
   ),
-  assume(
-    'cancel-unknown-404',
-    'A DELETE of an unknown shipment is answered with 404 or 410.',
-    'Cancels a shipment with an unknown UUID.',
-    'Nothing: a cancellation is believed only after a read.',
-    [CANCEL],
-    replies((trial) => cancel(trial, NO_SHIPMENT), isUnknown),
-  ),
 ]
 
 /** Every assumption about the service that can be tried, in the order in which they are. */
@@ -1202,7 +942,6 @@ export const areas: readonly Area[] = [
   { title: 'Quotes', assumptions: quotes },
   { title: 'Updates of quotes', assumptions: quoteUpdates },
   { title: 'Limits', assumptions: limits },
-  { title: "The service's own version 1", assumptions: version1 },
   { title: 'Bookings', assumptions: bookings },
   { title: 'Values that come back', assumptions: keptValues },
   { title: 'Dates', assumptions: dates },

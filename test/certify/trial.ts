@@ -25,14 +25,11 @@ export const CONFIRMING: Readonly<Record<string, Setting>> = {
 /** Where the stand-in contradicts an assumption by something else than the deviation of its name. */
 const CONTRADICTING: Readonly<Record<string, Setting>> = {
   'basic-accepted': { auth: 'bearer' },
-  'token-lifetime': { tokenExpiresIn: null },
   'quote-by-post': { quoteMethod: 'GET' },
   'quote-by-get': { quoteMethod: 'POST' },
   'shipments-plural': { shipmentPath: 'singular' },
   'shipment-singular': { shipmentPath: 'plural' },
   'approved-quote-is-shipment': { approvalBooks: false },
-  'no-etag': { etag: true },
-  'reply-is-utf-8': { faults: [{ kind: 'latin1', times: 'always' }] },
   'refused-makes-nothing': { findsByReference: true, deviations: ['refused-makes-nothing'] },
   'if-match-obeyed': { etag: true, deviations: ['if-match-obeyed'] },
 }

@@ -21,7 +21,7 @@ async function service(options: SandboxOptions = {}): Promise<Sandbox> {
 
 const live = ({ shipments }: Sandbox) => [...shipments.values()].filter(({ status }) => status !== 'canceled')
 /** Some assumptions that need bookings, and make three. */
-const BOOKED = 'booking-status-new,external-id-twice'
+const BOOKED = 'phone-is-digits,external-id-twice'
 
 test('the plan lists every assumption with its requests, and sends nothing', async () => {
   const sandbox = await service()

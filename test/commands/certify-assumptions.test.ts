@@ -11,7 +11,7 @@ async function startStage(options: SandboxOptions = {}) {
   return { sandbox, env: { ...OWN, V2_BASE_URL: sandbox.url } }
 }
 
-const TRIED = 'basic-accepted,price-in-cents,booking-status-new,external-id-kept'
+const TRIED = 'basic-accepted,price-is-number,phone-is-digits,external-id-kept'
 
 test('a trial of a service that keeps every assumption is told as it was', async () => {
   const { sandbox, env } = await startStage()
@@ -35,11 +35,11 @@ test('a trial of a service that keeps every assumption is told as it was', async
 })
 
 test('a trial of a service that contradicts some is told as it was', async () => {
-  const { sandbox, env } = await startStage({ deviations: ['booking-status-new', 'price-in-cents'] })
+  const { sandbox, env } = await startStage({ deviations: ['phone-is-digits', 'price-is-number'] })
   const folder = transcriptFolder()
   const results = [
-    { id: 'price-in-cents', verdict: 'confirmed', seen: 'at most two' },
-    { id: 'booking-status-new', verdict: 'not tried', seen: 'needs --bookings and --stage' },
+    { id: 'price-is-number', verdict: 'confirmed', seen: 'a number' },
+    { id: 'phone-is-digits', verdict: 'not tried', seen: 'needs --bookings and --stage' },
   ]
   writeFileSync(join(folder, 'before.json'), JSON.stringify({ service: 'x', at: '2026-01-02T03:04:05Z', results }))
   const made = { address: sandbox.url, tenant: CLIENT.id, reference: 'TRANSLOAD-TEST-old-01' }

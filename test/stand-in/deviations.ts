@@ -122,15 +122,9 @@ function sameReference(service: Service, { external_id }: Members) {
   return [...service.shipments.values()].find((shipment) => shipment.external_id === external_id)
 }
 
-const vinOf = ({ vehicles }: { readonly vehicles?: unknown }): unknown =>
-  Array.isArray(vehicles) ? Object(vehicles[0])['vin'] : undefined
-
 const DEVIATIONS = {
   'wrong-secret-401': { after: instead(401, 403) },
   'wrong-secret-before-404': { on: ['read'], after: instead(401, 404) },
-  'no-credential-401': {
-    after: (reply, { headers }) => (headers.authorization === undefined ? { ...reply, status: 403 } : reply),
-  },
   challenge: {
     after: (reply) => (reply.status === 401 ? { ...reply, headers: {} } : reply),
   },
@@ -157,12 +151,6 @@ const DEVIATIONS = {
     on: ['quote'],
     after: (reply) => (reply.status === 422 ? { status: 200, body: { shipment_id: '', price: 0 } } : reply),
   },
-  'error-message': { after: (reply) => (isDone(reply) ? reply : { ...reply, body: {} }) },
-  'error-names-field': {
-    after: (reply) => (reply.status === 422 ? refusal(422, 'The request is not valid') : reply),
-  },
-  'broken-json-4xx': { on: ['quote'], after: instead(400, 500) },
-  'error-is-json': { after: (reply) => (isDone(reply) ? reply : { ...reply, body: ['an error'] }) },
 
   'body-256-kib': {
     before: ({ body }) => (body.length > MOST_BYTES ? refusal(413, 'The body is too large') : undefined),
@@ -179,12 +167,6 @@ const DEVIATIONS = {
       return count > MOST_READS ? refusal(429, 'Too many reads') : undefined
     },
   },
-  'version-1-body': {
-    on: ['quote'],
-    before: ({ body }) => (body.includes('ActionName') ? refusal(422, 'pickup is required') : undefined),
-  },
-  'version-1-path': { on: ['version 1'], before: () => refusal(404, 'There is no such path') },
-  'booking-returns-price': { on: ['read'], after: changing((body) => lacking(body, 'price')) },
 
   'quote-is-object': { on: ['quote'], after: changing((data) => ({ data })) },
   'quote-returns-shipment-id': {
@@ -196,7 +178,6 @@ const DEVIATIONS = {
     after: changing((body) => ({ ...body, shipment_id: `Q-${String(body['shipment_id']).slice(0, 8)}` })),
   },
   'price-is-number': { on: ['quote'], after: changing((body) => ({ ...body, price: String(body['price']) })) },
-  'price-in-cents': { on: ['quote'], after: changing((body) => ({ ...body, price: 1234.567 })) },
   'quote-repeats': {
     on: ['quote'],
     before: ({ service }) => (service.quotes.size > 0 ? refusal(409, 'The trip has a quote already') : undefined),
@@ -227,7 +208,6 @@ const DEVIATIONS = {
   },
 
   'quote-id-updates': { on: ['quote update'], before: () => refusal(404, 'There is no such quote') },
-  'quote-update-price': { on: ['quote update'], after: changing((body) => lacking(body, 'price')) },
   'quote-update-keeps-id': {
     on: ['quote update'],
     after: changing((body) => ({ ...body, shipment_id: randomUUID() })),
@@ -240,7 +220,6 @@ const DEVIATIONS = {
       return before.has(id) ? refusal(409, 'The quote was updated before') : undefined
     },
   },
-  'quote-update-unknown-404': { on: ['quote update'], after: instead(404, 400) },
 
   'approve-takes-empty-object': { on: ['approval'], before: () => refusal(422, 'signature is required') },
   'approve-names-quote': {
@@ -258,23 +237,9 @@ const DEVIATIONS = {
   },
 
   'booking-returns-id': { on: ['booking'], after: changing((body) => lacking(body, 'id')) },
-  'booking-returns-number': { on: ['booking'], after: changing((body) => lacking(body, 'number')) },
-  'booking-status-new': { on: ['booking'], after: changing((body) => ({ ...body, status: 'posted' })) },
   'minimal-booking': {
     on: ['booking'],
     before: ({ body }) => (body.includes('contact_name') ? undefined : refusal(422, 'pickup.contact_name is required')),
-  },
-  'booking-needs-customer': {
-    on: ['booking'],
-    before: (call) => sending({ customer: SOMEBODY, ...bodyOf(call) }),
-  },
-  'booking-needs-pickup': {
-    on: ['booking'],
-    before: (call) => sending({ pickup: { zipcode: 75234 }, ...bodyOf(call) }),
-  },
-  'booking-needs-vehicles': {
-    on: ['booking'],
-    before: (call) => sending({ vehicles: [{ type: 'car' }], ...bodyOf(call) }),
   },
   'reference-free-after-cancel': {
     on: ['booking'],
@@ -287,10 +252,6 @@ const DEVIATIONS = {
     on: ['update'],
     before: ({ service, id }) => (service.quotes.has(id) ? refusal(409, 'The shipment is of a quote') : undefined),
   },
-  'zip-string-refused': {
-    on: ['booking'],
-    before: (call) => sending(inPart(bodyOf(call), 'pickup', (pickup) => ({ ...pickup, zipcode: 75234 }))),
-  },
   'booking-unknown-field': {
     on: ['booking'],
     before: ({ body }) => (body.includes('transload_test') ? refusal(422, 'transload_test is unknown') : undefined),
@@ -298,13 +259,6 @@ const DEVIATIONS = {
   'external-id-twice': {
     on: ['booking'],
     before: (call) => (sameReference(call.service, bodyOf(call)) ? refusal(409, 'external_id is in use') : undefined),
-  },
-  'booking-repeats': {
-    on: ['booking'],
-    before: (call) => {
-      const found = sameReference(call.service, bodyOf(call))
-      return found && vinOf(found) === vinOf(bodyOf(call)) ? { status: 200, body: found } : undefined
-    },
   },
   'refused-makes-nothing': {
     on: ['booking'],
@@ -362,29 +316,17 @@ const DEVIATIONS = {
     on: ['update'],
     before: (call) => sending(inVehicles(bodyOf(call), (vehicle) => lacking(vehicle, 'id'))),
   },
-  'vehicle-without-id-is-new': {
-    on: ['update'],
-    before: (call) => {
-      const known = call.service.shipments.get(call.id)?.vehicles[0]?.id
-      return sending(inVehicles(bodyOf(call), (vehicle) => ({ id: known, ...vehicle })))
-    },
-  },
   'update-names-shipment': { on: ['update'], after: changing((body) => ({ ...body, id: randomUUID() })) },
   'if-match-obeyed': {
     on: ['update'],
     before: ({ headers: { 'if-match': _, ...headers } }) => ({ headers }),
   },
-  'update-unknown-404': { on: ['update'], after: instead(404, 400) },
 
   'delete-cancels': { on: ['cancellation'], before: () => refusal(405, 'Use POST') },
   'canceled-is-shown': shown((body) =>
     body['status'] === 'canceled' ? { ...body, status: 'canceled_by_client' } : body,
   ),
   'cancel-again': { on: ['cancellation'], after: instead(409, 500) },
-  'cancel-unknown-404': {
-    on: ['cancellation'],
-    after: (reply) => (reply.status === 404 ? { status: 200, body: { success: true } } : reply),
-  },
 } as const satisfies Readonly<Record<string, Deviation>>
 
 /** The name of a way in which the stand-in behaves otherwise than the service is assumed to. */
