@@ -4,14 +4,16 @@ import { gatewayError } from './errors.ts'
 import { problemDetails, reply, toGatewayError } from './http/answers.ts'
 import type { Env } from './http/middleware.ts'
 import type { Metrics } from './observe/metrics.ts'
-import type { AdminPagesDeps } from './pages/admin-pages.ts'
 import { alive, readiness, STYLE_PATH, style } from './pages/fixed.ts'
+import type { MigrationPagesDeps } from './pages/migration.ts'
+import type { Operations, OperationsDeps } from './pages/operations.ts'
 
 /** The dependencies of the admin app. */
-export interface AdminDeps extends AdminPagesDeps {
+export interface AdminDeps extends Omit<MigrationPagesDeps, 'store'>, Pick<OperationsDeps, 'config'> {
+  readonly store: MigrationPagesDeps['store'] & OperationsDeps['store']
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
-  readonly metrics: Pick<Metrics, 'scrape'>
+  readonly metrics: Metrics
 }
 
 /** Builds the app of the admin listener, which is for operators only. */
@@ -38,9 +40,16 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
   app.get('/migration', migration)
   app.get('/migration.json', migration)
   app.get('/migration/:tenant', migration)
-  const bookings = async (c: Context<Env>) => reply(c, await (await pages()).bookingsAnswer(c.env.incoming, deps))
-  app.get('/bookings', bookings)
-  app.get('/bookings.json', bookings)
+  let opened: Promise<Operations> | undefined
+  const operations = () => (opened ??= import('./pages/operations.ts').then((module) => module.openOperations(deps)))
+  for (const name of ['home', 'bookings', 'events', 'settings'] as const) {
+    const answer = async (c: Context<Env>) => reply(c, await (await operations())[name](c.env.incoming))
+    app.get(name === 'home' ? '/' : `/${name}`, answer)
+    app.get(`/${name}.json`, answer)
+  }
+  app.get('/bookings/:handle', async (c) =>
+    reply(c, await (await operations()).booking(c.env.incoming, c.req.param('handle'))),
+  )
 
   app.notFound((c) => reply(c, problemDetails(gatewayError('path-unknown/admin', {}))))
   app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
@@ -49,6 +58,6 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
 
 const HEALTH = new Set(['/healthz', '/readyz'])
 
-const pages = () => import('./pages/admin-pages.ts')
+const pages = () => import('./pages/migration.ts')
 
 const pathOf = (target: string) => target.split('?', 1)[0] ?? target

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
 import { endWhenOutputCloses } from './commands/output.ts'
 import { programVersion } from './config/version.ts'
@@ -21,6 +21,11 @@ const json = (about = 'Prints JSON.') => option('--json', about)
 const tenant = (about: string) => option('--tenant <NAME>', about)
 const since = (about: string) => option('--since <TIME>', about)
 const until = (about: string) => option('--until <TIME>', about)
+
+function positiveCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It takes a whole number from 1 on.')
+  return Number(text)
+}
 
 const TIMES = ['TIME is a date, with or without a time of day, or a duration before now such as 2h or 30d.']
 const EVENT_RANGE = [
@@ -100,9 +105,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         'freed',
       ]),
       tenant('Lists only bookings of this tenant.'),
+      option('--reference <NAME>', 'Lists only bookings with this reference, VIN, key or shipment.'),
+      since('Lists only bookings made at this time or later.'),
+      option('--limit <COUNT>', 'Lists at most so many; 1,000 by default.').argParser(positiveCount),
+      option('--after <KEY>', 'Lists those that follow this booking: the next page.').conflicts('reference'),
       json('Prints JSON, a line for each booking.'),
     ],
-    examples: ['transload bookings list --state unknown'],
+    notes: TIMES,
+    examples: ['transload bookings list --state unknown', 'transload bookings list --reference REF-1'],
     load: async () => (await import('./commands/bookings.ts')).list,
   },
   'bookings show <KEY>': {

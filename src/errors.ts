@@ -48,9 +48,22 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
-/** True if what the caller sent is at fault, not the gateway, the service or a limit of time. */
-export const isCallersMistake = (code: string): boolean =>
-  Object.hasOwn(errorTable, code) && errorTable[code as ErrorCode].status < 500
+/** Errors of the gateway itself. A brownout is the operator's decision. */
+const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
+  'gateway-failed',
+  'overloaded',
+  'draining',
+  'interrupted',
+  'store-down',
+])
+
+/** Returns who is at fault for an error; a code that the table does not have is a status of the service: `service-404`. */
+export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobody' {
+  if (code === '' || code === 'brownout') return 'nobody'
+  if (OWN_FAULTS.has(code)) return 'gateway'
+  const status = Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].status : Number(code.split('-').at(-1))
+  return status >= 400 && status < 500 ? 'caller' : 'service'
+}
 
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'

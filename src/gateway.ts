@@ -195,6 +195,7 @@ export async function openGateway(
       config,
       app: createApp(deps),
       admin: createAdmin({
+        config,
         browserChecks,
         ready,
         store,

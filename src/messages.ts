@@ -41,6 +41,7 @@ export const messages = {
   'host-unknown': 'The gateway is not reached by the name {name}, unless its operator adds the name to ALLOWED_HOSTS.',
   'path-unknown': 'Nothing is served at this path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Nothing is served at this path.',
+  'path-unknown/booking': 'No booking has this key.',
   'path-unknown/tenant': 'No tenant of this name is known.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/event': 'No callback is declared for this event.',

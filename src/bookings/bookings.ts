@@ -7,7 +7,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Meters } from '../observe/meters.ts'
 import { isFree } from '../store/claim.ts'
 import type { Doubt } from '../store/doubt.ts'
-import type { Claim, Claims, NewClaim, Store } from '../store/store.ts'
+import type { Claim, ClaimFilter, ClaimState, Claims, NewClaim, Store } from '../store/store.ts'
 import type { Xref, XrefRecord } from '../xref/xref.ts'
 import { createKnownDoubt, inDoubt } from './doubts.ts'
 import { type IsHeld, keepLeases, type Leases } from './leases.ts'
@@ -396,3 +396,29 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
     instance,
   }
 }
+
+const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
+
+/** A name in lists of bookings: the reference, VIN, handle or shipment, in any case. */
+const isNamed = (text: string, { reference, vin, handle, shipment }: Claim) =>
+  [reference, vin, handle, shipment].some((name) => name.toLowerCase() === text)
+
+/** Yields bookings state by state, page by page: a long search holds up nobody. The pending ones come first. */
+export async function* searchBookings(
+  store: Pick<Claims, 'listClaims'>,
+  { state, ...filter }: Omit<ClaimFilter, 'limit' | 'after'>,
+  name = '',
+): AsyncGenerator<Claim> {
+  const text = name.trim().toLowerCase()
+  for (const one of state === undefined ? PENDING_FIRST : [state]) {
+    for (let after: Claim | undefined; ; ) {
+      const page = await store.listClaims({ ...filter, state: one, after, limit: SEARCHED_AT_ONCE })
+      yield* text === '' ? page : page.filter((claim) => isNamed(text, claim))
+      after = page.at(-1)
+      if (page.length < SEARCHED_AT_ONCE) break
+      await new Promise(setImmediate)
+    }
+  }
+}
+
+const SEARCHED_AT_ONCE = 500

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
-import { publicView } from '../bookings/bookings.ts'
+import { publicView, searchBookings } from '../bookings/bookings.ts'
 import {
   type BookedShipment,
   type HealedBy,
@@ -24,34 +24,56 @@ import { scalarText } from '../text/json.ts'
 import { FIELD_LIMIT, isPlainId, shownText } from '../text/service-text.ts'
 import { ownAccounts } from './auth.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { withExistingStore, withoutService } from './open-store.ts'
+import { timeOf, withExistingStore, withoutService } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
 interface ListOptions {
   readonly state?: ClaimState
   readonly tenant?: string
+  readonly reference?: string
+  readonly since?: string
+  readonly after?: string
+  readonly limit?: number
   readonly json?: boolean
 }
 
+const COLUMNS = ['key', 'state', 'created', 'tenant', 'reference', 'vin', 'shipment'] as const
+
 /** Lists bookings, the oldest first. */
-export function list({ json = false, ...filter }: ListOptions): Promise<number> {
+export function list({ json = false, limit = LIST_LIMIT, ...options }: ListOptions): Promise<number> {
+  const { state, tenant, reference } = options
+  const since = timeOf('--since', options.since, 'past')
   return withExistingStore(async (store) => {
-    const claims = await store.listClaims(filter)
-    for (const claim of claims) {
+    const after = options.after === undefined ? undefined : await claimOf(store, options.after)
+    const filter = { state, tenant, since }
+    const claims: Claim[] = []
+    if (reference === undefined) claims.push(...(await store.listClaims({ ...filter, after, limit: limit + 1 })))
+    else for await (const claim of searchBookings(store, filter, reference)) claims.push(claim)
+    const shown = claims.slice(0, limit)
+    const rows: (readonly string[])[] = []
+    for (const claim of shown) {
       const healed = await howHealed(store, claim)
-      if (json) printJson({ ...publicView(claim), ...(healed && { healed }) })
-      else print(lineOf(claim, healed))
+      const view = { ...publicView(claim), ...(healed && { healed }) }
+      if (json) printJson(view)
+      else rows.push([...COLUMNS.map((name) => view[name] || '-'), ...(healed ? [`healed: ${healed}`] : [])])
     }
-    if (!json) printError(`${claims.length} ${claims.length === 1 ? 'booking' : 'bookings'}`)
-    if (claims.length === LIST_LIMIT) printError(`These are the oldest ${LIST_LIMIT}; there may be more.`)
+    if (!json && rows.length > 0) print(...aligned([COLUMNS.map((name) => name.toUpperCase()), ...rows]))
+    if (!json) printError(`${shown.length} ${shown.length === 1 ? 'booking' : 'bookings'}`)
+    const last = shown.at(-1)
+    if (last && claims.length > shown.length) printError(`There are more: --after ${last.handle}`)
     return 0
   })
 }
 
-function lineOf(claim: Claim, healed: HealedBy | undefined): string {
-  const { key, state, created, tenant, reference, vin, shipment } = publicView(claim)
-  const cells = [key, state.padEnd(7), created, tenant, reference || '-', vin || '-', shipment || '-']
-  return [...cells, ...(healed ? [`healed: ${healed}`] : [])].join('  ')
+/** Returns rows as lines whose columns begin at the same place. */
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
 }
 
 /** Returns how the gateway found the shipment of a booking that was unknown; undefined for any other booking. */

@@ -319,7 +319,7 @@ export interface EffectiveVariable {
 }
 
 /** Returns every variable of the configuration with its value and where that is from; secrets are masked. */
-export function effectiveVariables(env: NodeJS.ProcessEnv): readonly EffectiveVariable[] {
+export function effectiveVariables(env: NodeJS.ProcessEnv = process.env): readonly EffectiveVariable[] {
   const set = variablesSet(env)
   return Object.entries(schema.shape).map(([name, type]) => {
     const given = set[name]

@@ -1,4 +1,4 @@
-import { isCallersMistake } from '../errors.ts'
+import { faultOf } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Row } from '../mapping/row.ts'
@@ -349,10 +349,10 @@ const dayOf = (at: number | undefined) => (at === undefined ? undefined : Math.f
 const timeText = (at: number) => new Date(at).toISOString()
 const byCount = (one: NameCount, other: NameCount) => other.count - one.count
 
-/** Outcomes that are no failure: a brownout is the operator's decision. */
-const NO_FAILURE: ReadonlySet<string> = new Set([DONE, REPLAYED, 'brownout'])
-const isMistake = ({ outcome }: CallCount) => isCallersMistake(outcome)
-const isFailed = (count: CallCount) => !NO_FAILURE.has(count.outcome) && !isMistake(count)
+const FINE: ReadonlySet<string> = new Set([DONE, REPLAYED])
+const faultIn = ({ outcome }: CallCount) => (FINE.has(outcome) ? 'nobody' : faultOf(outcome))
+const isMistake = (count: CallCount) => faultIn(count) === 'caller'
+const isFailed = (count: CallCount) => faultIn(count) === 'service' || faultIn(count) === 'gateway'
 
 const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
   name,

@@ -175,6 +175,8 @@ export type CollectMetrics = () => Promise<ProcessMetrics[]>
 export interface Metrics {
   /** Returns all metrics in Prometheus' text format. */
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
+  /** Returns all metrics as they are now. */
+  readonly values: () => Promise<ProcessMetrics>
 }
 
 export interface MetricsOptions {
@@ -200,6 +202,7 @@ export function createMetrics({ counted, share }: MetricsOptions): Metrics {
       const { type, aggregate } = await registry()
       return { type, text: await aggregate(await collectAll()).metrics() }
     },
+    values: async () => (await registry()).aggregate(await collectAll()).getMetricsAsJSON(),
   }
 }
 

@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
-import { escapeControls } from '../text/service-text.ts'
+import { escapeControls, printableJson } from '../text/service-text.ts'
 import { STYLE_PATH } from './fixed.ts'
 
 /** HTML whose texts are escaped. */
@@ -25,6 +26,14 @@ const HEADERS = {
   Vary: 'Accept',
 }
 
+const ADMIN_PAGES = [
+  ['/', 'Transload'],
+  ['/bookings', 'Bookings'],
+  ['/events', 'Events'],
+  ['/migration', 'Migration'],
+  ['/settings', 'Settings'],
+] as const
+
 /** Makes the answer of a page. */
 export async function page(title: string, content: Html): Promise<Answer> {
   const body = await html`<!doctype html>
@@ -38,7 +47,7 @@ export async function page(title: string, content: Html): Promise<Answer> {
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<nav aria-label="Pages"><ul><li><a href="/migration">Migration</a></li><li><a href="/bookings">Bookings</a></li></ul></nav>
+<nav aria-label="Pages"><ul>${ADMIN_PAGES.map(([path, name]) => html`<li><a href="${path}">${name}</a></li>`)}</ul></nav>
 <main id="content">
 ${content}
 </main>
@@ -99,9 +108,18 @@ export const minuteOf = (time: string): string => time.slice(0, MINUTE_CHARACTER
 /** Shows a time (ISO 8601, UTC) to the minute. */
 export const moment = (time: string): Html => html`<time datetime="${time}">${minuteOf(time)}</time>`
 
+export const JSON_SUFFIX = '.json'
+const INDENT = 2
+
 /** Tells if a request asks for a page rather than for JSON. */
-export function asksForHtml(accept: string | undefined): boolean {
-  return /\btext\/html\b/i.test(accept ?? '')
+export function wantsHtml({ url = '', headers }: IncomingMessage): boolean {
+  return /\btext\/html\b/i.test(headers.accept ?? '') && !url.split('?', 1)[0]?.endsWith(JSON_SUFFIX)
+}
+
+/** Answers a program. */
+export function json(value: object): Answer {
+  const headers = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept' }
+  return { status: 200, headers, body: `${printableJson(value, INDENT)}\n` }
 }
 
 /** The calls of a day. */

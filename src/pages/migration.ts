@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
+import { gatewayError } from '../errors.ts'
 import { NO_NAME } from '../migration/counts.ts'
 import { windowsToCome } from '../migration/deprecation.ts'
 import {
@@ -13,6 +15,9 @@ import {
   type Overview,
   percent,
   plural,
+  type ReportDeps,
+  readOverview,
+  readReport,
   type ShownDay,
   type TenantReport,
   type TenantSummary,
@@ -23,22 +28,94 @@ import {
 } from '../migration/report.ts'
 import type { TenantBrownouts } from '../observe/brownouts.ts'
 import { DAY_MS } from '../store/scoreboard.ts'
+import { fixItKit, type KitDeps } from './fix-it-kit.ts'
 import {
   type Column,
   chart,
   count,
   grouped,
   type Html,
+  JSON_SUFFIX,
+  json,
   minuteOf,
   moment,
   named,
   page,
   section,
   table,
+  wantsHtml,
 } from './layout.ts'
 
+/** The dependencies of the pages about the migration. */
+export interface MigrationPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'>, Omit<KitDeps, 'catalog'> {
+  readonly store: ReportDeps['store']
+  /** Returns the tenants that the gateway knows by name. */
+  readonly tenants: () => readonly string[]
+  readonly brownouts: () => readonly TenantBrownouts[]
+}
+
+/** Answers `/migration` and `/migration/<tenant>`, as a page or as JSON. */
+export async function migrationAnswer(
+  incoming: IncomingMessage,
+  pathName: string | undefined,
+  deps: MigrationPagesDeps,
+): Promise<Answer> {
+  const query = new URLSearchParams((incoming.url ?? '').split('?')[1])
+  const name = pathName ?? query.get('tenant')
+  return name === null ? allTenants(incoming, query, deps) : oneTenant(incoming, name, query.has('kit'), deps)
+}
+
+async function allTenants(
+  incoming: IncomingMessage,
+  query: URLSearchParams,
+  deps: MigrationPagesDeps,
+): Promise<Answer> {
+  const overview = await overviewOf(deps)
+  const listing = listingOf(query)
+  if (!wantsHtml(incoming)) return json({ ...overview, ...listed(overview, listing) })
+  return migrationPage(overview, listing, deps.brownouts(), deps.store.now())
+}
+
+/** The last overview, while it is young for what it took to read it: pages cost a hundredth of a core at most. */
+const overviews = new WeakMap<MigrationPagesDeps['store'], { until: number; readonly overview: Promise<Overview> }>()
+const REST_FACTOR = 100
+
+function overviewOf(deps: MigrationPagesDeps): Promise<Overview> {
+  const { store } = deps
+  const known = overviews.get(store)
+  const began = performance.now()
+  if (known && began < known.until) return known.overview
+  const overview = readOverview({ ...deps, tenants: deps.tenants() })
+  const made = { until: Number.POSITIVE_INFINITY, overview }
+  overviews.set(store, made)
+  overview.then(
+    () => {
+      const ended = performance.now()
+      made.until = ended + (ended - began) * REST_FACTOR
+    },
+    () => overviews.delete(store),
+  )
+  return overview
+}
+
+async function oneTenant(
+  incoming: IncomingMessage,
+  name: string,
+  wantsKit: boolean,
+  deps: MigrationPagesDeps,
+): Promise<Answer> {
+  const read = (tenant: string) => readReport({ ...deps, tenants: deps.tenants() }, tenant)
+  const exact = await read(name)
+  const isExact = exact.tenants.length > 0 || !name.endsWith(JSON_SUFFIX)
+  const report = isExact ? exact : await read(name.slice(0, -JSON_SUFFIX.length))
+  const [tenant] = report.tenants
+  if (!tenant) throw gatewayError('path-unknown/tenant', {})
+  if (wantsKit) return fixItKit(tenant, deps)
+  return isExact && wantsHtml(incoming) ? tenantPage(tenant, report) : json(report)
+}
+
 /** A part of the list of tenants, as a request asks for it. */
-export interface Listing {
+interface Listing {
   /** A part of the name, in any case. */
   readonly search: string
   readonly state: VerdictState | undefined
@@ -68,7 +145,7 @@ type Sort = keyof typeof SORTS
 const SEARCH_CHARACTERS = 100
 
 /** Reads what a request asks for; words that mean nothing are left out. */
-export function listingOf(query: URLSearchParams): Listing {
+function listingOf(query: URLSearchParams): Listing {
   const state = query.get('state') ?? ''
   const sort = query.get('sort') ?? ''
   return {
@@ -82,7 +159,7 @@ export function listingOf(query: URLSearchParams): Listing {
 const TENANTS_ON_A_PAGE = 50
 
 /** The tenants on one page of the list. */
-export interface Listed {
+interface Listed {
   readonly tenants: readonly TenantSummary[]
   /** How many tenants the list has on all pages. */
   readonly found: number
@@ -91,7 +168,7 @@ export interface Listed {
 }
 
 /** Finds, sorts and cuts the list of tenants. */
-export function listed({ tenants }: Overview, { search, state, sort, page }: Listing): Listed {
+function listed({ tenants }: Overview, { search, state, sort, page }: Listing): Listed {
   const word = search.toLowerCase()
   const found = tenants.filter(
     ({ tenant, verdict }) =>
@@ -110,7 +187,7 @@ export function listed({ tenants }: Overview, { search, state, sort, page }: Lis
 }
 
 /** Shows who still uses version 1. */
-export function migrationPage(
+function migrationPage(
   overview: Overview,
   listing: Listing,
   brownouts: readonly TenantBrownouts[],
@@ -202,7 +279,7 @@ ${table<(typeof brownouts)[number]>(
 const DATE_CHARACTERS = 10
 
 /** Shows the use that one tenant makes of the gateway, and the work that is left. */
-export function tenantPage(tenant: TenantReport, { generatedAt }: MigrationReport): Promise<Answer> {
+function tenantPage(tenant: TenantReport, { generatedAt }: MigrationReport): Promise<Answer> {
   const seen =
     tenant.firstSeen === undefined
       ? 'This tenant has never called.'

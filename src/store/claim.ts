@@ -121,15 +121,22 @@ export const claimReads: WorkOf<ClaimReads> = {
     return (yield sql(text, tenant, shipment)).map(claimOf).filter((claim) => isSameThing(claim.shipment, shipment))
   },
   /** Reads each state in its order: one index serves all lists. */
-  *listClaims({ state, tenant, limit = LIST_LIMIT, newest = false }) {
-    const order = newest ? 'ORDER BY created_at DESC, handle DESC' : 'ORDER BY created_at, handle'
+  *listClaims({ state, tenant, since, after, limit = LIST_LIMIT, newest = false }) {
+    const order = newest ? 'DESC' : 'ASC'
+    const values: (string | number)[] = [limit]
+    const given = (value: string | number) => `$${values.push(value) + 1}`
+    const where = [
+      ...(tenant === undefined ? [] : [`tenant = ${given(tenant)}`]),
+      ...(since === undefined ? [] : [`created_at >= ${given(since)}`]),
+      ...(after === undefined
+        ? []
+        : [`(created_at, handle) ${newest ? '<' : '>'} (${given(after.createdAt)}, ${given(after.handle)})`]),
+    ].map((condition) => ` AND ${condition}`)
+    const text = `${SELECT_CLAIMS} WHERE state = $1${where.join('')}
+      ORDER BY created_at ${order}, handle ${order} LIMIT $2`
     const found: Claim[] = []
     for (const one of state === undefined ? STATES : [state]) {
-      const rows =
-        tenant === undefined
-          ? yield sql(`${SELECT_CLAIMS} WHERE state = $1 ${order} LIMIT $2`, one, limit)
-          : yield sql(`${SELECT_CLAIMS} WHERE state = $1 AND tenant = $3 ${order} LIMIT $2`, one, limit, tenant)
-      found.push(...rows.map(claimOf))
+      found.push(...(yield sql(text, one, ...values)).map(claimOf))
     }
     const sign = newest ? -1 : 1
     return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)

@@ -165,6 +165,20 @@ export interface AuditEntry {
   readonly why: string
 }
 
+/** Chooses claims. */
+export interface ClaimFilter {
+  readonly state?: ClaimState | undefined
+  readonly tenant?: string | undefined
+  /** Made at this time or later, in milliseconds since 1970. */
+  readonly since?: number | undefined
+  /** Those that follow this one in the list: for the next page. */
+  readonly after?: Pick<Claim, 'createdAt' | 'handle'> | undefined
+  /** @default 1,000 */
+  readonly limit?: number
+  /** The newest first. @default false */
+  readonly newest?: boolean
+}
+
 /** The durable record of bookings that are under way, made or in doubt. */
 export interface Claims {
   /**
@@ -186,13 +200,7 @@ export interface Claims {
   /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
   /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
-  listClaims(options: {
-    readonly state?: ClaimState
-    readonly tenant?: string
-    readonly limit?: number
-    /** The newest first. @default false */
-    readonly newest?: boolean
-  }): Promise<readonly Claim[]>
+  listClaims(options: ClaimFilter): Promise<readonly Claim[]>
   audit(handle: string): Promise<readonly AuditEntry[]>
   /**
    * Renews the lease of an instance. Returns true if the renewal before is younger than this: between the two, no other

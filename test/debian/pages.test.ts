@@ -28,7 +28,15 @@ const DEVICES: Readonly<Record<string, BrowserContextOptions>> = {
 const SCHEMES = ['light', 'dark'] as const
 const LOOKS = Object.keys(DEVICES).flatMap((device) => SCHEMES.map((scheme) => ({ device, scheme })))
 
-const PATHS = ['/migration', '/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`, '/bookings']
+const PATHS = [
+  '/',
+  '/events',
+  '/settings',
+  '/migration',
+  '/migration/acme',
+  `/migration?tenant=${encodeURIComponent(HOSTILE)}`,
+  '/bookings',
+]
 
 /** Opens Chromium with a new profile, on a device. */
 async function openBrowser(options: BrowserContextOptions) {
@@ -136,6 +144,9 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   await page.getByRole('link', { name: 'Bookings' }).focus()
   await page.keyboard.press('Enter')
   await page.waitForURL(/\/bookings$/)
+  await page.getByRole('link', { name: /^bk_/ }).first().focus()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/bookings\/bk_/)
   expect(await page.getByText('--not-booked').count()).toBe(1)
   expect(complaints).toEqual([])
 })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { book } from '../bookings/desk.ts'
 import { get, startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, fillTenants, HOSTILE } from './sample-counts.ts'
 
@@ -176,7 +175,16 @@ describe('/migration', () => {
 
   test('is never written to, and opens for the names of the listener only', async () => {
     const gateway = await openFilled()
-    for (const path of ['/migration', '/migration/acme', '/bookings', '/style.css']) {
+    for (const path of [
+      '/',
+      '/migration',
+      '/migration/acme',
+      '/bookings',
+      '/bookings/bk_1',
+      '/events',
+      '/settings',
+      '/style.css',
+    ]) {
       const post = await fetch(gateway.adminUrl + path, { method: 'POST' })
       expect(post.status).toBe(404)
       const foreign = await fetch(gateway.adminUrl + path, { headers: { origin: 'https://evil.example' } })
@@ -185,7 +193,15 @@ describe('/migration', () => {
       expect(site.status).toBe(403)
     }
     // Not on the public listener.
-    for (const path of ['/migration', '/migration.json', '/bookings.json', '/style.css']) {
+    for (const path of [
+      '/migration',
+      '/migration.json',
+      '/bookings.json',
+      '/events',
+      '/settings.json',
+      '/home.json',
+      '/style.css',
+    ]) {
       expect((await get(gateway, path)).status).toBe(404)
     }
   })
@@ -200,27 +216,4 @@ test('a tenant whose name ends like that of a JSON document has a page', async (
   expect(await page('/migration?tenant=shop.json')).toEqual([200, '<bdi>shop.json</bdi>'])
   expect(await page('/migration/shop.json.json')).toEqual([200, undefined])
   expect((await page('/migration/other.json'))[0]).toBe(404)
-})
-
-describe('/bookings', () => {
-  test('has unknown bookings first, with the commands that settle them', async () => {
-    const gateway = await startGateway()
-    await book(gateway)
-    gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST', path: '/v2/shipments' } })
-    await book(gateway, { ReferenceNumber: HOSTILE.replaceAll('\u001b', '') })
-    const { json } = await ask(gateway, '/bookings')
-    expect(json.settled).toMatchObject([{ state: 'booked' }])
-    expect(json.unknown).toHaveLength(1)
-    const [{ key, settle }] = json.unknown
-    expect(settle).toEqual({
-      booked: `transload bookings settle ${key} --shipment-id ID`,
-      notBooked: `transload bookings settle ${key} --not-booked`,
-    })
-    const { text, headers } = await ask(gateway, '/bookings', HTML)
-    expect(headers.get('content-security-policy')).toBe(CSP)
-    expect(text).toContain(settle.notBooked)
-    expect(text.indexOf(key)).toBeLessThan(text.indexOf(json.settled[0].key))
-    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;')
-    expect((await ask(gateway, '/bookings.json', HTML)).json).toEqual(json)
-  })
 })
