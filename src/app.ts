@@ -1,5 +1,4 @@
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Context, type Handler, Hono, type NotFoundHandler } from 'hono'
+import { type Context, Hono, type NotFoundHandler } from 'hono'
 import type { Answer } from './answer.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { commonDeprecation } from './callers/caller.ts'
@@ -10,7 +9,7 @@ import type { Config } from './config/config.ts'
 import { gatewayError } from './errors.ts'
 import type { ReceiveEvent } from './events/receive.ts'
 import { type AnswerError, reply, replyReadably, toGatewayError } from './http/answers.ts'
-import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn } from './http/middleware.ts'
+import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn, type Work } from './http/middleware.ts'
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
 import { alive, readiness, welcome } from './pages/fixed.ts'
@@ -38,8 +37,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // Where callers need no credential, web pages of other sites are refused.
   const called = createCalls(deps, credentials.mode === 'fixed' ? browserChecks : undefined, replyError)
   // Only one handler may match a call: Hono chains several.
-  const all = (path: string, entrance: Entrance, handler: Handler<Env>) =>
-    app.all(path, called(path, { isAdmitted: true, ...entrance }, handler))
+  const all = (path: string, entrance: Entrance, answer: Work) =>
+    app.all(path, called(path, { isAdmitted: true, ...entrance }, answer))
 
   // Version-1 calls. They refuse other methods themselves: the answer to a known caller is its own.
   const { headers: deprecation } = commonDeprecation(config)
@@ -71,11 +70,12 @@ export function createApp(deps: AppDeps): Hono<Env> {
   )
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn = (use: Call['use']) => async (c: Context<Env>) => {
-    c.env.call.use = use
-    await passThrough(c.env.incoming, c.env.outgoing, c.env.call, deps)
-    return RESPONSE_ALREADY_SENT
-  }
+  const passOn =
+    (use: Call['use']): Work =>
+    ({ env: { incoming, outgoing, call } }) => {
+      call.use = use
+      return passThrough(incoming, outgoing, call, deps)
+    }
   all('/service', {}, passOn('version-2'))
   all('/token', { methods: ['POST'] }, passOn(undefined))
 

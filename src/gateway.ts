@@ -169,8 +169,6 @@ export async function openGateway(
       log,
       countCall: meters.countCall,
       countUse: uses.count,
-      addressOf,
-      networkOf: (incoming) => sources.ofRequest(incoming).name,
       clientOf: clientIdOf,
       tracing,
     }),

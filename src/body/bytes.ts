@@ -52,12 +52,7 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
     throw error
   }
 
-  const received = createGrowingBuffer({
-    mostBytes: declaredBytes || limitBytes,
-    reserve: (size) => memory.takeBody(size),
-  })
-  await collect(incoming, received, limitBytes)
-  const bytes = received.take()
+  const bytes = await received(incoming, declaredBytes, limitBytes, memory)
   const unpack = UNPACKERS.get(encoding)
   if (unpack === undefined || bytes.length === 0) return bytes
 
@@ -73,13 +68,20 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
   }
 }
 
-/**
- * Fills a buffer with a body, up to a limit. It does not resolve with the bytes, because the listeners stay on the
- * request and would keep them in memory for the whole call.
- */
-function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let isSettled = false
+/** Returns a body as it arrives, up to a limit. */
+async function received(
+  incoming: IncomingMessage,
+  declaredBytes: number,
+  limitBytes: number,
+  memory: BodyMemory,
+): Promise<Buffer> {
+  /** Most bodies come in one part. */
+  let first: Buffer | undefined
+  let all: GrowingBuffer | undefined
+  let receivedBytes = 0
+  let isSettled = false
+  // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
+  await new Promise<void>((resolve, reject) => {
     // After an error comes a close, which changes nothing.
     const onGone = (cause?: unknown) => {
       if (!isSettled) reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
@@ -89,14 +91,23 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
     if (incoming.destroyed || incoming.readableEnded) return onGone(incoming.errored)
 
     // The listeners stay: removing each would cost as much as adding it.
-    incoming.on('data', (chunk: Buffer) => {
-      if (isSettled) return freePart(chunk)
+    incoming.on('data', (part: Buffer) => {
+      if (isSettled) return freePart(part)
       try {
-        if (received.lengthBytes() + chunk.length > limitBytes) throw tooLarge(limitBytes)
-        received.append(chunk)
+        receivedBytes += part.length
+        if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
+        if (first) {
+          const mostBytes = declaredBytes || limitBytes
+          all ??= createGrowingBuffer({ first, mostBytes, reserve: (size) => memory.takeBody(size) })
+          all.append(part)
+        } else {
+          memory.takeBody(part.length)
+          first = part
+        }
       } catch (error) {
         isSettled = true
-        received.take()
+        first = undefined
+        all = undefined
         // Paused, not destroyed: the reply still needs this socket, and the server then drains the rest.
         incoming.pause()
         reject(error)
@@ -110,7 +121,13 @@ function collect(incoming: IncomingMessage, received: GrowingBuffer, limitBytes:
     // A stream that was paused before does not resume on its own when a listener is added.
     if (incoming.isPaused()) incoming.resume()
   })
+  const bytes = all?.take() ?? first ?? EMPTY
+  first = undefined
+  all = undefined
+  return bytes
 }
+
+const EMPTY = Buffer.alloc(0)
 
 const ZLIB_METHOD_DEFLATE = 0x0800
 const ZLIB_CHECK_DIVISOR = 31

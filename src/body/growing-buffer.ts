@@ -7,6 +7,8 @@ export interface GrowingBuffer {
 }
 
 interface GrowingBufferOptions {
+  /** The bytes that it begins with, for which memory is reserved already. @default none */
+  readonly first?: Buffer
   /**
    * The largest size that the buffer will need.
    * @default not known
@@ -28,11 +30,12 @@ const GROWTH = 4
  * and a caller can send a whole body in such parts.
  */
 export function createGrowingBuffer({
+  first = EMPTY,
   mostBytes = Number.POSITIVE_INFINITY,
   reserve = () => {},
 }: GrowingBufferOptions = {}): GrowingBuffer {
-  let held: Buffer = EMPTY
-  let filledBytes = 0
+  let held = first
+  let filledBytes = first.length
   return {
     append: (part) => {
       const wantedBytes = filledBytes + part.length

@@ -5,8 +5,8 @@ import { createUnorderedList, type Held } from '../collections/unordered-list.ts
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import { compileNetworks } from '../networks.ts'
-import type { Share } from '../observe/call.ts'
-import { type Source, sourceAddress, sourceOf } from './source-address.ts'
+import type { Share, Source } from '../observe/call.ts'
+import { sourceAddress, sourceOf } from './source-address.ts'
 
 /*
  * What callers may use. Whatever a call takes is given back when it ends (`Share.leave`).
@@ -63,16 +63,20 @@ export function createShares(config: ShareConfig): Shares {
   }
   const usageOf = createUsages()
   const total = noUsage()
-  const underWay = createUnorderedList<RequestShare>()
+  const shared: SharedLimits = { quotas, total, underWay: createUnorderedList() }
   return {
     connect: ({ name, isEverybody }) => {
       const usage = usageOf(name)
       const lacking = shortage(quotas.connections, total.connections, usage.connections, 1)
       if (lacking && !isEverybody) return undefined
-      add('connections', 1, usage, total)
-      return once(() => add('connections', -1, usage, total))
+      usage.connections += 1
+      total.connections += 1
+      return once(() => {
+        usage.connections -= 1
+        total.connections -= 1
+      })
     },
-    open: (source, reply) => new RequestShare({ quotas, total, underWay }, source, usageOf(source.name), reply),
+    open: (source, reply) => new RequestShare(shared, source, usageOf(source.name), reply),
     largestBodyBytes: quotas.bodyBytes.perSource,
     total,
   }
@@ -99,8 +103,8 @@ interface SharedLimits {
 
 /** Tracks what one request takes, until it ends. */
 class RequestShare implements Share {
+  readonly source: Source
   readonly #shared: SharedLimits
-  readonly #source: Source
   readonly #usage: Usage
   readonly #reply: Reply
   #isOver = false
@@ -109,24 +113,27 @@ class RequestShare implements Share {
   #held: (() => void)[] | undefined
 
   constructor(shared: SharedLimits, source: Source, usage: Usage, reply: Reply) {
+    this.source = source
     this.#shared = shared
-    this.#source = source
     this.#usage = usage
     this.#reply = reply
-    add('requests', 1, usage, shared.total)
+    usage.requests += 1
+    shared.total.requests += 1
   }
 
   admit(): void {
     const { perSource } = this.#shared.quotas.connections
-    if (this.#source.isBehindProxy && this.#usage.requests > perSource) throw tooMuch('source')
-    this.#demandCall()
+    if (this.source.isBehindProxy && this.#usage.requests > perSource) throw tooMuch('source')
+    this.#demand('calls', 1)
   }
 
   enter(): void {
-    this.#demandCall()
+    this.#demand('calls', 1)
     if (this.#underWay || this.#isOver) return
-    this.#underWay = this.#shared.underWay.add(this)
-    add('calls', 1, this.#usage, this.#shared.total)
+    const { underWay, total } = this.#shared
+    this.#underWay = underWay.add(this)
+    this.#usage.calls += 1
+    total.calls += 1
   }
 
   hold(giveBack: () => void): void {
@@ -138,27 +145,37 @@ class RequestShare implements Share {
   leave(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#addBytes(-this.#bodyBytes)
-    add('requests', -1, this.#usage, this.#shared.total)
-    for (const giveBack of this.#held ?? []) giveBack()
+    const { total, underWay } = this.#shared
+    const usage = this.#usage
+    usage.bodyBytes -= this.#bodyBytes
+    total.bodyBytes -= this.#bodyBytes
+    this.#bodyBytes = 0
+    usage.requests -= 1
+    total.requests -= 1
+    if (this.#held) for (const giveBack of this.#held) giveBack()
     if (!this.#underWay) return
-    this.#shared.underWay.take(this.#underWay)
-    add('calls', -1, this.#usage, this.#shared.total)
+    underWay.take(this.#underWay)
+    usage.calls -= 1
+    total.calls -= 1
   }
 
   expectBody(bytes: number): void {
-    const { quotas, total } = this.#shared
-    const lacking = shortage(this.#allowed(quotas.bodyBytes), total.bodyBytes, this.#usage.bodyBytes, bytes)
-    if (lacking) throw tooMuch(lacking)
+    this.#demand('bodyBytes', bytes)
   }
 
   takeBody(bytes: number): void {
-    this.expectBody(bytes)
-    if (!this.#isOver) this.#addBytes(bytes)
+    this.#demand('bodyBytes', bytes)
+    if (this.#isOver) return
+    this.#bodyBytes += bytes
+    this.#usage.bodyBytes += bytes
+    this.#shared.total.bodyBytes += bytes
   }
 
   returnBody(bytes: number): void {
-    this.#addBytes(-Math.min(bytes, this.#bodyBytes))
+    const returned = Math.min(bytes, this.#bodyBytes)
+    this.#bodyBytes -= returned
+    this.#usage.bodyBytes -= returned
+    this.#shared.total.bodyBytes -= returned
   }
 
   streamBody(lengthBytes: number): void {
@@ -166,31 +183,31 @@ class RequestShare implements Share {
   }
 
   holdAnswer(bytes: number): void {
-    this.expectBody(bytes)
+    this.#demand('bodyBytes', bytes)
     if (this.#reply.destroyed) return
-    add('bodyBytes', bytes, this.#usage, this.#shared.total)
-    this.#reply.once('close', () => add('bodyBytes', -bytes, this.#usage, this.#shared.total))
+    const { total } = this.#shared
+    const usage = this.#usage
+    usage.bodyBytes += bytes
+    total.bodyBytes += bytes
+    this.#reply.once('close', () => {
+      usage.bodyBytes -= bytes
+      total.bodyBytes -= bytes
+    })
   }
 
-  #addBytes(bytes: number): void {
-    this.#bodyBytes += bytes
-    add('bodyBytes', bytes, this.#usage, this.#shared.total)
-  }
-
-  #demandCall(): void {
+  /** Throws unless the source may take so much more. */
+  #demand(what: 'calls' | 'bodyBytes', more: number): void {
     const { quotas, total, underWay } = this.#shared
-    const calls = this.#allowed(quotas.calls)
-    if (!shortage(calls, total.calls, this.#usage.calls, 1)) return
-    // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
-    const working = underWay.items().filter((share) => !share.#reply.writableEnded && !share.#reply.writableNeedDrain)
-    const own = working.filter((share) => share.#usage === this.#usage)
-    const lacking = shortage(calls, working.length, own.length, 1)
+    const { isEverybody } = this.source
+    const usage = this.#usage
+    let lacking = shortage(quotas[what], total[what], usage[what], more, isEverybody)
+    if (lacking && what === 'calls') {
+      // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
+      const working = underWay.items().filter((share) => !share.#reply.writableEnded && !share.#reply.writableNeedDrain)
+      const own = working.filter((share) => share.#usage === usage)
+      lacking = shortage(quotas.calls, working.length, own.length, more, isEverybody)
+    }
     if (lacking) throw tooMuch(lacking)
-  }
-
-  /** A source that stands for many callers may use the whole limit. */
-  #allowed(quota: Quota): Quota {
-    return this.#source.isEverybody ? { ...quota, perSource: quota.limit } : quota
   }
 }
 
@@ -209,11 +226,6 @@ interface Usage {
   /** Calls that are under way. */
   calls: number
   bodyBytes: number
-}
-
-function add(what: keyof Usage, by: number, usage: Usage, total: Usage): void {
-  usage[what] += by
-  total[what] += by
 }
 
 /** Beyond this number, only sources with current usage are remembered. */
@@ -264,11 +276,14 @@ const PART_OF_REST = 3
  * source may take: a thousand greedy sources still leave room for a small call of another one.
  */
 export function shortage(
-  { limit, perSource, little }: Quota,
+  { limit, perSource: most, little }: Quota,
   heldByAll: number,
   held: number,
   more: number,
+  /** A source that stands for many callers may use the whole limit. */
+  isEverybody = false,
 ): Shortage | undefined {
+  const perSource = isEverybody ? limit : most
   const wanted = held + more
   const left = limit - heldByAll - more
   if (wanted > perSource) return perSource < limit ? 'source' : 'all'

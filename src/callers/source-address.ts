@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP, type Socket, SocketAddress } from 'node:net'
 import type { Networks } from '../networks.ts'
+import type { Source } from '../observe/call.ts'
 
 /** Returns the address of a caller: of its connection, or the one that trusted proxies report, nearest proxy first. */
 export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Networks | undefined): string {
@@ -13,16 +14,6 @@ export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Net
     address = next
   }
   return address
-}
-
-/** The source of a connection or a request, for limits. */
-export interface Source {
-  /** An IPv4 address, or an IPv6 network. */
-  readonly name: string
-  /** A caller behind a trusted proxy, which owns the connections. */
-  readonly isBehindProxy: boolean
-  /** A trusted proxy that does not name its caller: it may stand for many. */
-  readonly isEverybody: boolean
 }
 
 /** Returns the source of a connection, and of a request on it. */
@@ -38,18 +29,19 @@ export function createSourceReader(trusted: Networks | undefined): SourceReader 
     const before = known.get(socket)
     if (before) return before
     const address = plain(socket.remoteAddress ?? '')
-    const source = { name: sourceOf(address), isBehindProxy: false, isEverybody: trusted?.has(address) === true }
+    const isEverybody = trusted?.has(address) === true
+    const source = { address, name: sourceOf(address), isBehindProxy: false, isEverybody }
     known.set(socket, source)
     return source
   }
   return {
     ofConnection,
     ofRequest: (incoming) => {
-      const connection = ofConnection(incoming.socket)
+      const connection = known.get(incoming.socket) ?? ofConnection(incoming.socket)
       if (!trusted || !connection.isEverybody) return connection
       const address = sourceAddress(incoming, trusted)
-      if (trusted.has(address)) return { name: sourceOf(address), isBehindProxy: false, isEverybody: true }
-      return { name: sourceOf(address), isBehindProxy: true, isEverybody: false }
+      const isEverybody = trusted.has(address)
+      return { address, name: sourceOf(address), isBehindProxy: !isEverybody, isEverybody }
     },
   }
 }

@@ -51,6 +51,7 @@ export async function passThrough(
   const { method = 'GET', url = '' } = incoming
   const timeoutMs = deps.config.UPSTREAM_TIMEOUT_MS
   const deadline = performance.now() + timeoutMs
+  const patience = { deadline, timeoutMs, readerTimeoutMs }
   const body = isSmall(incoming)
     ? await readBytes(incoming, SMALL_BYTES, call.share)
     : streamedBodyOf(incoming, call.share)
@@ -80,7 +81,6 @@ export async function passThrough(
         body,
         bodyTimeout: timeoutMs,
       }
-      const patience = { deadline, timeoutMs, readerTimeoutMs }
       try {
         last = await stream(upstream.line(origin, account.pool()), request, outgoing, patience)
       } catch (error) {
@@ -88,7 +88,7 @@ export async function passThrough(
         if (body !== null || !SAFE_METHODS.has(method) || !isClosed(error)) throw error
         last = await stream(upstream.line(origin, account.pool(), true), request, outgoing, patience)
       }
-      return { status: last.status, headers: challengesIn(last) }
+      return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
     }
     /** Makes as many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own. */
     const ask = async (): Promise<Taken> => {
@@ -99,14 +99,20 @@ export async function passThrough(
       return answer
     }
     const approved = meaning?.verb === 'approve' && tenant !== undefined ? { id: meaning.id, tenant } : undefined
-    const isProven = acceptance?.isProven() ?? false
-    const notes: Parameters<typeof recordingApproval>[2] = {
-      approval: xref.approval,
-      // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
-      setApproval: (of, quote, approval) =>
-        deps.bookings.later(`approval of ${quote}`, () => xref.setApproval(of, quote, approval)),
-    }
-    await (approved ? recordingApproval(approved.id, { tenant: approved.tenant, isProven }, notes, ask) : ask())
+    if (approved) {
+      const approver = { tenant: approved.tenant, isProven: acceptance?.isProven() ?? false }
+      await recordingApproval(
+        approved.id,
+        approver,
+        {
+          approval: xref.approval,
+          // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
+          setApproval: (of, quote, approval) =>
+            deps.bookings.later(`approval of ${quote}`, () => xref.setApproval(of, quote, approval)),
+        },
+        ask,
+      )
+    } else await ask()
     const reply = last
     if (!reply) throw new Error('A call that is passed through is sent at least once.')
     if (isSuccess(reply.status)) {
@@ -218,9 +224,7 @@ const treatments = new Map<string, Treatment>()
 const MAX_TREATMENTS = 1_000
 const MAX_NAME_CHARACTERS = 64
 
-function treatmentOf(name: string): Treatment {
-  const known = treatments.get(name)
-  if (known) return known
+function newTreatment(name: string): Treatment {
   const key = name.toLowerCase()
   const made = { key, isPlain: PLAIN_NAME.test(key), isOfOneHop: HOP_BY_HOP.has(key) || key === 'x-request-id' }
   if (name.length > MAX_NAME_CHARACTERS) return made
@@ -231,13 +235,7 @@ function treatmentOf(name: string): Treatment {
 
 /** Returns the header lines of a call that go to the service, with this credential instead of the caller's. */
 export function requestLines(lines: readonly string[], requestId: string, authorization: string | undefined): string[] {
-  const own = namedByConnection(lines)
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] ?? ''
-    const { key, isPlain, isOfOneHop } = treatmentOf(name)
-    if (isPlain && !isOfOneHop && key !== 'authorization' && !own?.includes(key)) kept.push(name, lines[i + 1] ?? '')
-  }
+  const kept = linesOfAllHops(lines, true, undefined)
   kept.push('x-request-id', requestId)
   if (authorization !== undefined) kept.push('authorization', authorization)
   return kept
@@ -245,35 +243,33 @@ export function requestLines(lines: readonly string[], requestId: string, author
 
 /** Returns the header lines of a reply that go to the caller, with a mask over their values. */
 export function replyLines(lines: readonly string[], requestId: string, mask?: Pick<Mask, 'text'>): string[] {
-  const own = namedByConnection(lines)
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] ?? ''
-    const { key, isOfOneHop } = treatmentOf(name)
-    const value = lines[i + 1] ?? ''
-    if (!isOfOneHop && !own?.includes(key)) kept.push(name, mask ? mask.text(value) : value)
-  }
+  const kept = linesOfAllHops(lines, false, mask)
   kept.push('X-Request-Id', requestId)
   return kept
 }
 
-/** Returns the headers that `Connection` names, which apply to this hop only; undefined if there are none. */
-function namedByConnection(lines: readonly string[]): readonly string[] | undefined {
-  let names: string[] | undefined
+function linesOfAllHops(lines: readonly string[], isRequest: boolean, mask: Pick<Mask, 'text'> | undefined): string[] {
+  const kept: string[] = []
+  /** The headers that `Connection` names, which apply to this hop only, too. */
+  let named: string[] | undefined
   for (let i = 0; i < lines.length; i += 2) {
-    if (treatmentOf(lines[i] ?? '').key !== 'connection') continue
-    names ??= []
-    for (const name of (lines[i + 1] ?? '').split(',')) names.push(name.trim().toLowerCase())
+    const name = lines[i] ?? ''
+    const value = lines[i + 1] ?? ''
+    const { key, isPlain, isOfOneHop } = treatments.get(name) ?? newTreatment(name)
+    if (isOfOneHop) {
+      if (key !== 'connection' || value === 'keep-alive' || value === 'close') continue
+      named ??= []
+      for (const one of value.split(',')) named.push(one.trim().toLowerCase())
+    } else if (!isRequest || (isPlain && key !== 'authorization')) kept.push(name, mask ? mask.text(value) : value)
   }
-  return names
+  return named ? kept.filter((_line, i) => !named.includes((kept[i - (i % 2)] ?? '').toLowerCase())) : kept
 }
 
 const UNAUTHORIZED = 401
 const NO_CHALLENGES = {}
 
-/** Returns the challenges of a refusal, in one header. */
-export function challengesIn({ status, lines }: { readonly status: number; readonly lines: readonly string[] }) {
-  if (status !== UNAUTHORIZED) return NO_CHALLENGES
+/** Returns the challenges in the lines of a reply, in one header. */
+export function challengesIn({ lines }: { readonly lines: readonly string[] }) {
   const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : NO_CHALLENGES
 }
@@ -335,7 +331,13 @@ type Version2Call =
  */
 export function version2Call(method: string, url: string): Version2Call | undefined {
   if (method !== 'POST' && method !== 'DELETE') return undefined
-  const [version, thing, id, verb, ...more] = segmentsOf(url)
+  const [path = ''] = url.split('?', 1)
+  const segments: string[] = []
+  for (const part of (fullyDecoded(path) ?? path).split(/[/\\]/)) {
+    const segment = (part.split(';', 1)[0] ?? '').trim()
+    if (segment !== '') segments.push(segment)
+  }
+  const [version, thing, id, verb, ...more] = segments
   const word = thing?.toLowerCase()
   if (version?.toLowerCase() !== 'v2' || more.length > 0) return undefined
   if (word === 'quote' || word === 'quotes') {
@@ -345,12 +347,4 @@ export function version2Call(method: string, url: string): Version2Call | undefi
   if ((word !== 'shipment' && word !== 'shipments') || verb !== undefined) return undefined
   if (method === 'POST') return id === undefined ? { verb: 'create' } : undefined
   return id === undefined ? undefined : { verb: 'cancel', id, collection: `/v2/${word}` }
-}
-
-function segmentsOf(url: string): readonly string[] {
-  const [path = ''] = url.split('?')
-  return (fullyDecoded(path) ?? path)
-    .split(/[/\\]/)
-    .map((segment) => (segment.split(';', 1)[0] ?? '').trim())
-    .filter((segment) => segment !== '')
 }

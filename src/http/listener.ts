@@ -183,7 +183,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     const held = unanswered.add(outgoing)
     outgoing.once('close', () => {
       unanswered.take(held)
-      if (unanswered.size() === 0) onEmpty()
+      if (isClosing && unanswered.size() === 0) onEmpty()
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
     if (isClosing) outgoing.setHeader('Connection', 'close')
@@ -218,9 +218,9 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
   const server = tls
     ? createTlsServer(
         { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
-        (incoming, outgoing) => receive(incoming, outgoing),
+        receive,
       )
-    : createServer(settings, (incoming, outgoing) => receive(incoming, outgoing))
+    : createServer(settings, receive)
   // A caller that has closed its side still waits for its reply; Node would close the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
   // `refusal` counts the headers; Node would drop those beyond a limit.

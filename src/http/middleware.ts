@@ -34,6 +34,9 @@ export interface Entrance {
   readonly isAdmitted?: boolean
 }
 
+/** Answers a call: it writes to `c.env.outgoing`. */
+export type Work = (c: Context<Env>) => unknown
+
 /** What all calls share. */
 export interface CallsDeps {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
@@ -51,8 +54,8 @@ export function createCalls(
   /** Undefined where every caller needs a credential. */
   browserChecks: BrowserChecks | undefined,
   answerError: (c: Context<Env>, error: unknown) => void,
-): (route: string, entrance: Entrance, handler: Handler<Env>) => Handler<Env> {
-  return (route, { methods, from = 'own pages', isAdmitted = false }, handler) => {
+): (route: string, entrance: Entrance, answer: Work) => Handler<Env> {
+  return (route, { methods, from = 'own pages', isAdmitted = false }, answer) => {
     const work = (c: Context<Env>) => {
       const { incoming, unavailable, call } = c.env
       if (browserChecks && from !== 'anywhere') {
@@ -65,7 +68,7 @@ export function createCalls(
         if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
         call.share.admit()
       }
-      return handler(c, next)
+      return answer(c)
     }
     const run = async (c: Context<Env>): Promise<void> => {
       const { incoming, outgoing, call } = c.env
@@ -91,9 +94,6 @@ export function createCalls(
     }
   }
 }
-
-/** A handler that answers is the last one. */
-const next = async () => {}
 
 let endOfThisTurn: Promise<void> | undefined
 

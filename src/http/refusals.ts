@@ -42,7 +42,7 @@ export function refusal({ rawHeaders, headers, httpVersion, method, url }: Incom
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refusals.severalHosts
-  if (headers.host && !isHost(headers.host)) return refusals.host
+  if (headers.host && !PLAIN_HOST.test(headers.host) && !isHost(headers.host)) return refusals.host
   const coding = headers['transfer-encoding']
   if (coding !== undefined && (httpVersion === '1.0' || coding.trim().toLowerCase() !== 'chunked')) {
     return refusals.coding
@@ -53,9 +53,9 @@ export function refusal({ rawHeaders, headers, httpVersion, method, url }: Incom
 const BACKSLASH_IN_PATH = /^[^?]*\\/
 const PLAIN_HOST = /^[a-z0-9._-]+(?::\d{1,5})?$/i
 
-/** Returns whether a `Host` is a name or an address, with or without a port. */
+/** Returns whether a `Host` that is not plain is a name or an address, with or without a port. */
 function isHost(host: string): boolean {
-  return PLAIN_HOST.test(host) || (!/[\s/?#@\\]/.test(host) && URL.canParse(`http://${host}/`))
+  return !/[\s/?#@\\]/.test(host) && URL.canParse(`http://${host}/`)
 }
 
 /** Refuses a method that concerns proxies. */

@@ -30,7 +30,7 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
   return (target) => {
     const query = target.indexOf('?')
     const raw = query === -1 ? target : target.slice(0, query)
-    const path = decoded(raw)
+    const path = raw.includes('%') ? decoded(raw) : raw
     if (path === undefined || CONTROL.test(path)) return '/unreadable'
     const key = looseKey(path)
     const legacy = known.get(key)
@@ -67,7 +67,6 @@ function looseKey(path: string): string {
 }
 
 function decoded(raw: string): string | undefined {
-  if (!raw.includes('%')) return raw
   try {
     return decodeURIComponent(raw)
   } catch {

@@ -7,10 +7,10 @@ import type { GatewayError } from '../errors.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/request.ts'
-import type { Meters } from './meters.ts'
 
 /** The resources that a request holds; `callers/limits.ts` limits them. */
 export interface Share extends BodyMemory {
+  readonly source: Source
   /** Throws if there would be no room for the request even if it were complete. */
   readonly admit: () => void
   /** Reserves memory for a body that is passed on while it arrives. */
@@ -25,8 +25,20 @@ export interface Share extends BodyMemory {
   readonly leave: () => void
 }
 
+/** The origin of a call. */
+export interface Source {
+  readonly address: string
+  /** An IPv4 address, or an IPv6 network. */
+  readonly name: string
+  /** A caller behind a trusted proxy, which owns the connections. */
+  readonly isBehindProxy: boolean
+  /** A trusted proxy that does not name its caller: it may stand for many. */
+  readonly isEverybody: boolean
+}
+
 /** A share without limits. */
 export const unlimitedShare: Share = {
+  source: { address: '', name: '', isBehindProxy: false, isEverybody: false },
   admit: () => {},
   expectBody: () => {},
   takeBody: () => {},
@@ -105,7 +117,7 @@ export function beginCall(incoming: IncomingMessage): Call {
     startedAt: performance.now(),
     route: '',
     share: unlimitedShare,
-    traceHeaders: traceHeadersOf(incoming.headers),
+    traceHeaders: incoming.headers['traceparent'] === undefined ? undefined : traceHeadersOf(incoming.headers),
     trace: undefined,
     own: '',
     use: undefined,
@@ -129,19 +141,6 @@ export function beginCall(incoming: IncomingMessage): Call {
   }
 }
 
-/**
- * Returns the time of a call that was neither the service's nor the store's. Both may have worked for it at the same
- * time.
- */
-export const gatewayMs = ({ serviceMs, storeMs }: Call, ms: number): number => Math.max(0, ms - serviceMs - storeMs)
-
-/** Adds a request to the service to its call. */
-export function noteRequest(call: Call, status: number | undefined, ms: number): void {
-  call.serviceMs += ms
-  call.tries += 1
-  if (status !== undefined) call.serviceStatus = status
-}
-
 const UNAUTHORIZED = 401
 
 /** Records the error that a call ends with. */
@@ -158,7 +157,7 @@ export function recordError(call: Call, { code, status, cause }: GatewayError): 
  */
 
 /** The headers that tell the service which trace a request belongs to. */
-type TraceHeaders = Readonly<Record<string, string>>
+export type TraceHeaders = Readonly<Record<string, string>>
 
 /** Makes the spans of one call. */
 export interface CallTrace {
@@ -178,7 +177,7 @@ export interface TracedRequest {
 }
 
 /** The span of one request to the service. */
-interface RequestTrace {
+export interface RequestTrace {
   /** Replace those of the caller. */
   readonly headers: TraceHeaders
   /** Dispatches the request while instrumented HTTP clients neither trace it again nor add headers. */
@@ -216,49 +215,7 @@ export function withTraceHeaders(lines: readonly string[], headers: TraceHeaders
 const calls = new AsyncLocalStorage<Call>()
 
 /** Runs the work of a call. */
-export const runCall = <Args extends readonly unknown[], T>(call: Call, work: (...args: Args) => T, ...args: Args): T =>
-  calls.run(call, work, ...args)
+export const runCall: typeof calls.run = calls.run.bind(calls)
 
 /** Returns the call that the running code works for; undefined for work of the gateway itself. */
-export const currentCall = (): Call | undefined => calls.getStore()
-
-/** Accounts for one request to the service: in the times of its call, in its trace and in the metrics. */
-export class RequestAccount {
-  readonly #call: Call | undefined = currentCall()
-  readonly #trace: RequestTrace | undefined
-  readonly #operation: string
-  readonly #startedAt: number
-  readonly #count: Meters['countRequest']
-
-  /** Begins the account of a request that starts now. */
-  constructor(request: TracedRequest, operation: string, now: number, count: Meters['countRequest']) {
-    this.#trace = this.#call?.trace?.beginRequest(request)
-    this.#operation = operation
-    this.#startedAt = now
-    this.#count = count
-  }
-
-  /** The trace headers of the gateway's own span; undefined without tracing. */
-  get ownHeaders(): TraceHeaders | undefined {
-    return this.#trace?.headers
-  }
-
-  /** The trace headers of a request that has none of its caller's headers. */
-  get headers(): TraceHeaders | undefined {
-    return this.#trace?.headers ?? this.#call?.traceHeaders
-  }
-
-  /** Dispatches the request. */
-  dispatch(work: () => void): void {
-    if (this.#trace) this.#trace.dispatch(work)
-    else work()
-  }
-
-  /** Ends the account, with the status of a whole reply; called once. */
-  end(status: number | undefined): void {
-    const ms = performance.now() - this.#startedAt
-    this.#count(this.#operation, status, ms)
-    if (this.#call) noteRequest(this.#call, status, ms)
-    this.#trace?.end(status)
-  }
-}
+export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)

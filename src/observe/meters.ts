@@ -1,6 +1,6 @@
 import type { ClaimState, Claims, Store } from '../store/store.ts'
 import { createBrownoutSignals, type TenantBrownouts } from './brownouts.ts'
-import { type Call, gatewayMs } from './call.ts'
+import type { Call } from './call.ts'
 import type { Logger } from './log.ts'
 import {
   type CountedMetric,
@@ -53,7 +53,8 @@ const MS_PER_SECOND = 1000
 
 /** Counts what the gateway does, in numbers that are collected when they are scraped. */
 export interface Meters {
-  readonly countCall: (call: Call, status: number) => void
+  /** Counts a call that took `ms`, of which `ownMs` were neither the service's nor the store's. */
+  readonly countCall: (call: Call, status: number, ms: number, ownMs: number) => void
   /** Counts a request to the service. Its status is undefined if there was no whole reply. */
   readonly countRequest: (operation: string, status: number | undefined, ms: number) => void
   readonly countRetry: () => void
@@ -104,12 +105,10 @@ export function createMeters(knowsTenants: boolean): Meters {
   )
 
   return {
-    countCall: (call, status) => {
-      const { route, action = '', error = '', startedAt, tenant, unknownFields: unknown } = call
+    countCall: ({ route, action = '', error = '', tenant, unknownFields: unknown }, status, ms, ownMs) => {
       calls.add(1, route, action, String(status), error, (knowsTenants && tenant) || '')
-      const ms = performance.now() - startedAt
       seconds.observe(ms / MS_PER_SECOND, action)
-      own.observe(gatewayMs(call, ms) / MS_PER_SECOND, action)
+      own.observe(ownMs / MS_PER_SECOND, action)
       if (unknown > 0) unknownFields.add(unknown, action)
     },
     countRequest: (operation, status, ms) => service.observe(ms / MS_PER_SECOND, operation, statusClass(status)),

@@ -59,7 +59,8 @@ export function createCounter(name: string, help: string, labels: readonly strin
   const counts = createSeries(labels, () => ({ value: 0 }))
   return {
     add: (by, ...values) => {
-      counts.of(values).value += by
+      const series = counts.known.get(values.join(SEPARATOR))?.[1] ?? counts.of(values)
+      series.value += by
     },
     metric: metric({ name, help, type: 'counter', aggregator: 'sum' }, () =>
       counts.all().map(([of, { value }]) => ({ labels: of, value })),
@@ -125,7 +126,7 @@ export function createHistogram(
     })
   return {
     observe: (seconds, ...values) => {
-      const series = durations.of(values)
+      const series = durations.known.get(values.join(SEPARATOR))?.[1] ?? durations.of(values)
       let bucket = 0
       while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
       series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
@@ -154,10 +155,10 @@ function createSeries<T>(names: readonly string[], make: () => T) {
   }
   if (names.length === 0) add('', [])
   return {
+    known,
+    /** Returns the series of values that are not known yet. */
     of: (values: readonly string[]): T => {
       const key = values.join(SEPARATOR)
-      const found = known.get(key)
-      if (found) return found[1]
       if (known.size < MAX_SERIES) return add(key, values)
       const others = names.map(() => OTHER)
       return known.get(others.join(SEPARATOR))?.[1] ?? add(others.join(SEPARATOR), others)

@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflateRaw, inflate as inflateZlib, type Zlib
 import type { Dispatcher } from 'undici'
 import { hasZlibHeader } from '../body/bytes.ts'
 import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
-import { RequestAccount, withTraceHeaders } from '../observe/call.ts'
+import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../observe/call.ts'
 import type { Meters } from '../observe/meters.ts'
 import type { Mask } from './credential.ts'
 
@@ -136,19 +136,27 @@ async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamR
 
 /**
  * A request on its way to the service, over undici's lowest-level call: undici's own promises and streams cost a quarter more. It
- * ends once: with a whole reply, or with an error.
+ * ends once, with a whole reply or with an error, and then tells its call, its span and the metrics.
  */
 abstract class Sent implements Waiting {
   deadline: number
+  /** The span of the request; undefined without an SDK of OpenTelemetry. */
+  readonly trace: RequestTrace | undefined
+  /** The call that waits for the reply; undefined for work of the gateway itself. */
+  readonly call = currentCall()
   protected readonly line: Line
   protected controller: Dispatcher.DispatchController | undefined
   protected isOver = false
-  readonly #account: RequestAccount
-  #waiting: Held<Waiting>
+  /** Undefined while the clock stands still. */
+  #waiting: Held<Waiting> | undefined
+  readonly #operation: string
+  readonly #startedAt: number
 
-  constructor(line: Line, account: RequestAccount, deadline: number) {
+  constructor(line: Line, request: TracedRequest, operation: string, startedAt: number, deadline: number) {
+    this.trace = this.call?.trace?.beginRequest(request)
     this.line = line
-    this.#account = account
+    this.#operation = operation
+    this.#startedAt = startedAt
     this.deadline = deadline
     this.#waiting = line.deadlines.add(this)
   }
@@ -160,7 +168,8 @@ abstract class Sent implements Waiting {
 
   /** Stops the clock. */
   protected stopWaiting(): void {
-    this.line.deadlines.take(this.#waiting)
+    if (this.#waiting) this.line.deadlines.take(this.#waiting)
+    this.#waiting = undefined
   }
 
   /** Starts the clock again. */
@@ -170,7 +179,7 @@ abstract class Sent implements Waiting {
   }
 
   protected fail(error: Error): void {
-    if (!this.leave()) return
+    if (!this.leave(undefined)) return
     this.failed(error)
     this.controller?.abort(error)
   }
@@ -178,11 +187,19 @@ abstract class Sent implements Waiting {
   protected abstract failed(error: Error): void
 
   /** Ends the request, with the status of a whole reply; returns false if it has ended already. */
-  protected leave(status?: number): boolean {
+  protected leave(status: number | undefined): boolean {
     if (this.isOver) return false
     this.isOver = true
-    this.stopWaiting()
-    this.#account.end(status)
+    if (this.#waiting) this.line.deadlines.take(this.#waiting)
+    const { call } = this
+    const ms = performance.now() - this.#startedAt
+    this.line.countRequest(this.#operation, status, ms)
+    if (call) {
+      call.serviceMs += ms
+      call.tries += 1
+      if (status !== undefined) call.serviceStatus = status
+    }
+    this.trace?.end(status)
     return true
   }
 }
@@ -192,13 +209,15 @@ export function exchange(line: Line, request: UpstreamRequest): Promise<Upstream
   const now = performance.now()
   // A call after its deadline is not sent.
   if (request.deadline <= now) return Promise.reject(new NoReply('unsent'))
-  const { method, path, operation = OTHER, body = null } = request
-  const account = new RequestAccount(request, operation, now, line.countRequest)
-  const { headers: trace } = account
-  const headers = trace ? { ...request.headers, ...trace } : request.headers
-  const handler = new Exchange(line, account, request)
-  account.dispatch(() => void line.dispatcher.dispatch({ method, path, headers, body }, handler))
-  return handler.reply.promise
+  const { method, path, body = null } = request
+  const sent = new Exchange(line, request, now)
+  const { trace, call } = sent
+  const traceHeaders = trace?.headers ?? call?.traceHeaders
+  const headers = traceHeaders ? { ...request.headers, ...traceHeaders } : request.headers
+  const options = { method, path, headers, body }
+  if (trace) trace.dispatch(() => void line.dispatcher.dispatch(options, sent))
+  else line.dispatcher.dispatch(options, sent)
+  return sent.reply.promise
 }
 
 /** Collects undici's events of a request into a whole reply or an error. */
@@ -210,9 +229,9 @@ class Exchange extends Sent implements Dispatcher.DispatchHandler {
   #size = 0
   readonly #chunks: Buffer[] = []
 
-  constructor(line: Line, account: RequestAccount, { deadline, mayWrite }: UpstreamRequest) {
-    super(line, account, deadline)
-    this.#mayWrite = mayWrite
+  constructor(line: Line, request: UpstreamRequest, startedAt: number) {
+    super(line, request, request.operation ?? OTHER, startedAt, request.deadline)
+    this.#mayWrite = request.mayWrite
   }
 
   /** Called when the connection is open and the request is about to be written. */
@@ -304,12 +323,12 @@ export function stream(
   patience: Patience,
 ): Promise<StreamedReply> {
   if (reader.destroyed) return Promise.reject(new HungUp())
-  const traced = { method: request.method, origin: line.origin, path: request.path }
-  const account = new RequestAccount(traced, PASSED_THROUGH, performance.now(), line.countRequest)
-  const { ownHeaders } = account
-  const sent = ownHeaders ? { ...request, headers: withTraceHeaders(request.headers, ownHeaders) } : request
-  const streamed = new Streamed(line, account, request, reader, patience)
-  account.dispatch(() => void line.dispatcher.dispatch(sent, streamed))
+  const streamed = new Streamed(line, request, reader, patience)
+  const { trace } = streamed
+  if (trace) {
+    const traced = { ...request, headers: withTraceHeaders(request.headers, trace.headers) }
+    trace.dispatch(() => void line.dispatcher.dispatch(traced, streamed))
+  } else line.dispatcher.dispatch(request, streamed)
   return streamed.started.promise
 }
 
@@ -332,14 +351,8 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   #stalled: NodeJS.Timeout | undefined
   readonly #handedOver = Promise.withResolvers<void>()
 
-  constructor(
-    line: Line,
-    account: RequestAccount,
-    { body }: StreamedRequest,
-    reader: ServerResponse,
-    patience: Patience,
-  ) {
-    super(line, account, patience.deadline)
+  constructor(line: Line, { method, path, body }: StreamedRequest, reader: ServerResponse, patience: Patience) {
+    super(line, { method, origin: line.origin, path }, PASSED_THROUGH, performance.now(), patience.deadline)
     this.#body = body
     this.#reader = reader
     this.#patience = patience
@@ -364,8 +377,10 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     if (status < 200) return
     this.status = status
     this.stopWaiting()
+    const lines: string[] = []
     // undici's parser gives buffers, names and values in turn.
-    this.lines = (controller.rawHeaders as Buffer[]).map((line) => line.toString('latin1'))
+    for (const line of controller.rawHeaders as Buffer[]) lines.push(line.toString('latin1'))
+    this.lines = lines
     this.started.resolve(this)
   }
 
@@ -384,7 +399,10 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   onResponseEnd(): void {
     this.leave(this.status)
     if (this.#held) this.#whole?.resolve(Buffer.concat(this.#held))
-    else this.#finish()
+    else {
+      this.#reader.end(this.#mask ? masked(this.#mask, undefined) : undefined)
+      this.#handedOver.resolve()
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -410,7 +428,11 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     if (this.#failure) this.#handedOver.reject(this.#failure)
     else if (this.isOver) {
       // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/architecture.md).
-      setImmediate(() => this.#finish(held.length > 1 ? Buffer.concat(held) : held[0]))
+      const last = held.length > 1 ? Buffer.concat(held) : held[0]
+      setImmediate(() => {
+        this.#reader.end(mask ? masked(mask, last) : last)
+        this.#handedOver.resolve()
+      })
     } else {
       this.#reader.on('drain', this.#onDrain)
       for (const chunk of held) this.#write(chunk)
@@ -420,7 +442,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   }
 
   drop(): void {
-    if (this.leave()) this.controller?.abort(new HungUp())
+    if (this.leave(undefined)) this.controller?.abort(new HungUp())
   }
 
   #write(arrived: Buffer): void {
@@ -442,11 +464,6 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     this.controller?.resume()
   }
 
-  #finish(last?: Buffer): void {
-    this.#reader.end(this.#mask ? masked(this.#mask, last) : last)
-    this.#handedOver.resolve()
-  }
-
   protected failed(error: Error): void {
     this.#failure = error
     if (error instanceof NoReply) this.#whole?.reject(error)
@@ -455,7 +472,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     if (!this.#held) this.#handedOver.reject(error)
   }
 
-  protected override leave(status?: number): boolean {
+  protected override leave(status: number | undefined): boolean {
     if (!super.leave(status)) return false
     clearTimeout(this.#stalled)
     this.#reader.off('close', this.#onClose).off('drain', this.#onDrain)

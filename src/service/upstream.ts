@@ -113,17 +113,6 @@ export function createUpstream({
   }
   /** The pools of each origin by the name of their credential: one key of both would be made anew for every call. */
   const pools = new Map<string, LRUCache<string, AgeingPool>>()
-  const poolsOf = (origin: string): LRUCache<string, AgeingPool> => {
-    const known = pools.get(origin)
-    if (known) return known
-    const made = new LRUCache<string, AgeingPool>({
-      max: POOLS_KEPT,
-      // Calls under way finish.
-      dispose: ({ pool }) => void pool.close().catch(() => undefined),
-    })
-    pools.set(origin, made)
-    return made
-  }
   const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
 
   const newConnector = () => createConnector({ timeout: timeoutMs, ...tls, lookup: names.lookup, allowH2: false })
@@ -140,16 +129,21 @@ export function createUpstream({
   }
 
   const deadlines = createDeadlines()
-  const pooledLine = (origin: string, name: string): Line => {
-    const ofOrigin = poolsOf(origin)
-    const known = ofOrigin.get(name)
-    const now = performance.now()
-    if (known && now < known.usedUntil) return known.line
+  const newPool = (origin: string, name: string): Line => {
+    let ofOrigin = pools.get(origin)
+    if (!ofOrigin) {
+      ofOrigin = new LRUCache<string, AgeingPool>({
+        max: POOLS_KEPT,
+        // Calls under way finish.
+        dispose: ({ pool }) => void pool.close().catch(() => undefined),
+      })
+      pools.set(origin, ofOrigin)
+    }
     // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
     const pool = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
     const isBusy = () => pool.stats.connected >= connections || names.isPending(new URL(origin).hostname)
     const line = { origin, dispatcher: pool, deadlines, isBusy, countRequest }
-    ofOrigin.set(name, { pool, line, usedUntil: now + connectionAgeMs })
+    ofOrigin.set(name, { pool, line, usedUntil: performance.now() + connectionAgeMs })
     return line
   }
   const ownLine = (origin: string, name: string | undefined): Line => {
@@ -167,8 +161,11 @@ export function createUpstream({
     }
   }
 
-  const line = (origin: string, name: string | undefined, usesOwn = false): Line =>
-    usesOwn || name === undefined ? ownLine(origin, name) : pooledLine(origin, name)
+  const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
+    if (usesOwn || name === undefined) return ownLine(origin, name)
+    const known = pools.get(origin)?.get(name)
+    return known && performance.now() < known.usedUntil ? known.line : newPool(origin, name)
+  }
 
   return {
     line,
@@ -237,21 +234,14 @@ const MOST_HEAD_BYTES = 4_096
 function ignoreContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket)
-  /** True from a request until the first bytes of its final reply: later ones are a body, whatever they look like. */
-  let isBeforeReply = true
   let held = ''
-  socket.write = (data: string | Uint8Array, ...more: unknown[]) => {
-    // undici writes the head of a request as one string, and bodies as bytes.
-    if (typeof data === 'string') isBeforeReply = true
-    // The forms of its further arguments stay as they are.
-    return Reflect.apply(write, socket, [data, ...more])
-  }
-  socket.read = (size?: number) => {
+  /** Reads from a request until the first bytes of its final reply: later ones are a body, whatever they look like. */
+  const readHead = (size?: number) => {
     for (;;) {
       const chunk: Buffer | null = read(size)
-      if (chunk === null || !isBeforeReply) return chunk
+      if (chunk === null) return chunk
       if (held === '' && !CONTINUE.startsWith(chunk.toString('latin1', 0, CONTINUE.length))) {
-        isBeforeReply = false
+        socket.read = read
         return chunk
       }
       held += chunk.toString('latin1')
@@ -261,9 +251,16 @@ function ignoreContinue(socket: Socket): void {
       if (CONTINUE.startsWith(held.slice(0, CONTINUE.length)) && held.length < MOST_HEAD_BYTES) continue
       const rest = Buffer.from(held, 'latin1')
       held = ''
-      isBeforeReply = false
+      socket.read = read
       return rest
     }
+  }
+  socket.read = readHead
+  socket.write = (data: string | Uint8Array, ...more: unknown[]) => {
+    // undici writes the head of a request as one string, and bodies as bytes.
+    if (typeof data === 'string') socket.read = readHead
+    // The forms of its further arguments stay as they are.
+    return Reflect.apply(write, socket, [data, ...more])
   }
 }
 

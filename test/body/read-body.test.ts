@@ -716,7 +716,7 @@ describe('bytes from a connection', () => {
 
   test('a body for which there is no room is refused before any of it arrives', async () => {
     const shares = createShares({ ...ROOM, BODIES_LIMIT_BYTES: 4 * payload.length })
-    const source = { name: '127.0.1.1', isBehindProxy: false, isEverybody: false }
+    const source = { address: '127.0.1.1', name: '127.0.1.1', isBehindProxy: false, isEverybody: false }
     const full = createServer().listen(0, '127.0.0.1')
     await once(full, 'listening')
     // As for the server of all tests.

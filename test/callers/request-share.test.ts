@@ -9,7 +9,13 @@ const LIMITS = {
   MAX_IN_FLIGHT: 8,
   BODIES_LIMIT_BYTES: 4 * 1_024 * KIB,
 }
-const source = (name: string, more: object = {}) => ({ name, isBehindProxy: false, isEverybody: false, ...more })
+const source = (name: string, more: object = {}) => ({
+  address: name,
+  name,
+  isBehindProxy: false,
+  isEverybody: false,
+  ...more,
+})
 
 /** A response, as far as a share looks at it. */
 function newReply() {

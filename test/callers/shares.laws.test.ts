@@ -73,7 +73,12 @@ function done(work: () => void): boolean {
 /** Runs the steps, and compares them with a model that adds up all resources. */
 function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
   const shares = createShares(LIMITS)
-  const from = (index: number) => ({ name: `source ${index}`, isBehindProxy: false, isEverybody: index === 5 })
+  const from = (index: number) => ({
+    address: '',
+    name: `source ${index}`,
+    isBehindProxy: false,
+    isEverybody: index === 5,
+  })
   const connections: { readonly source: number; readonly disconnect: () => void }[] = []
   const requests: Request[] = []
   const seen: Walk = { shares, connections, requests }
@@ -190,7 +195,7 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
   test('is limited for all together as well: connections, calls and bodies of many sources', () => {
     const shares = createShares(LIMITS)
     for (let i = 0; i < 1_000; i += 1) {
-      const from = { name: `source ${i % 100}`, isBehindProxy: false, isEverybody: false }
+      const from = { address: '', name: `source ${i % 100}`, isBehindProxy: false, isEverybody: false }
       shares.connect(from)
       const share = shares.open(from, new FakeReply())
       done(() => share.takeBody(1_000))
@@ -204,7 +209,7 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     const shares = createShares(LIMITS)
     const open = (name: string) => {
       const reply = new FakeReply()
-      return { reply, share: shares.open({ name, isBehindProxy: false, isEverybody: false }, reply) }
+      return { reply, share: shares.open({ address: '', name, isBehindProxy: false, isEverybody: false }, reply) }
     }
     const own = Array.from({ length: LIMITS.SOURCE_IN_FLIGHT + 1 }, () => open('one'))
     const [first, ...others] = own
@@ -221,7 +226,8 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
 
   test('does not count for ever: ten thousand sources that are gone make room for others', () => {
     const shares = createShares(LIMITS)
-    const open = (name: string) => shares.open({ name, isBehindProxy: false, isEverybody: false }, new FakeReply())
+    const open = (name: string) =>
+      shares.open({ address: '', name, isBehindProxy: false, isEverybody: false }, new FakeReply())
     const lasting = open('lasting')
     lasting.takeBody(QUARTER_BYTES)
     for (let i = 0; i < 25_000; i += 1) open(`source ${i}`).leave()

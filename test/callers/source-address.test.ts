@@ -63,7 +63,7 @@ describe('the source of a request', () => {
   test('is its connection, and is read once', () => {
     const { ofConnection, ofRequest } = createSourceReader(undefined)
     const incoming = request('2001:db8::1')
-    const source = { name: '2001:db8:0:0::/64', isBehindProxy: false, isEverybody: false }
+    const source = { address: '2001:db8::1', name: '2001:db8:0:0::/64', isBehindProxy: false, isEverybody: false }
     expect(ofRequest(incoming)).toEqual(source)
     expect(ofConnection(incoming.socket)).toBe(ofRequest(incoming))
     expect(ofConnection({ remoteAddress: undefined })).toMatchObject({ name: '' })
@@ -72,14 +72,26 @@ describe('the source of a request', () => {
   test('of a trusted proxy is the caller behind it, or everybody', () => {
     const { ofConnection, ofRequest } = createSourceReader(trusted)
     const incoming = request('10.0.0.1', '192.0.2.1')
-    expect(ofConnection(incoming.socket)).toEqual({ name: '10.0.0.1', isBehindProxy: false, isEverybody: true })
-    expect(ofRequest(incoming)).toEqual({ name: '192.0.2.1', isBehindProxy: true, isEverybody: false })
+    expect(ofConnection(incoming.socket)).toEqual({
+      address: '10.0.0.1',
+      name: '10.0.0.1',
+      isBehindProxy: false,
+      isEverybody: true,
+    })
+    expect(ofRequest(incoming)).toEqual({
+      address: '192.0.2.1',
+      name: '192.0.2.1',
+      isBehindProxy: true,
+      isEverybody: false,
+    })
     expect(ofRequest(request('10.0.0.1', '10.2.2.2'))).toEqual({
+      address: '10.2.2.2',
       name: '10.2.2.2',
       isBehindProxy: false,
       isEverybody: true,
     })
     expect(ofRequest(request('192.0.2.9', '192.0.2.1'))).toEqual({
+      address: '192.0.2.9',
       name: '192.0.2.9',
       isBehindProxy: false,
       isEverybody: false,

@@ -71,7 +71,6 @@ test('names of any length and number are treated the same the second time', () =
 
 test('the challenges of a refusal are one header', () => {
   const lines = ['WWW-Authenticate', 'Basic', 'X', 'www-authenticate', 'www-authenticate', 'Bearer x="1"']
-  expect(challengesIn({ status: 401, lines })).toEqual({ 'www-authenticate': 'Basic, Bearer x="1"' })
-  expect(challengesIn({ status: 401, lines: ['X', 'www-authenticate'] })).toEqual({})
-  expect(challengesIn({ status: 403, lines })).toEqual({})
+  expect(challengesIn({ lines })).toEqual({ 'www-authenticate': 'Basic, Bearer x="1"' })
+  expect(challengesIn({ lines: ['X', 'www-authenticate'] })).toEqual({})
 })

@@ -156,14 +156,14 @@ describe('a command prints nothing that a terminal obeys', () => {
 
 test('the log of a gateway has nothing that a terminal obeys', async () => {
   const script = `import { createLog } from ${JSON.stringify(join(ROOT, 'src/observe/log.ts'))}
-    import { createLogCall } from ${JSON.stringify(join(ROOT, 'src/observe/end-of-call.ts'))}
+    import { createEndOfCall } from ${JSON.stringify(join(ROOT, 'src/observe/end-of-call.ts'))}
     import { beginCall } from ${JSON.stringify(join(ROOT, 'src/observe/call.ts'))}
     const log = createLog('info')
     log.warn({ err: new Error(${JSON.stringify(NASTY)}) }, 'warned')
     const nasty = ${JSON.stringify(NASTY)}
-    const options = { LOG_ADDRESSES: 'all', addressOf: () => '192.0.2.1', clientOf: () => undefined }
+    const options = { log, LOG_ADDRESSES: 'all', clientOf: () => undefined, countCall: () => {} }
     const incoming = { method: 'GET', headers: { 'user-agent': nasty } }
-    createLogCall(log, options)({ ...beginCall(incoming), tenant: nasty }, incoming, 200)`
+    createEndOfCall(options)({ ...beginCall(incoming), tenant: nasty }, incoming, 200)`
   const ended = await run(process.execPath, ['--input-type=module', '--eval', script])
   expect({ code: ended.code, obeyed: obeyed(ended) }).toEqual({ code: 0, obeyed: null })
   const [warned, called] = ended.out.split('\n', 2).map((line) => JSON.parse(line))
