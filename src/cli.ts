@@ -66,6 +66,9 @@ const families: Readonly<Record<string, string>> = {
 export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
     about: 'Runs the gateway; the environment configures it. It is what runs without a command.',
+    options: [
+      option('--new-store', 'Starts on a store that lacks bookings of this installation, which is else refused.'),
+    ],
     examples: [
       'V2_BASE_URL=https://service.example.com transload serve',
       'V2_BASE_URL=https://service.example.com PORT=80 WORKERS=2 transload serve',

@@ -8,7 +8,8 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, endOfLog, type Logger } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
-import { listenFailure } from './failures.ts'
+import { listenFailure, reportFailure } from './failures.ts'
+import { keepStore, refuseOldFolder } from './last-store.ts'
 import { openConfiguredStore } from './open-store.ts'
 import { dropPermissions, stopSignal } from './process.ts'
 import { REPLACEMENT, reportListening, runWorkers, shareMetrics, stopMessage } from './workers.ts'
@@ -25,8 +26,12 @@ const YOUNG_FLAG = '--no-allocation-site-pretenuring'
  */
 const HEAP_FLAG = '--heap-growing-percent=50'
 
+interface ServeOptions {
+  readonly newStore?: boolean
+}
+
 /** Runs the gateway until it is told to stop: configuration → mappings → store → listeners → drain. */
-export async function serve(): Promise<number> {
+export async function serve({ newStore = false }: ServeOptions = {}): Promise<number> {
   setFlagsFromString(YOUNG_FLAG)
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
@@ -38,20 +43,23 @@ export async function serve(): Promise<number> {
   process.on('SIGHUP', () => {})
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
   try {
-    return await serveAlone(config, catalog, log)
+    return await serveAlone(config, catalog, log, newStore)
   } finally {
     // The channel to the primary would keep the worker alive.
     cluster.worker?.disconnect()
   }
 }
 
-async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promise<never> {
+async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStore: boolean): Promise<never> {
   const stop = cluster.isWorker ? stopMessage() : undefined
+  // A worker that replaces another one relies on the store that the other had.
+  const isReplacement = process.env[REPLACEMENT] !== undefined
+  if (!newStore && !isReplacement) refuseOldFolder(config)
   const openStore = await loadEngine(config.STORE_URL)
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(openStore, {
-      mustExist: process.env[REPLACEMENT] !== undefined,
+      mustExist: isReplacement,
       connections: config.STORE_CONNECTIONS,
       processes: config.WORKERS,
       onState: ({ ready, error, server }) =>
@@ -60,6 +68,16 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
     }),
     import('../gateway.ts'),
   ])
+  const watching = keepStore(store, config, {
+    isMeant: newStore && !isReplacement,
+    onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
+  }).catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
+  // A store that does not answer yet is looked at once it does.
+  if (store.ready()) await watching
+  else watching.catch((error: unknown) => process.exit(reportFailure(error)))
   const gateway = await openGateway(config, {
     catalog,
     store,
@@ -82,7 +100,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger): Promis
   // A second signal ends the process at once.
   if (cluster.isPrimary) void stopSignal().then(() => process.exit(EXIT_FAILED))
   await gateway.close()
-  await store.close()
+  await (store.ready() ? await watching : store).close()
   log.info('stopped')
   await endOfLog(log)
   // A request that the service has not answered yet would keep the process alive beyond the grace.

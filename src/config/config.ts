@@ -31,6 +31,9 @@ import {
   yesOrNo,
 } from './values.ts'
 
+/** Where the store is if nothing says otherwise. */
+export const DEFAULT_STORE = 'sqlite:./data/transload.db'
+
 /** Every variable by the heading under which the documentation has it, with its default as an operator writes it. */
 export const sections = {
   'The service': {

@@ -29,7 +29,7 @@ const MAX_BATCH = 1_000
 /** The interval of the check of the files while there is nothing to write. */
 const WATCH_EVERY_MS = 500
 /** A copy that was made in between is told only by its other marks. */
-const STAMP_EVERY_MS = 60_000
+const STAMP_EVERY_MS = 2_000
 /** A checkpoint follows so many writes, once they are answered: it takes milliseconds. */
 const CHECKPOINT_WRITES = 500
 
