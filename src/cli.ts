@@ -53,7 +53,7 @@ const XREF_COLUMNS = [
 const families: Readonly<Record<string, string>> = {
   bookings: 'Lists, shows, settles and reopens bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
-  store: 'Backs up, restores, verifies and prunes the store.',
+  store: 'Backs up, restores, copies, verifies and prunes the store.',
   webhooks: 'Lists and replays events, and tests callbacks.',
   migration: 'Reports who still uses version 1, and what keeps them.',
   tenants: 'Hashes secrets, and checks and lists the tenants file.',
@@ -182,6 +182,17 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     options: [option('--force', 'Overwrites FILE.')],
     examples: ['transload store backup /backups/transload.db'],
     load: async () => (await import('./commands/store.ts')).backup,
+  },
+  'store copy': {
+    about: 'Copies the store into an empty one, which may have the other engine; no gateway may run.',
+    options: [
+      option(
+        '--to <URL>',
+        'The other store: a path, or postgres://…; a copy that was interrupted goes on.',
+      ).makeOptionMandatory(),
+    ],
+    examples: ['transload store copy --to postgres://transload@db.example.com/transload'],
+    load: async () => (await import('./commands/store.ts')).copy,
   },
   'store restore <FILE>': {
     about: 'Puts a backup in the place of the store, and records what bookings it may lack.',

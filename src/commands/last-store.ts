@@ -38,7 +38,7 @@ function readLast(file: string): LastStore | undefined {
 }
 
 /** Returns the address of a store as an operator knows it, without what only a connection needs. */
-function placeOf(storeUrl: string): string {
+export function placeOf(storeUrl: string): string {
   if (engineOf(storeUrl) === 'file') return resolve(pathOf(storeUrl))
   return storeUrl
     .trim()
@@ -84,6 +84,8 @@ const refused = (why: string) => new ConfigErrors([`${why}. ${REMEDIES}`])
 
 /** Returns why a gateway must not start on a store; undefined if it may. */
 async function wrongStore(store: Store, { STORE_URL, EMERGENCY_LOG_FILE }: Config): Promise<string | undefined> {
+  const from = await store.copiedFrom()
+  if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
   const place = placeOf(STORE_URL)

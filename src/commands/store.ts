@@ -5,15 +5,26 @@ import { doubtView, originText } from '../bookings/doubts.ts'
 import { openEmergencyLog } from '../bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { pruneTable } from '../pruning/pruning.ts'
+import { CopyRefused, copyStore } from '../store/copy.ts'
 import type { Inspection, NewDoubt } from '../store/doubt.ts'
+import { loadEngine } from '../store/open.ts'
 import { PRUNED_TABLES } from '../store/pruning.ts'
 import { DAY_MS } from '../store/scoreboard.ts'
 import { backupStore } from '../store/sqlite/backup.ts'
 import { identityOf, isDamage, isNoDatabase, messageOf, NotAStore } from '../store/sqlite/connection.ts'
 import { BackupDamaged, backupTime, restoreStore, StoreInUse, StoreUnreadable } from '../store/sqlite/restore.ts'
 import { StoreTooNew } from '../store/store.ts'
-import { CommandFailed } from './failures.ts'
-import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { placeOf } from './last-store.ts'
+import {
+  embeddedStorePath,
+  engineOf,
+  existing,
+  openConfiguredStore,
+  storeConfig,
+  timeOf,
+  withExistingStore,
+} from './open-store.ts'
 import { count, createProgress, print, printError, printJson } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
@@ -173,6 +184,30 @@ async function inspectFile(file: string): Promise<Inspected> {
     if (isDamage(error)) throw new CommandFailed(`${path} is damaged: ${messageOf(error)}`)
     throw error
   }
+}
+
+/** Copies the store into an empty one, which may have the other engine. */
+export function copy({ to: url }: { readonly to: string }): Promise<number> {
+  if (engineOf(url) === 'memory') throw new UsageError('--to takes a path or postgres://…')
+  return withExistingStore(async (store, storeUrl) => {
+    if (placeOf(url) === placeOf(storeUrl)) throw new UsageError('--to names the store itself')
+    const target = await openConfiguredStore(await loadEngine(url), {})
+    const progress = createProgress('copied')
+    try {
+      if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
+      const counts = await copyStore(store, target, placeOf(storeUrl), progress.update)
+      progress.end()
+      print(
+        ...[...counts].map(([table, rows]) => `${count(rows).padStart(COUNT_CHARACTERS)}  ${table}`),
+        `The other store has the same rows. Start the gateways with it as STORE_URL.`,
+      )
+      return 0
+    } catch (error) {
+      throw error instanceof CopyRefused ? new CommandFailed(error.message) : error
+    } finally {
+      await target.close()
+    }
+  })
 }
 
 /** Lists the problems that an operator has to solve. A backup is a copy on purpose. */

@@ -1,3 +1,4 @@
+import type { Copying } from './copy.ts'
 import type { Doubts } from './doubt.ts'
 import type { Events } from './events.ts'
 import type { Pruning } from './pruning.ts'
@@ -10,7 +11,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, Pruning {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, Pruning, Copying {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { claimReads, claimWrites, isFree } from '../claim.ts'
+import { copyReads, copyWrites } from '../copy.ts'
 import { doubtReads, doubtWrites, dropDoubt, type Inspection } from '../doubt.ts'
 import { eventReads, eventWrites } from '../events.ts'
 import { newInstance, SILENT_FOR_MS } from '../instance.ts'
@@ -28,9 +29,18 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 const { links: _links, thing: _thing, page, ...NO_NAMES } = nameReads
-const READS = { ...NO_NAMES, page, ...claimReads, ...eventReads, ...countReads, ...doubtReads }
+const READS = { ...NO_NAMES, page, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
 const { put: _put, load, ...NAMES } = nameWrites
-const WRITES = { ...NAMES, load, ...claimWrites, ...eventWrites, ...countWrites, ...doubtWrites, ...pruneWrites }
+const WRITES = {
+  ...NAMES,
+  load,
+  ...claimWrites,
+  ...eventWrites,
+  ...countWrites,
+  ...doubtWrites,
+  ...pruneWrites,
+  ...copyWrites,
+}
 /** Writes of one statement, which are a transaction by themselves. */
 const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease', 'keepBody', 'resumeEndpoint'])
 
@@ -148,6 +158,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       return isHeld ? { won: false, claim: before } : writes.claim(wanted)
     },
     change: (claim, change, names) => ask(() => calls.change({ claim, change, names })),
+    async endCopy(day) {
+      await writes.endCopy(day)
+      await ask(() => pool.query(CONTINUE_NUMBERS))
+    },
     trust: () => ask(() => run(pool, dropDoubt())),
     // A database has no place of its own, and is never a copy.
     origin: () => ask(async () => ({ kind: 'own' })),
@@ -170,6 +184,9 @@ async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Pro
   }
   return step.value
 }
+
+/** Copied rows brought their numbers along. */
+const CONTINUE_NUMBERS = `SELECT setval(pg_get_serial_sequence('transload.events', 'no'), (SELECT max(no) FROM transload.events))`
 
 /** The server's own estimates, which autovacuum renews. */
 const SIZES = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows, pg_total_relation_size(pg_class.oid) AS bytes

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { changeClaim, claimReads, claimWrites } from '../claim.ts'
+import { copyReads, copyWrites } from '../copy.ts'
 import { doubtReads, doubtWrites, dropDoubt } from '../doubt.ts'
 import { eventReads, eventWrites } from '../events.ts'
 import { nameReads, nameWrites } from '../names.ts'
@@ -10,7 +11,7 @@ import { CLOCK, type DatabaseRow, type Statement, type Work, type WorkOf } from 
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
 
 /** Every read of the contract, and those of the file. */
-export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads }
+export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
 
 const changes: WorkOf<Pick<Claims, 'change'>> = {
   *change(claim, change, names) {
@@ -38,6 +39,7 @@ export const WRITES = {
   ...doubtWrites,
   ...trusting,
   ...pruneWrites,
+  ...copyWrites,
 }
 export type WriteName = keyof typeof WRITES
 
@@ -61,7 +63,8 @@ export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_
 export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {
   const prepared = new Map<string, StatementSync>()
   let time = now
-  db.function('now_ms', { deterministic: false }, () => time)
+  // Numbers are floating-point in SQLite, and so would be a day that is computed from them.
+  db.function('now_ms', { deterministic: false }, () => BigInt(Math.floor(time)))
   db.function('lease_ms', { deterministic: false }, () => Math.round(leaseMs()))
 
   function rowsOf({ text, values }: Statement): readonly DatabaseRow[] {

@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import { isRenewed, SILENT_FOR_MS } from './instance.ts'
+import { STEPS } from './schema.ts'
+import type { Store } from './store.ts'
+import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
+
+/** A value of a table that is copied. */
+type Value = string | number | null
+/** The values of a row, in the order of its columns. */
+export type CopiedRow = readonly Value[]
+
+/** Reads and writes whole rows, for a copy from one store to another. */
+export interface Copying {
+  /** Returns rows in the order of the key, after one. */
+  rowsAfter(table: string, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
+  lastRow(table: string): Promise<CopiedRow | undefined>
+  addRows(table: string, rows: readonly CopiedRow[]): Promise<void>
+  /** Returns the gateways that use the store now. */
+  liveInstances(): Promise<readonly string[]>
+  /** Returns the store of which a copy into this one has begun and not ended. */
+  copiedFrom(): Promise<string | undefined>
+  beginCopy(from: string): Promise<void>
+  /** Ends a copy; the calendar goes on from this day. */
+  endCopy(day: number): Promise<void>
+  today(): Promise<number>
+}
+
+interface Table {
+  readonly columns: readonly { readonly name: string; readonly isText: boolean }[]
+  /** The columns of its key. */
+  readonly key: readonly string[]
+}
+
+/** What is of one store only. */
+const NOT_COPIED: ReadonlySet<string> = new Set(['version', 'calendar', 'instances', 'locks'])
+
+/** The tables of the schema that a copy takes, as the schema itself tells. */
+export const COPIED_TABLES: ReadonlyMap<string, Table> = new Map(
+  STEPS.flatMap(({ sql: text }) => [
+    ...text.matchAll(/CREATE TABLE transload\.(\w+) \((.*?)\n?\s*\)(?: WITHOUT ROWID)?;/gs),
+  ])
+    .filter(([, name = '']) => !NOT_COPIED.has(name))
+    .map(([, name = '', body = '']) => {
+      const columns = [...body.matchAll(/(\w+) (TEXT|INTEGER|NUMBERED)\b/g)]
+      const [, list] = /(?:PRIMARY KEY|UNIQUE) \(([^)]*)\)/.exec(body) ?? []
+      const [, single] = /(\w+) (?:NUMBERED|\w+ NOT NULL PRIMARY KEY)/.exec(body) ?? []
+      return [
+        name,
+        {
+          columns: columns.map(([, column = '', type]) => ({ name: column, isText: type === 'TEXT' })),
+          key: single === undefined ? (list ?? '').split(', ') : [single],
+        },
+      ] as const
+    }),
+)
+
+const ROWS_AT_ONCE = 500
+const MARK = 'store copy'
+
+const tableOf = (name: string): Table => {
+  const table = COPIED_TABLES.get(name)
+  if (!table) throw new Error(`There is no table ${name}.`)
+  return table
+}
+
+const rowOf = ({ columns }: Table, row: DatabaseRow): CopiedRow =>
+  columns.map(({ name, isText }) => {
+    const value = row[name]
+    return value === null || value === undefined ? null : isText ? String(value) : Number(value)
+  })
+
+/** The values of a row's key. */
+const keyOf = ({ columns, key }: Table, row: CopiedRow): readonly Value[] =>
+  key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
+
+export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'lastRow' | 'liveInstances' | 'copiedFrom' | 'today'>> = {
+  *rowsAfter(name, after) {
+    const table = tableOf(name)
+    const key = table.key.join(', ')
+    const where = after ? ` WHERE (${key}) > (${table.key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
+    const text = `SELECT * FROM transload.${name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
+    return (yield sql(text, ...(after ? keyOf(table, after) : []))).map((row) => rowOf(table, row))
+  },
+  *lastRow(name) {
+    const table = tableOf(name)
+    const order = table.key.map((column) => `${column} DESC`).join(', ')
+    return (yield sql(`SELECT * FROM transload.${name} ORDER BY ${order} LIMIT 1`)).map((row) => rowOf(table, row))[0]
+  },
+  *liveInstances() {
+    const text = `SELECT instance FROM transload.instances WHERE ${isRenewed(String(SILENT_FOR_MS))}`
+    return (yield sql(text)).map(({ instance }) => String(instance))
+  },
+  *copiedFrom() {
+    const [row] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', MARK)
+    return row && String(row['holder'])
+  },
+  *today() {
+    return Number((yield sql('SELECT day FROM transload.calendar'))[0]?.['day'])
+  },
+}
+
+export const copyWrites: WorkOf<Pick<Copying, 'addRows' | 'beginCopy' | 'endCopy'>> = {
+  *addRows(name, rows) {
+    const { columns } = tableOf(name)
+    const values = columns.map(({ isText }, index) => item(index, isText ? 'text' : 'bigint'))
+    yield sql(
+      `INSERT INTO transload.${name} (${columns.map((column) => column.name).join(', ')})
+        SELECT ${values.join(', ')} FROM transload.each($1) WHERE 1 = 1 ON CONFLICT DO NOTHING`,
+      JSON.stringify(rows),
+    )
+  },
+  *beginCopy(from) {
+    yield sql(
+      `INSERT INTO transload.locks VALUES ($1, $2, ${Number.MAX_SAFE_INTEGER}) ON CONFLICT DO NOTHING`,
+      MARK,
+      from,
+    )
+  },
+  *endCopy(day) {
+    yield sql('UPDATE transload.calendar SET day = $1', day)
+    yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
+  },
+}
+
+/** A copy cannot begin, or is not what was copied. */
+export class CopyRefused extends Error {
+  override readonly name = 'CopyRefused'
+}
+
+/** Copies a store that no gateway uses into an empty one. A copy that was interrupted goes on where it was. */
+export async function copyStore(
+  from: Store,
+  to: Store,
+  name: string,
+  onProgress: (rows: number) => void,
+): Promise<ReadonlyMap<string, number>> {
+  const [live] = [...(await from.liveInstances()), ...(await to.liveInstances())]
+  if (live !== undefined) throw new CopyRefused(`a gateway uses one of the stores: ${live}; stop it first`)
+  const begun = await to.copiedFrom()
+  if (begun === undefined) {
+    for (const table of COPIED_TABLES.keys()) {
+      if (await to.lastRow(table)) throw new CopyRefused(`the other store has data already (${table})`)
+    }
+    await to.beginCopy(name)
+  } else if (begun !== name)
+    throw new CopyRefused(`a copy of ${begun} into the other store has begun; finish that one, or take an empty store`)
+  let rows = 0
+  for (const table of COPIED_TABLES.keys()) {
+    for await (const page of pages(from, table, await to.lastRow(table))) {
+      await to.addRows(table, page)
+      rows += page.length
+      onProgress(rows)
+    }
+  }
+  const counts = new Map<string, number>()
+  for (const table of COPIED_TABLES.keys()) {
+    const [source, target] = await Promise.all([sumOf(from, table), sumOf(to, table)])
+    if (source.hash !== target.hash)
+      throw new CopyRefused(
+        `${table} differs: ${source.count} rows, and ${target.count} in the other store; begin again with an empty one`,
+      )
+    counts.set(table, source.count)
+    onProgress(rows)
+  }
+  await to.endCopy(await from.today())
+  return counts
+}
+
+async function* pages(store: Store, table: string, after?: CopiedRow): AsyncGenerator<readonly CopiedRow[]> {
+  for (let last = after; ; ) {
+    const page = await store.rowsAfter(table, last)
+    if (page.length > 0) yield page
+    if (page.length < ROWS_AT_ONCE) return
+    last = page.at(-1)
+    await new Promise(setImmediate)
+  }
+}
+
+async function sumOf(store: Store, table: string): Promise<{ readonly count: number; readonly hash: string }> {
+  const hash = createHash('sha256')
+  let count = 0
+  for await (const page of pages(store, table)) {
+    hash.update(JSON.stringify(page))
+    count += page.length
+  }
+  return { count, hash: hash.digest('hex') }
+}

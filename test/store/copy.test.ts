@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { COPIED_TABLES, copyStore } from '../../src/store/copy.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
+import { newEvent } from './event-contract.ts'
+import { openPlaces } from './places.ts'
+import { link, newClaim, scanned, thing } from './samples.ts'
+
+/** Promise: a store is copied whole into an empty one of either engine (contract, section 8). */
+
+const places = openPlaces()
+afterAll(() => places.close())
+
+async function filled(store: Store): Promise<Store> {
+  for (let no = 0; no < 1_200; no += 1)
+    await store.put({
+      links: [link({ name: `Ä-${no}`, id: `id-${no}` })],
+      thing: thing({ id: `id-${no}`, facts: no % 2 ? null : { a: 1 } }),
+    })
+  const { claim } = await store.claim(newClaim({ reference: 'Zoë "1"', vin: 'V' }))
+  await store.change(claim, { state: 'booked', instance: 'g', why: 'made', shipment: 's-1', reply: '{"Message":"ok"}' })
+  await store.claim(newClaim({ key: 'REF-2' }))
+  await store.takeEvent(newEvent())
+  await store.addCounts({
+    ...{ instance: 'g', no: 1, days: [1, 2] },
+    calls: [{ tenant: 'acme', day: 1, use: 'version-1', action: 'quote.get', outcome: 'done', calls: 3 }],
+    names: [{ tenant: 'acme', kind: 'agent', action: '', name: 'x', count: 1, firstAt: 1, lastAt: 2, example: '' }],
+  })
+  await store.declareDoubt({ since: 5, until: 0 })
+  return store
+}
+
+/** Everything that the contract shows of what was filled in. */
+const seen = async (store: Store) => ({
+  links: await scanned(store),
+  things: await Promise.all([0, 1, 1_199].map((no) => store.thing('acme', `id-${no}`))),
+  claims: await store.listClaims({}),
+  audit: await store.audit('bk_acme_REF-1'),
+  events: await store.listEvents({}),
+  calls: await store.callCounts(['acme'], 0),
+  names: await store.nameCounts('acme'),
+  days: await store.watchedDays(),
+  doubt: await store.doubt(),
+})
+
+test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s', async (route) => {
+  const [from = 'sqlite', to = 'sqlite'] = route.split(' to ') as ('sqlite' | 'postgres')[]
+  const place = await places[from]()
+  await place.setClock(1_800_000_000_000)
+  const source = await filled(await place.open())
+  const target = await (await places[to]()).open()
+  const counts = await copyStore(source, target, 'there', () => {})
+  expect(counts.get('links')).toBe(1_200)
+  expect([...counts.keys()].toSorted()).toEqual([...COPIED_TABLES.keys()].toSorted())
+  expect(await seen(target)).toEqual(await seen(source))
+  // What comes next has a number of its own.
+  const next = await target.takeEvent(newEvent({ date: '2027-01-01T00:00:00Z' }))
+  expect(next.taken).toBe(true)
+})
+
+test('goes on after an interruption, and refuses what has other data or other rows', async () => {
+  const folder = newFolder('copy')
+  const open = (name: string) => openStore(join(folder, name))
+  const [source, target, other] = await Promise.all([open('a.db'), open('b.db'), open('c.db')])
+  await filled(source)
+  const failing = {
+    ...target,
+    addRows: async (table: string, rows: never) => {
+      if (table === 'things') throw new Error('interrupted')
+      await target.addRows(table, rows)
+    },
+  }
+  await expect(copyStore(source, failing, 'a', () => {})).rejects.toThrow('interrupted')
+  expect(await target.copiedFrom()).toBe('a')
+  await expect(copyStore(source, target, 'c', () => {})).rejects.toThrow('a copy of a into the other store has begun')
+  let rows = 0
+  await copyStore(source, target, 'a', (now) => {
+    rows = now
+  })
+  expect(rows).toBeLessThan(2_400)
+  expect(await target.copiedFrom()).toBeUndefined()
+  expect(await seen(target)).toEqual(await seen(source))
+  await expect(copyStore(source, target, 'a', () => {})).rejects.toThrow('has data already')
+  await source.renewLease('me', 60_000)
+  await expect(copyStore(source, other, 'a', () => {})).rejects.toThrow('stop it first')
+  await Promise.all([source, target, other].map((store) => store.close()))
+})
