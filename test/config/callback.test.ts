@@ -20,16 +20,6 @@ function errorsOf(keys: object, env: NodeJS.ProcessEnv = {}): string {
   }
 }
 
-test('a tenant without an address has no callback', () => {
-  expect(read({})).toBeUndefined()
-})
-
-test('an address alone is enough', () => {
-  const callback = read({ callback_url: 'https://hook.example.com/a?b=c' })
-  expect(callback).toMatchObject({ format: 'json', keys: [], networks: [] })
-  expect(callback?.url.href).toBe('https://hook.example.com/a?b=c')
-})
-
 test('every key is read, and secrets from where the file points', () => {
   const callback = read(
     {

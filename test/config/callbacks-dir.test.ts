@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { MappingErrors } from '../../src/mapping/catalog.ts'
 import { folder } from '../callers/edge.ts'
 import { ROOT } from '../command.ts'
 import { get, startGateway } from '../gateway.ts'
@@ -39,11 +38,4 @@ test('a callback with the name of the built-in one replaces it', async () => {
     status: 404,
     json: { detail: 'No callback is declared for this event.' },
   })
-})
-
-test('a callback with mistakes keeps the gateway from starting', async () => {
-  const code = `export default ({ callbacks }) => ({ ...callbacks['shipment.event'], fields: [{ kind: 'move' }], colour: 1 })`
-  const error = await loadMappings(moduleWith(code)).catch((thrown: unknown) => thrown)
-  expect(error).toBeInstanceOf(MappingErrors)
-  expect(String(error)).toMatch(/shipment\.event: fields\[0\]/)
 })

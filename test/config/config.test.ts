@@ -101,30 +101,6 @@ describe('errors', () => {
     expect(errorsIn({})).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
     expect(errorsIn({ V2_BASE_URL: '  ' })).toEqual([expect.stringMatching(/^V2_BASE_URL is required/)])
   })
-
-  test('half a credential is an error, whichever half', () => {
-    expect(errorsIn({ ...URL_ALONE, V2_CLIENT_SECRET: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_ID /)])
-    expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x' })).toEqual([expect.stringMatching(/^V2_CLIENT_SECRET /)])
-    expect(errorsIn({ ...URL_ALONE, V2_CLIENT_ID: 'x', V2_CLIENT_SECRET: 'y' })).toEqual([])
-  })
-
-  test.each(['0d', '400d', '30'])('callers are quiet for fewer days than are counted: not %s', (QUIET_DAYS) => {
-    expect(errorsIn({ ...URL_ALONE, QUIET_DAYS })).toEqual([
-      'QUIET_DAYS must be a number of days such as 30d, at most 399d',
-    ])
-  })
-
-  test.each([
-    ['what is no JSON', '{'],
-    ['unknown keys', '{"vehicle_types": {}, "colors": {}}'],
-    ['a list', '[]'],
-    ['numbers for types', '{"vehicle_types": {"BOX": 1}}'],
-  ])('LOOKUPS_FILE with %s is an error', async (_, content) => {
-    const LOOKUPS_FILE = await fileWith(content)
-    expect(errorsIn({ ...URL_ALONE, LOOKUPS_FILE })).toEqual([
-      expect.stringMatching(/^LOOKUPS_FILE names \S+, (which|in which) /),
-    ])
-  })
 })
 
 describe('errors in files of certificates', () => {
@@ -190,12 +166,6 @@ describe('errors in files of certificates', () => {
     const V2_CA_FILE = await fileWith(`# Ours, and another's\n${good}\n${good.replaceAll('\n', '\r\n')}`)
     expect(errorsIn({ ...URL_ALONE, V2_CA_FILE })).toEqual([])
   })
-
-  test('are reported together with all others', async () => {
-    const wrong = { TLS_CERT_FILE: SERVER, TLS_KEY_FILE: CLIENT_KEY, V2_CA_FILE: 'package.json', LOG_LEVEL: 'loud' }
-    const names = errorsIn(wrong).map((error) => error.split(' ')[0])
-    expect(names.sort()).toEqual(['LOG_LEVEL', 'TLS_KEY_FILE', 'V2_BASE_URL', 'V2_CA_FILE'])
-  })
 })
 
 describe('PORT and ADMIN_PORT', () => {
@@ -212,25 +182,6 @@ describe('PORT and ADMIN_PORT', () => {
     ['0.0.0.0', 'gateway.example'],
   ])('must differ where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
     expect(told({ HOST, ADMIN_HOST })).toEqual(['PORT and ADMIN_PORT are both 9000; choose different ports'])
-  })
-
-  test.each([
-    ['127.0.0.1', '127.0.0.2'],
-    ['0.0.0.0', '::1'],
-    ['::1', '127.0.0.1'],
-    ['10.0.0.1', 'localhost'],
-  ])('may be equal where HOST is %s and ADMIN_HOST %s', (HOST, ADMIN_HOST) => {
-    expect(told({ HOST, ADMIN_HOST })).toEqual([])
-  })
-
-  test('may both be 0, and are compared with their defaults', () => {
-    expect(told({ PORT: '0', ADMIN_PORT: '0' })).toEqual([])
-    expect(errorsIn({ ...URL_ALONE, PORT: '9901' })).toEqual([
-      expect.stringMatching(/^PORT and ADMIN_PORT are both \d+;/),
-    ])
-    expect(errorsIn({ ...URL_ALONE, ADMIN_PORT: '8080' })).toEqual([
-      expect.stringMatching(/^PORT and ADMIN_PORT are both \d+;/),
-    ])
   })
 })
 
@@ -262,13 +213,6 @@ describe('valid values', () => {
       QUIET_DAYS: 30,
       DEDUPE_WINDOW: 600_000,
     })
-  })
-
-  test('the configuration is frozen, and an empty variable counts as unset', () => {
-    const config = readConfig({ ...URL_ALONE, PORT: '', LOG_LEVEL: ' ', V2_CLIENT_ID: '', SUNSET: '' })
-    // As JSON, because two functions are never equal.
-    expect(JSON.stringify(config)).toBe(JSON.stringify(readConfig(URL_ALONE)))
-    expect(Object.isFrozen(config)).toBe(true)
   })
 
   test.each([
@@ -342,14 +286,6 @@ describe('valid values', () => {
     }
   })
 
-  test('TRUST_PROXY=off is its default', () => {
-    for (const TRUST_PROXY of ['', 'off', ' off ']) {
-      expect(readConfig({ ...URL_ALONE, TRUST_PROXY }).TRUST_PROXY).toBeUndefined()
-    }
-    expect(readConfig({ ...URL_ALONE, TRUST_PROXY: '10.0.0.0/8, ::1' }).TRUST_PROXY).toEqual(['10.0.0.0/8', '::1'])
-    expect(errorsIn({ ...URL_ALONE, TRUST_PROXY: 'off,::1' })).toEqual([expect.stringMatching(/^TRUST_PROXY must /)])
-  })
-
   test('lists, dates and switches', () => {
     const config = readConfig({
       ...URL_ALONE,
@@ -386,16 +322,6 @@ describe('valid values', () => {
   ])('not a date: %s', (SUNSET) => {
     expect(errorsIn({ ...URL_ALONE, SUNSET })).toEqual(['SUNSET must be an ISO 8601 date such as 2026-12-31'])
   })
-
-  test('LOOKUPS_FILE adds types and action names', async () => {
-    const LOOKUPS_FILE = await fileWith(
-      '{"vehicle_types": {"HEARSE": "van"}, "actions": {"Refresh Rate": "quote.update"}}',
-    )
-    expect(readConfig({ ...URL_ALONE, LOOKUPS_FILE }).LOOKUPS_FILE).toEqual({
-      vehicle_types: { HEARSE: 'van' },
-      actions: { 'Refresh Rate': 'quote.update' },
-    })
-  })
 })
 
 describe('the program', () => {
@@ -410,20 +336,6 @@ describe('the program', () => {
     for (const name of Object.keys(WRONG)) expect(err).toContain(name)
     expect(err).not.toContain('    at ')
     expect(err).not.toContain('pass-word')
-  })
-
-  test('checks a good configuration without starting', async () => {
-    const { code, out, err } = await transload(['check'], { ...URL_ALONE, STORE_URL: '/nowhere/at/all.db', PORT: '1' })
-    expect(err).toBe('')
-    expect(out).toMatch(/valid/)
-    expect(code).toBe(0)
-  })
-
-  test('checks the mappings as well', async () => {
-    const LOOKUPS_FILE = await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}')
-    const { code, err } = await transload(['check'], { ...URL_ALONE, LOOKUPS_FILE })
-    expect(code).toBe(78)
-    expect(err).toContain('quote.refresh')
   })
 
   test.each(['check', 'serve'])('reports the errors of all files at once over %s', async (command) => {
@@ -451,27 +363,5 @@ describe('the program', () => {
       expect(lookupsToo).toMatch(said)
     for (const said of [/V2_BASE_URL is/, /MAPPINGS_DIR names \/nowhere, which cannot/, /must be a network/])
       expect(folderToo).toMatch(said)
-  })
-
-  test.each([
-    [['serve', '--foo'], /^transload: unknown option --foo\n/],
-    [['serve', '-p', '1'], /^transload: unknown option -p\n$/],
-    [['serve', 'now'], /^transload: too many arguments for serve\n$/],
-    [['check', '--strict'], /^transload: unknown option --strict\n$/],
-    [['check', 'tenants.json'], /^transload: too many arguments for check\n$/],
-    [['healthcheck', 'http://127.0.0.1'], /^transload: too many arguments for healthcheck\n$/],
-    [['demo', '--port=1'], /^transload: .*--port.*\n/],
-  ])('ends with 64 over an argument that the command does not take: %j', async (words, said) => {
-    const { code, out, err } = await transload(words, WRONG)
-    expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringMatching(said) })
-  })
-
-  test('knows its commands', async () => {
-    const unknown = await transload(['fly'], URL_ALONE)
-    expect(unknown.code).toBe(64)
-    expect(unknown.err).toBe('transload: unknown command fly\n')
-    const help = await transload(['--help'], {})
-    expect(help.code).toBe(0)
-    expect(help.out).toMatch(/serve[\s\S]*check/)
   })
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -93,12 +93,6 @@ describe('modules of an operator', () => {
     expect(unnamed.json).toEqual({ Message: expect.stringContaining('RefNo.'), TransportationBooked: 'Unknown' })
   })
 
-  test('files that are not modules are ignored', async () => {
-    const folder = folderWith({ 'readme.md': '# no module', 'types.d.ts': 'nonsense', 'notes.json': '{}' })
-    mkdirSync(join(folder, 'drafts'))
-    expect([...(await loadMappings(folder)).actions.keys()]).toEqual([...(await loadMappings()).actions.keys()])
-  })
-
   test.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
     [
       'no default export',
@@ -147,12 +141,6 @@ describe('modules of an operator', () => {
     expect(mistakes).toHaveLength(2)
     expect(mistakes[0]).toMatch(/^\/a\.js: the default export/)
     expect(mistakes[1]).toMatch(/^\/b\.js: cannot be loaded: ./)
-  })
-
-  test('a missing folder is an error', async () => {
-    await expect(loadMappings(join(newFolder('gone'), 'no-such-folder'))).rejects.toThrow(
-      /MAPPINGS_DIR names \S+no-such-folder, which cannot be read as a folder \(ENOENT\)/,
-    )
   })
 })
 
@@ -231,27 +219,5 @@ describe('transload check', () => {
       `  ${folder}/c.js:1:30: cannot be loaded: no luck`,
       '',
     ])
-  })
-
-  test('ends with 78 and prints the errors of the file of lookups', async () => {
-    const unread = await check({ LOOKUPS_FILE: lookupsFile('{') })
-    expect(unread).toMatchObject({
-      code: 78,
-      err: expect.stringMatching(/ LOOKUPS_FILE names \S+, which is not JSON/),
-    })
-    const unknown = await check({ LOOKUPS_FILE: lookupsFile({ vehicles: {} }) })
-    expect(unknown).toMatchObject({
-      code: 78,
-      err: expect.stringContaining('lookups.json:1:13, in which there is an unknown key vehicles'),
-    })
-    const noType = await check({ LOOKUPS_FILE: lookupsFile('{\n  "vehicle_types": {"HEARSE": "hearse"}\n}') })
-    expect(noType).toMatchObject({
-      code: 78,
-      err: expect.stringContaining(
-        'lookups.json:2:31, in which vehicle_types.HEARSE is no vehicle type of version 2; the types are car, suv, van,',
-      ),
-    })
-    const noAction = await check({ LOOKUPS_FILE: lookupsFile({ actions: { Refresh: 'quote.refresh' } }) })
-    expect(noAction).toMatchObject({ code: 78, err: expect.stringContaining('quote.refresh, which is no action') })
   })
 })

@@ -34,9 +34,4 @@ describe('a secret that stands elsewhere', () => {
       'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
     )
   })
-
-  test('has a name', () => {
-    for (const value of [{ env: '' }, { file: '' }]) expect(secretRef.safeParse(value).success).toBe(false)
-    expect(read(secretRef, { file: 'b' })).toEqual({ file: 'b' })
-  })
 })

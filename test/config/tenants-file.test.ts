@@ -53,10 +53,6 @@ function errorsIn(content: unknown, env: NodeJS.ProcessEnv = ENV): readonly stri
   }
 }
 
-test('a tenant with all keys and one with only the required ones are valid', () => {
-  expect(errorsIn({ tenants: [WHOLE, LEAST] })).toEqual([])
-})
-
 test('an error of the shape names the line and the column', () => {
   const path = join(folder(), 'tenants.json')
   writeFileSync(
@@ -274,92 +270,6 @@ test('transload tenants hash hashes standard input and takes no arguments', asyn
   const status = async (id: string, secret: string) => (await quote(edge, { authorization: basic(id, secret) })).status
   expect([await status('t0', 's3cret'), await status('t1', 's3cret')]).toEqual([200, 200])
   expect(await status('t1', 'other')).toBe(401)
-})
-
-test('transload tenants check and list describe the file without its secrets', async () => {
-  const place = folder()
-  const path = join(place, 'tenants.json')
-  writeTenants(
-    path,
-    tenant(place, 'acme', { v2: { base_url: 'https://stage.example.com/v2' } }),
-    tenant(place, 'beta', { credentials: [], networks: ['10.0.0.0/8'] }),
-  )
-  const [check, list, named, missing, usage] = await Promise.all([
-    transload(['tenants', 'check', path], place),
-    transload(['tenants', 'list', path], place),
-    transload(['tenants', 'list'], place, { TENANTS_FILE: path }),
-    transload(['tenants', 'check'], place),
-    transload(['tenants', 'forget'], place),
-  ])
-  expect(check).toEqual({ code: 0, out: 'The tenants file is valid: 2 tenants.\n', err: '' })
-  expect(list.out.split('\n')).toEqual([
-    'acme  credentials: acme-legacy  networks: -  service: acme-v2 at https://stage.example.com',
-    'beta  credentials: -  networks: 10.0.0.0/8  service: beta-v2 at (V2_BASE_URL)',
-    '',
-  ])
-  expect(named.out).toBe(list.out)
-  expect(missing.code).toBe(78)
-  expect(missing.err).toMatch(/TENANTS_FILE is not set/)
-  expect(usage.code).toBe(64)
-  for (const { out, err } of [check, list, named]) expect(out + err).not.toMatch(/secret|\$scrypt/)
-  writeTenants(path, { name: 'acme', oops: true })
-  expect((await transload(['tenants', 'list', path], place)).code).toBe(78)
-})
-
-test('transload auth rehearse tries both schemes for every tenant, and changes nothing', async () => {
-  const [both, basicOnly, bearerOnly] = await Promise.all(
-    (['both', 'basic', 'bearer'] as const).map((auth) =>
-      startGateway({ sandbox: { auth, credentials: known('a', 'longer-name') } }),
-    ),
-  )
-  const place = folder()
-  const path = join(place, 'tenants.json')
-  const { url = '' } = both?.sandbox ?? {}
-  writeTenants(
-    path,
-    tenant(place, 'a'),
-    tenant(place, 'longer-name', { v2: { base_url: basicOnly?.sandbox.url } }),
-    { ...tenant(place, 'b', { v2: { client_id: 'a-v2', base_url: bearerOnly?.sandbox.url } }) },
-    { ...tenant(place, 'c'), credentials: [{ id: 'c', secret_hash: cheapHash('c') }] },
-  )
-  writeFileSync(join(place, 'b.secret'), 'a-v2-secret')
-  const all = await transload(['auth', 'rehearse'], place, { V2_BASE_URL: url, TENANTS_FILE: path })
-  expect(all.out.split('\n')).toEqual([
-    'tenant       basic                 oauth2',
-    'a            accepted              accepted',
-    'longer-name  accepted              no token (502)',
-    'b            refused (401)         accepted',
-    'c            refused (401)         no token (401)',
-    '',
-  ])
-  expect(all.code).toBe(1)
-  const fixed = await transload(['auth', 'rehearse'], place, {
-    V2_BASE_URL: url,
-    V2_CLIENT_ID: 'a-v2',
-    V2_CLIENT_SECRET: 'a-v2-secret',
-  })
-  expect(fixed).toMatchObject({
-    code: 0,
-    out: 'tenant  basic                 oauth2\na-v2    accepted              accepted\n',
-  })
-  const nobody = await transload(['auth', 'rehearse'], place, { V2_BASE_URL: url })
-  expect(nobody).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^transload: there is no credential/) })
-  const gone = await transload(['auth', 'rehearse'], place, {
-    V2_BASE_URL: 'http://127.0.0.1:9',
-    V2_CLIENT_ID: 'a-v2',
-    V2_CLIENT_SECRET: 'a-v2-secret',
-  })
-  expect(gone.code).toBe(1)
-  expect(gone.out).toMatch(/no reply \(unsent\) +no token \(502\)/)
-  for (const { out, err } of [all, fixed, gone]) expect(out + err).not.toMatch(/a-v2-secret|Basic |Bearer /)
-  for (const gateway of [both, basicOnly, bearerOnly]) {
-    expect(
-      new Set(
-        gateway?.sandbox.requests.map(({ method, path: at }) => `${method} ${at.replace(/[0-9a-f-]{36}/, 'ID')}`),
-      ),
-    ).toEqual(new Set(['GET /v2/shipments/ID', 'POST /oauth2/token']))
-    expect([gateway?.sandbox.shipments.size, gateway?.sandbox.quotes.size]).toEqual([0, 0])
-  }
 })
 
 test('a running gateway takes a new file on SIGHUP and when it changes, and refuses a bad one', async () => {

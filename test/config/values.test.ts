@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { ConfigErrors } from '../../src/config/errors.ts'
-import { openStore } from '../../src/store/open.ts'
 
 const URL_ALONE = { V2_BASE_URL: 'https://service.example.com' }
 const read = (name: string, value: string) => ({ ...readConfig({ ...URL_ALONE, [name]: value }) })[name as 'HOST']
@@ -38,43 +37,6 @@ describe('every value of an enumerated setting is read as it is', () => {
   test('SEND_QUOTE_ID', () => {
     expect(read('SEND_QUOTE_ID', 'true')).toBe(true)
     expect(read('SEND_QUOTE_ID', 'false')).toBe(false)
-  })
-})
-
-describe('in upper case', () => {
-  test.each([
-    ['HTTPS://SERVICE.EXAMPLE.COM', 'https://service.example.com', ''],
-    ['HTTP://Service.Example.COM:8080/Prefix', 'http://service.example.com:8080', '/Prefix'],
-    ['https://SERVICE.example.com/v2', 'https://service.example.com', ''],
-    ['https://SERVICE.example.com/A//v2//', 'https://service.example.com', '/A'],
-  ])('the address of the service %s is the same', (V2_BASE_URL, origin, prefix) => {
-    expect(readConfig({ V2_BASE_URL }).V2_BASE_URL).toEqual({ origin, prefix })
-  })
-
-  test('hosts that are allowed are the same', () => {
-    expect(
-      readConfig({ ...URL_ALONE, ALLOWED_HOSTS: 'Gateway.Internal, HTTPS://Gateway.Example.COM' }).ALLOWED_HOSTS,
-    ).toEqual({
-      names: ['gateway.internal'],
-      origins: ['https://gateway.example.com'],
-    })
-  })
-
-  test.each([
-    'MEMORY:',
-    'Memory:',
-    'POSTGRES://u@db.example.com/x',
-    'PostgreSQL://u@db.example.com/x',
-    'SQLITE:./x.db',
-    'FILE:./x.db',
-  ])('the scheme of a store is one: %s', (STORE_URL) =>
-    expect(readConfig({ ...URL_ALONE, STORE_URL }).STORE_URL).toBe(STORE_URL),
-  )
-
-  test('a store in memory opens', async () => {
-    const store = await openStore('MEMORY:')
-    expect(store.engine).toBe('memory')
-    await store.close()
   })
 })
 
@@ -162,12 +124,6 @@ describe.each(['HOST', 'ADMIN_HOST'])('%s', (name) => {
       expect(errorOf(name, value)).toBe(`${name} ${form}`)
     },
   )
-})
-
-test('the emergency log is a file, which may not exist yet', () => {
-  const [name, message] = ['EMERGENCY_LOG_FILE', 'EMERGENCY_LOG_FILE names a folder; it must name a file']
-  for (const file of ['./nowhere/log.ndjson', '/nowhere', 'package.json']) expect(read(name, file)).toBe(file)
-  for (const folder of ['.', '/', './src', './nowhere/']) expect(errorOf(name, folder)).toBe(message)
 })
 
 test('no legacy path hides a call that is passed through, or a dry run', () => {

@@ -5,7 +5,6 @@ import { ConfigErrors } from '../../src/config/errors.ts'
 const URL_ALONE = { V2_BASE_URL: 'https://service.example' }
 const SECRET = 'hook-0123456789abcdef'
 const SIGNING = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
-const OTHER_SIGNING = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
 
 /** The errors of an environment, a line each. */
 function errorsIn(env: NodeJS.ProcessEnv): readonly string[] {
@@ -17,17 +16,6 @@ function errorsIn(env: NodeJS.ProcessEnv): readonly string[] {
   }
   return []
 }
-
-test('secrets are lists, for a change-over', () => {
-  const config = readConfig({
-    ...URL_ALONE,
-    WEBHOOK_SECRET: `${SECRET}, ${SECRET}-2`,
-    WEBHOOK_SIGNING_SECRET: `${SIGNING},${OTHER_SIGNING}`,
-  })
-  expect(config.WEBHOOK_SECRET).toEqual([SECRET, `${SECRET}-2`])
-  expect(config.WEBHOOK_SIGNING_SECRET).toEqual([Buffer.alloc(24, 1), Buffer.alloc(32, 2)])
-  expect(readConfig(URL_ALONE)).toMatchObject({ SWEEP_INTERVAL: 600_000 })
-})
 
 describe('a secret in a path is refused if', () => {
   test.each([
@@ -73,13 +61,5 @@ describe('variables that the mode does not use are errors:', () => {
     [{ WEBHOOK_CLIENT_SECRET: 'b' }, /^WEBHOOK_CLIENT_ID is required because WEBHOOK_CLIENT_SECRET is set/],
   ])('%j', (env, words) => {
     expect(errorsIn(env)).toEqual([expect.stringMatching(words)])
-  })
-
-  test.each([
-    { ...FIXED, WEBHOOK_SECRET: SECRET, WEBHOOK_SIGNING_SECRET: SIGNING },
-    { ...EVENT_CLIENT, WEBHOOK_SECRET: SECRET },
-    { ...EVENT_CLIENT },
-  ])('%j is none', (env) => {
-    expect(errorsIn(env)).toEqual([])
   })
 })

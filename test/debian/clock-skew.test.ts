@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { output } from '../command.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { killUnderSkew } from './skew-harness.ts'
@@ -28,13 +27,4 @@ test('gateways with different clocks that are killed under load book nothing twi
   const { booked = 0, unknown = 0, ...others } = report.states
   expect(others).toEqual({})
   expect([booked, unknown]).toEqual([report.acknowledged, report.unknown])
-})
-
-test('faketime sets the clock of a gateway an hour ahead', async () => {
-  const { hourAhead } = await import('./skew-harness.ts')
-  const env = { ...process.env, ...(await hourAhead()) }
-  const out = await output(process.execPath, ['--print', 'Date.now()'], { env })
-  const hours = (Number(out) - Date.now()) / 3_600_000
-  expect(hours).toBeGreaterThan(0.99)
-  expect(hours).toBeLessThan(1.01)
 })

@@ -91,12 +91,6 @@ describe('Kubernetes', () => {
     expect(named).toEqual(map === undefined ? [] : [map])
   })
 
-  test('a slip is noticed', () => {
-    const text = read('kubernetes/edge/stateful-set.yaml')
-    expect(() => validate(text.replace('replicas: 3', 'replicas: three'))).toThrow(/replicas/)
-    expect(() => validate(text.replace('- name: gateway', '- title: gateway'))).toThrow(/name/)
-  })
-
   test('the edge has valid settings, and its containers have no rights', () => {
     const pod = hardened.parse(parse(read('kubernetes/edge/stateful-set.yaml')))
     container.parse(pod.spec.template.spec.containers[0])
@@ -131,23 +125,6 @@ test('compose: the settings are valid, and every mounted file exists', () => {
   expect(named.sort()).toEqual(Object.keys(volumes).sort())
   const files = sources.filter((source) => source.startsWith('.')).map((source) => join(DEPLOY, 'compose', source))
   expect(files.filter((file) => !existsSync(file))).toEqual([])
-})
-
-test('compose: its own tool accepts the file', async () => {
-  const folder = newFolder('compose')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'compose.yaml')
-  const env = cleanEnv({ V2_BASE_URL: 'https://service.example.com', POSTGRES_PASSWORD: 'secret' })
-  const check = () => run('docker-compose', ['--file', file, 'config', '--quiet'], { env })
-  // Older releases take the name of the project from the folder only.
-  const text = read('compose/compose.yaml').replace(/^name: .*\n/, '')
-  writeFileSync(file, text)
-  expect(await check()).toMatchObject({ code: 0, out: '' })
-  writeFileSync(file, text.replace('restart: unless-stopped', 'restarts: unless-stopped'))
-  expect(await check()).toMatchObject({ code: expect.any(Number), err: expect.stringContaining('restarts') })
-  writeFileSync(file, text)
-  const without = await run('docker-compose', ['--file', file, 'config', '--quiet'], { env: cleanEnv() })
-  expect(without.err).toContain('V2_BASE_URL')
 })
 
 test('systemd: the unit is valid, and its exposure is low', async () => {

@@ -93,16 +93,6 @@ test.each(['session', 'transaction'])(
   },
 )
 
-test('two PgBouncers before one server are one server', async () => {
-  const [one, other] = await Promise.all([startBouncer('session'), startBouncer('session')])
-  const port = (url: string) => ({ port: Number(new URL(url).port) })
-  const states = listen()
-  const store = await openPostgresStore({ url: addressOf(port(one), port(other)), onState: states.onState })
-  onTestFinished(() => store.close())
-  expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${port(one).port}` }])
-  await store.put({ links: [link()] })
-})
-
 test('a gateway behind a PgBouncer is ready again once the server is back', async () => {
   const own = await startServer()
   onTestFinished(() => own.remove())

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import { signingKey } from '../../src/webhook-signature.ts'
-import { endpoint, openOffice, SETTINGS } from './office.ts'
+import { endpoint, openOffice } from './office.ts'
 import { replies, startReceiver } from './receiver.ts'
 
 const SECRETS = [1, 2].map((byte) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`)
@@ -128,14 +128,4 @@ test.each([
     Make: 'Chevrolet',
     Cost: '1300.00',
   })
-})
-
-test('a tenant may always get the numbers of the service', async () => {
-  const receiver = await startReceiver()
-  const settings = { ...SETTINGS, shipment_number: 'service' } as const
-  const { store, pass, take } = await openOffice({ endpoints: [endpoint(receiver.url, { settings })] })
-  await booked(store)
-  await take({ shipment: shipmentExample.id })
-  await pass(0)
-  expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ ShipmentNumber: 'TL-100001' })
 })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { book, creations, expectBooked } from '../bookings/desk.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { deliver, EVENT, HOOK, SECRET, startReceiver, untilState } from './deliver.ts'
@@ -16,9 +16,6 @@ function cancel({ sandbox }: TestGateway, id: string): void {
   const shipment = sandbox.shipments.get(id) ?? expect.fail('no shipment')
   sandbox.shipments.set(id, { ...shipment, status: 'canceled' })
 }
-
-/** The pause after a first read that failed. */
-const READ_AGAIN_AFTER_MS = 5_000
 
 const isRead = (id: string) => (request: { readonly method: string; readonly path: string }) =>
   request.method === 'GET' && request.path.toLowerCase().endsWith(`/${id}`)
@@ -66,22 +63,6 @@ test.each([
   gateway.sandbox.clearFaults()
   expect(expectBooked(await book(gateway), true)).toBe(id)
   expect(creations(gateway)).toBe(1)
-})
-
-test('a read that fails is tried again', async () => {
-  const gateway = await startReceiver()
-  const { id, handle } = await openBooked(gateway)
-  cancel(gateway, id)
-  gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'GET' } })
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
-  onTestFinished(() => void vi.useRealTimers())
-  const read = gateway.sandbox.next(isRead(id))
-  await deliver(gateway, { ...EVENT, event: 'shipment.canceled', shipment_id: id })
-  await read
-  await vi.waitFor(async () => {
-    await vi.advanceTimersByTimeAsync(READ_AGAIN_AFTER_MS)
-    expect(await gateway.store.claimByHandle(handle)).toMatchObject({ state: 'freed' })
-  })
 })
 
 test('without a credential of its own, in client mode, the gateway reads nothing', async () => {

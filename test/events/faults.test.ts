@@ -57,13 +57,6 @@ test.each(failing)('$fault is a failure, and is tried again after 5 s', async ({
   expect(second?.headers['webhook-id']).toBe(id)
 })
 
-test('a closed port is a failure', async () => {
-  const { take, pass, found } = await openOffice({ endpoints: [endpoint('http://127.0.0.1:1/')] })
-  const id = await take()
-  await pass(0)
-  expect(await found(id)).toMatchObject({ state: 'due', failures: 1, outcome: 'connection refused' })
-})
-
 test('a name without an address, and a look-up that does not end, are failures', async () => {
   const unknown = () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' }))
   for (const [resolve, outcome] of [
@@ -171,42 +164,6 @@ test.each([429, 502, 504])('%i slows the whole endpoint down, as long as it asks
   receiver.answer(replies(200))
   await pass(11_000)
   expect((await found(other)).state).toBe('delivered')
-})
-
-test('a slowdown without a time grows from 5 s to 5 min', async () => {
-  const receiver = await startReceiver(replies(429))
-  const { take, pass, store } = await openOffice({ endpoints: [endpoint(receiver.url)], slots: 1 })
-  for (let i = 0; i < 12; i += 1) await take({ shipment: `s-${i}` })
-  const pauses: number[] = []
-  await pass(0)
-  for (let i = 0; i < 8; i += 1) {
-    const [paused] = await store.endpoints()
-    const pauseMs = (paused?.pausedUntil ?? 0) - store.now()
-    pauses.push(pauseMs / 1_000)
-    await pass(pauseMs)
-  }
-  expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
-})
-
-test('an absurd Retry-After waits a day at most', async () => {
-  const receiver = await startReceiver(replies(503, { 'retry-after': '999999999' }))
-  const { take, pass, found, store } = await openOffice({ endpoints: [endpoint(receiver.url)] })
-  const id = await take()
-  await pass(0)
-  expect((await found(id)).retryAt - store.now()).toBe(24 * HOUR_MS)
-})
-
-test('a Retry-After that is a date is honored, and one that is nonsense is not', async () => {
-  const receiver = await startReceiver((outgoing) => {
-    outgoing.writeHead(503, { 'retry-after': 'Sun, 22 Nov 2026 01:00:00 GMT' }).end()
-  })
-  const { take, pass, found, store } = await openOffice({ endpoints: [endpoint(receiver.url)] })
-  const id = await take()
-  await pass(0)
-  expect((await found(id)).retryAt - store.now()).toBe(HOUR_MS)
-  receiver.answer(replies(503, { 'retry-after': 'soon' }))
-  await pass(HOUR_MS)
-  expect((await found(id)).retryAt - store.now()).toBeLessThan(6 * MINUTE_MS)
 })
 
 test('a shutdown interrupts a try, which does not count', async () => {

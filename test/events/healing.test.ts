@@ -1,6 +1,5 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import {
   book,
@@ -12,7 +11,7 @@ import {
   shipments,
   statesOf,
 } from '../bookings/desk.ts'
-import { basic, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, CLIENT, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import { deliver, deliverTo, EVENT, metric, SECRET, SHORT_TIMEOUT, startReceiver, untilState } from './deliver.ts'
 
@@ -50,9 +49,6 @@ async function deliverAndRead(gateway: TestGateway, id: string, event = 'shipmen
   await gateway.sandbox.idle()
 }
 
-/** The pause after a first read that failed. */
-const READ_AGAIN_AFTER_MS = 5_000
-
 const quiet = { ...SHORT_TIMEOUT, SWEEP_INTERVAL: '1h' }
 
 test('a booking that times out, whose event comes first, is healed; the retry gets the reply of a booking', async () => {
@@ -84,29 +80,6 @@ test('the answer is the one that the booking would have had, and its names resol
   expect(claim.shipment).toBe(id)
 })
 
-test('the number of the quote that was booked stands for the shipment, as after any booking', async () => {
-  const gateway = await startReceiver({ env: quiet })
-  const quote = { ...quoteExample, ShipmentNumber: 'WTS-OWN', OrderRefNumber: REFERENCE }
-  expect((await post(gateway, '/getShippingQuote.php', quote)).status).toBe(200)
-  const { handle, id } = await bookUnknown(gateway)
-  await untilState(gateway.store, handle, 'booked')
-  const read = await get(gateway, '/getShipment.php?ShipmentNumber=WTS-OWN')
-  expect([read.status, read.json.ReferenceNumber]).toEqual([200, REFERENCE])
-  expect(reads(gateway).at(-1)?.path).toBe(`/v2/shipments/${id}`)
-})
-
-const reads = ({ sandbox }: TestGateway) => sandbox.requests.filter(({ method }) => method === 'GET')
-
-test('an event that comes later, of any kind, heals as well', async () => {
-  const gateway = await startReceiver({ env: quiet })
-  gateway.sandbox.set({ webhookUrl: undefined })
-  const { handle, id } = await bookUnknown(gateway)
-  deliverTo(gateway, gateway.sandbox)
-  gateway.sandbox.advance(id, 'assigned')
-  await untilState(gateway.store, handle, 'booked')
-  expectBooked(await book(gateway), true)
-})
-
 test('only facts that were read count: an event that says nothing true changes nothing', async () => {
   const gateway = await startReceiver({ env: quiet })
   gateway.sandbox.set({ webhookUrl: undefined })
@@ -136,21 +109,6 @@ test('without an unknown booking, events cause no reads', async () => {
   await gateway.sandbox.idle()
   expect(await gateway.store.eventsOfShipment(CLIENT.id, id)).toHaveLength(2)
   expect(gateway.sandbox.requests.filter(({ method }) => method === 'GET')).toEqual([])
-})
-
-test('events of shipments that a booking has cause no reads while another one is unknown', async () => {
-  const gateway = await startReceiver({ env: quiet })
-  const id = expectBooked(await book(gateway, { ReferenceNumber: 'REF-HELD' }))
-  gateway.sandbox.fail(NOT_MADE)
-  expectUnknown(await book(gateway))
-  gateway.sandbox.requests.length = 0
-  gateway.sandbox.advance(id, 'assigned')
-  await deliver(gateway, { ...EVENT, shipment_id: id.toUpperCase() })
-  const stranger = { ...EVENT, shipment_id: '99999999-2222-4333-8444-555555555555' }
-  await deliver(gateway, stranger)
-  await nextReadOver(gateway)
-  const reads = gateway.sandbox.requests.filter(({ method }) => method === 'GET')
-  expect(reads.map(({ path }) => path)).toEqual([`/v2/shipments/${stranger.shipment_id}`])
 })
 
 describe('what cannot be decided stays unknown:', () => {
@@ -253,24 +211,6 @@ describe('what cannot be decided stays unknown:', () => {
     await expectStill(gateway, handle)
   })
 
-  test('a shipment whose name was on record before the booking', async () => {
-    const gateway = await startReceiver({ env: quiet })
-    gateway.sandbox.set({ webhookUrl: undefined })
-    const { handle, id } = await bookUnknown(gateway)
-    const link = {
-      tenant: CLIENT.id,
-      kind: 'shipment',
-      name: REFERENCE,
-      vin: '',
-      id,
-      givenBy: 'caller',
-      at: 1,
-    } as const
-    await gateway.store.put({ links: [link] })
-    await deliverAndRead(gateway, id)
-    await expectStill(gateway, handle)
-  })
-
   test('a shipment that a booking under way may have made', async () => {
     const gateway = await startReceiver({ env: { ...quiet, UPSTREAM_TIMEOUT_MS: '1500' } })
     gateway.sandbox.set({ webhookUrl: undefined })
@@ -300,28 +240,6 @@ describe('what cannot be decided stays unknown:', () => {
   })
 })
 
-test('a booking without a VIN is healed by a shipment without one', async () => {
-  const gateway = await startReceiver({ env: quiet })
-  const { handle } = await bookUnknown(gateway, { VinNo: '' })
-  await untilState(gateway.store, handle, 'booked')
-  expectBooked(await book(gateway, { VinNo: '' }), true)
-})
-
-test('a read that fails is tried again', async () => {
-  const gateway = await startReceiver({ env: quiet })
-  gateway.sandbox.set({ webhookUrl: undefined })
-  const { handle, id } = await bookUnknown(gateway)
-  gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'GET' } })
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
-  onTestFinished(() => void vi.useRealTimers())
-  await deliverAndRead(gateway, id)
-  await vi.waitFor(async () => {
-    await vi.advanceTimersByTimeAsync(READ_AGAIN_AFTER_MS)
-    expect(await gateway.store.claimByHandle(handle)).toMatchObject({ state: 'booked' })
-  })
-  expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith(id)).length).toBeGreaterThan(1)
-})
-
 test('the gateway that gets the event need not be the one that booked', async () => {
   const store = createMemoryStore()
   const one = await startGateway({ env: { ...quiet, V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret }, store })
@@ -332,20 +250,6 @@ test('the gateway that gets the event need not be the one that booked', async ()
   expectBooked(await book(one), true)
   expectBooked(await book(other), true)
   expect(creations(one)).toBe(1)
-})
-
-test('a booking that became unknown in another gateway a moment ago is seen', async () => {
-  const store = createMemoryStore()
-  const one = await startReceiver({ env: quiet, store })
-  const other = await startReceiver({ env: quiet, store, serviceUrl: one.sandbox.url })
-  one.sandbox.set({ webhookUrl: undefined })
-  // The other gateway has just looked at the unknown bookings.
-  one.sandbox.fail(NOT_MADE)
-  expectUnknown(await book(one, { ReferenceNumber: 'REF-OTHER' }))
-  await deliverAndRead({ ...other, sandbox: one.sandbox }, '77777777-2222-4333-8444-555555555555')
-  const { handle, id } = await bookUnknown(one)
-  await deliver(other, { ...EVENT, shipment_id: id })
-  await untilState(store, handle, 'booked')
 })
 
 test('two gateways that get the same events heal a booking once', async () => {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { endpoint, openOffice } from './office.ts'
-import { replies, startReceiver } from './receiver.ts'
+import { startReceiver } from './receiver.ts'
 
 const LEASE_MS = 200
 
@@ -42,15 +42,4 @@ test('the end of a try of an event that an operator has skipped meanwhile change
   expect(await office.found(id)).toMatchObject({ state: 'skipped' })
   expect(await office.store.endpoints()).toEqual([])
   expect(office.lines).toEqual([])
-})
-
-test('an event for which no callback is declared is skipped', async () => {
-  const receiver = await startReceiver(replies(500))
-  const catalog = { callbackOf: () => undefined }
-  const office = await openOffice({ endpoints: [endpoint(receiver.url)], catalog })
-  const id = await office.take()
-  await office.pass(0)
-  const outcome = 'no callback is declared for this event'
-  expect(await office.found(id)).toMatchObject({ state: 'skipped', outcome, failures: 0 })
-  expect(receiver.received).toEqual([])
 })

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { request as requestOverUndici } from 'undici'
@@ -70,17 +68,6 @@ test('copies at the same time are one event', async () => {
   expect(answers.filter(({ json }) => !json.duplicate)).toHaveLength(1)
 })
 
-test('numbers keep their digits, and the encoding of the body is undone', async () => {
-  const gateway = await startReceiver()
-  const text = `{"shipment_id":12345678901234567890,"event":"shipment.modified","event_date":"x","data":{"price":{"new_value":1.50}}}`
-  expect((await deliver(gateway, gzipSync(text), { 'content-encoding': 'gzip' })).status).toBe(200)
-  const [stored] = await gateway.store.eventsOfShipment(CLIENT.id, '12345678901234567890')
-  expect(stored?.payload).toBe(
-    '{"data":{"price":{"new_value":1.50}},"event":"shipment.modified","event_date":"x","shipment_id":12345678901234567890}',
-  )
-  expect((await deliver(gateway, `\ufeff${text}`)).json.duplicate).toBe(true)
-})
-
 const malformed: readonly (readonly [name: string, body: string | object, words: RegExp])[] = [
   ['nothing', '', /is not JSON/],
   ['half of it', JSON.stringify(EVENT).slice(0, 40), /is not JSON: it ends too early/],
@@ -123,14 +110,6 @@ describe('a malformed event is refused with a clear line', () => {
   })
 })
 
-test('hostile member names are data', async () => {
-  const gateway = await startReceiver()
-  const body = `{"__proto__":{"shipment_id":"x"},"constructor":1,${JSON.stringify(EVENT).slice(1, -1)},"data":{"__proto__":{"new_value":"\\u0000\\u001b[31m"}}}`
-  expect((await deliver(gateway, body)).status).toBe(200)
-  const [stored] = await gateway.store.eventsOfShipment(CLIENT.id, EVENT.shipment_id)
-  expect(stored?.payload).toContain('"__proto__":{"shipment_id":"x"}')
-})
-
 test('an event of more than 64 KiB is too large, also where few bytes inflate to it', async () => {
   const gateway = await startReceiver()
   const fits = JSON.stringify({ ...EVENT, data: { note: 'x'.repeat(65_000) } })
@@ -165,30 +144,10 @@ test('a wrong secret is answered like any other unknown path, and its body is no
   expect(await gateway.store.listEvents({})).toEqual([])
 })
 
-test('a wrong secret is refused before its body arrives', async () => {
-  const { url } = await startReceiver()
-  const headers = { 'content-length': '60000' }
-  const wrong = request(`${url}/webhooks/${SECRET}x`, { method: 'POST', headers })
-  const answered = once(wrong, 'response')
-  wrong.flushHeaders()
-  const [answer] = await answered
-  expect(answer.statusCode).toBe(404)
-  wrong.destroy()
-})
-
 test('a gateway without a secret serves no webhooks', async () => {
   const gateway = await startGateway()
   const unknown = await post(gateway, '/no/such/path', EVENT)
   expect((await deliver(gateway, EVENT)).text).toBe(unknown.text)
-})
-
-test('the secret may end in a slash or be percent-encoded, and may be one of several', async () => {
-  const old = 'hook-which-is-going-away'
-  const gateway = await startReceiver({ env: { WEBHOOK_SECRET: `${old}, ${SECRET}` } })
-  const encoded = `/webhooks/%68${SECRET.slice(1)}`
-  for (const path of [`${HOOK}/`, `${HOOK}?a=b`, encoded, `/webhooks/${old}`]) {
-    expect([path, (await deliver(gateway, EVENT, {}, path)).status]).toEqual([path, 200])
-  }
 })
 
 test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {

@@ -1,15 +1,9 @@
-import { once } from 'node:events'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { book, creations, expectBooked, expectUnknown, isCreation, REFERENCE, shipments } from '../bookings/desk.ts'
-import { startGatewayProcess } from '../bookings/gateway-process.ts'
+import { book, creations, expectBooked, expectUnknown, REFERENCE, shipments } from '../bookings/desk.ts'
 import { as, openEdge, tenant } from '../callers/edge.ts'
-import { newFolder } from '../command.ts'
 import { basic, CLIENT, OWN, startGateway, type TestGateway } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
-import { metric, RECEIVES, SECRET, SHORT_TIMEOUT, untilState } from './deliver.ts'
+import { metric, SHORT_TIMEOUT, untilState } from './deliver.ts'
 
 const CREATION = { method: 'POST', path: /^\/v2\/shipments?$/ }
 const LOST = { kind: 'timeout', on: CREATION } as const
@@ -36,27 +30,6 @@ test('after a start, a booking is found by the reference', async () => {
   expect(creations(gateway)).toBe(1)
 })
 
-test('after a start, a booking is found by an event that was stored and not acted on', async () => {
-  const gateway = await startGateway({ env })
-  gateway.sandbox.fail(LOST)
-  const handle = expectUnknown(await book(gateway))
-  const [shipment] = shipments(gateway, REFERENCE)
-  const event = { tenant: CLIENT.id, shipment: shipment?.id ?? '', event: 'shipment.created', date: 'x', digest: '' }
-  await gateway.store.takeEvent({ ...event, payload: '{}', deliver: false })
-  await restart(gateway)
-  expect((await untilState(gateway.store, handle, 'booked')).shipment).toBe(shipment?.id)
-})
-
-test('a sweep comes again after its interval', async () => {
-  const gateway = await startGateway({ env: { ...env, SWEEP_INTERVAL: '1s' } })
-  gateway.sandbox.fail(LOST)
-  const handle = expectUnknown(await book(gateway))
-  await gateway.sandbox.next(({ method, path }) => method === 'GET' && path.endsWith(REFERENCE))
-  expect((await gateway.store.claimByHandle(handle))?.state).toBe('unknown')
-  gateway.sandbox.set({ findsByReference: true })
-  await untilState(gateway.store, handle, 'booked')
-})
-
 test('a shipment that is found and is not the one of the booking changes nothing', async () => {
   const gateway = await startGateway({ env })
   const other = await book(gateway)
@@ -70,22 +43,6 @@ test('a shipment that is found and is not the one of the booking changes nothing
   await gateway.sandbox.idle()
   await after.gateway.close()
   expect((await gateway.store.claimByHandle(handle))?.state).toBe('unknown')
-})
-
-test('nothing is asked for a booking that is known, for one without a reference, or by one that cannot stand in a path', async () => {
-  const gateway = await startGateway({ env })
-  expectBooked(await book(gateway))
-  gateway.sandbox.fail(NOT_MADE, NOT_MADE)
-  expectUnknown(await book(gateway, { ReferenceNumber: '' }))
-  expectUnknown(await book(gateway, { ReferenceNumber: '../REF 1?' }))
-  gateway.sandbox.fail(NOT_MADE)
-  // The last one of a sweep, which shows that the others were passed over.
-  expectUnknown(await book(gateway, { ReferenceNumber: 'REF-LAST' }))
-  gateway.sandbox.requests.length = 0
-  const last = gateway.sandbox.next(({ path }) => path.endsWith('/REF-LAST'))
-  await restart(gateway)
-  await last
-  expect(gateway.sandbox.requests.map(({ path }) => path)).toEqual(['/v2/shipments/REF-LAST'])
 })
 
 test('a service that fails is left alone until the next sweep', async () => {
@@ -175,25 +132,4 @@ test('in tenants mode, each secret names its tenant, whose own credential reads'
   edge.sandbox.set({ webhookUrl: `${edge.url}/webhooks/${hooks.zenith}` })
   for (const { id } of shipments(edge, REFERENCE)) edge.sandbox.advance(id, 'assigned')
   await untilState(edge.store, other, 'booked')
-})
-
-test('a gateway that is killed while it books heals the booking when it is back', async () => {
-  const folder = newFolder('sweep')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const service = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(() => service.close())
-  const places = { storeUrl: join(folder, 'transload.db'), serviceUrl: service.url, env: { ...RECEIVES } }
-  const first = await startGatewayProcess(places)
-  service.set({ webhookUrl: `${first.url}/webhooks/${SECRET}`, webhookRetry: { attempts: 1, delayMs: 1 } })
-  service.fail(LOST)
-  const told = service.nextDelivery(({ delivered }) => delivered)
-  const lost = book(first).catch(() => 'lost')
-  await told
-  first.child.kill('SIGKILL')
-  await once(first.child, 'exit')
-  expect(await lost).toBe('lost')
-  const second = await startGatewayProcess(places)
-  await expect.poll(async () => (await book(second)).status, { timeout: 15_000, interval: 100 }).toBe(200)
-  expectBooked(await book(second), true)
-  expect(service.requests.filter(isCreation)).toHaveLength(1)
 })

@@ -6,7 +6,7 @@ import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { type Callback, type CallbackContext, callback, changed, compileCallback } from '../../src/mapping/callback.ts'
 import { compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
 import { codec } from '../../src/mapping/codec.ts'
-import { isAction, isCallback, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
+import { shapeMistakes } from '../../src/mapping/declaration-schema.ts'
 import { callerNumber, choose, fixed, move, type Row, split, v1Only } from '../../src/mapping/declare.ts'
 import { explainCallback } from '../../src/mapping/explain.ts'
 import { SETTINGS } from '../events/office.ts'
@@ -36,14 +36,6 @@ function mistakesOf(...callbacks: readonly Callback[]): readonly string[] {
 const withRows = (...rows: readonly Row[]): Callback => ({ ...valid, fields: [...valid.fields, ...rows] })
 
 describe('a declaration', () => {
-  test('that is right has no mistakes', () => {
-    expect(mistakesOf(valid, shipmentEvent)).toEqual([])
-    for (const declared of [valid, shipmentEvent]) {
-      expect(shapeMistakes(declared)).toEqual([])
-      expect([isCallback(declared), isAction(declared)]).toEqual([true, false])
-    }
-  })
-
   test.each<[string, readonly Callback[], RegExp]>([
     ['a row of another section', [withRows(...v1Only(['X'], 'why'))], /v1Only row cannot be used in a callback/],
     ['a field twice', [withRows(fixed('what', 'x'))], /covered twice/],
@@ -142,10 +134,6 @@ describe('an event', () => {
     expect(noticed(data)['status']).toBe(status)
   })
 
-  test('implies no status by a name that every object has', () => {
-    expect(told.translate({ ...event, event: 'toString' }, context)['status']).toBeUndefined()
-  })
-
   test('tells what has changed, and nothing else', () => {
     const change = (new_value: unknown) => ({ old_value: undefined, new_value })
     expect(noticed({ price: change('5') })).toMatchObject({ Price: '5' })
@@ -195,12 +183,6 @@ describe('an event', () => {
       expect(explainCallback(told, { ...event, data: none }, context).unknown).toEqual([])
     }
   })
-})
-
-test('a catalog has the callbacks in their order, and each as it was declared', () => {
-  const { callbacks } = compileCatalog([], { tables: new Map(), callbacks: [shipmentEvent, valid] })
-  expect(callbacks.map(({ callback: declared }) => declared)).toEqual([shipmentEvent, valid])
-  expect(valid.kind).toBe('callback')
 })
 
 test('any event has the five fields and changed ones, all of them text, and pollutes nothing', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { text } from '../../mappings/codecs.ts'
-import { actionKey, compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
+import { compileCatalog } from '../../src/mapping/catalog.ts'
 import { type Action, fixed, fromQuote, move, quoteFact, split } from '../../src/mapping/declare.ts'
 
 const tables = new Map()
@@ -20,15 +20,6 @@ const declared = (name: string, legacy: Partial<Action['legacy']> = {}, more: Pa
 const compiled = (actions: readonly Action[], synonyms: Readonly<Record<string, string>> = {}) =>
   compileCatalog(actions, { tables, synonyms })
 
-test.each([
-  ['Get Rate', 'getrate'],
-  [' GET_rate-', 'getrate'],
-  ['get\t \nrate', 'getrate'],
-  ['get.rate', 'get.rate'],
-])('the key of the ActionName %j is %s', (name, key) => {
-  expect(actionKey(name)).toBe(key)
-})
-
 describe('an endpoint', () => {
   const paths = ['/Both.php']
   const one = declared('one', { paths: ['/one.php', '/Both.php'], actionNames: ['One', 'First'] })
@@ -47,11 +38,6 @@ describe('an endpoint', () => {
     expect(here).toEqual([actions.get('one'), actions.get('two')])
   })
 
-  test('has the method and the family of its actions', () => {
-    const { endpoints } = compiled([declared('x', { method: 'GET' }, { family: 'shipment' })])
-    expect(endpoints.get('/x.php')).toMatchObject({ method: 'GET', family: 'shipment' })
-  })
-
   const chosen = (actions: readonly Action[], path: string, synonyms: Readonly<Record<string, string>> = {}) => {
     const endpoint = compiled(actions, synonyms).endpoints.get(path) ?? expect.fail('it is not there')
     return (...args: Parameters<typeof endpoint.choose>) => endpoint.choose(...args)?.action.name
@@ -60,17 +46,6 @@ describe('an endpoint', () => {
   test('chooses an action by its names, in any spelling', () => {
     const choose = chosen([one, two], '/both.php')
     expect(['one', 'FIRST', 'Two-It', 'two'].map((name) => choose(name))).toEqual(['one', 'one', 'two', undefined])
-  })
-
-  test('chooses the default where no name is sent, if there is one', () => {
-    expect(chosen([one, two], '/both.php')(undefined)).toBe('two')
-    expect(chosen([one, two], '/one.php')(undefined)).toBeUndefined()
-  })
-
-  test('chooses by any name where its action needs none', () => {
-    const choose = chosen([one, declared('any', { paths, actionNames: 'any' })], '/both.php')
-    expect([undefined, 'x', 'One'].map((name) => choose(name))).toEqual(['any', 'any', 'one'])
-    expect(compiled([declared('any', { actionNames: 'any' })]).endpoints.get('/any.php')?.accepted).toEqual([])
   })
 
   test('knows the synonyms of its actions', () => {
@@ -117,13 +92,4 @@ test('facts are the places of an action that remembers', () => {
   )
   // The id of a quote is always one.
   expect(() => compiled([declared('uses', {}, { requires: [{ anyOf: [quoteFact('quote_id')] }] })])).not.toThrow()
-})
-
-test('mistakes are an error with all of them', () => {
-  expect(new MappingErrors(['one'])).toMatchObject({
-    name: 'MappingErrors',
-    message: 'the mappings have a mistake:\none',
-    mistakes: ['one'],
-  })
-  expect(new MappingErrors(['one', 'two']).message).toBe('the mappings have 2 mistakes:\none\ntwo')
 })

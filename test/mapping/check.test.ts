@@ -307,13 +307,6 @@ describe('actions that clash are refused', () => {
     )
   })
 
-  test('both serve a path that they write in two ways', () => {
-    const catalog = compileCatalog([valid, other({ paths: ['/GETRATE.php'] })], { tables })
-    expect([...catalog.endpoints.keys()]).toEqual(['/getrate.php'])
-    expect(catalog.endpoints.get('/getrate.php')?.choose('change rate')?.action.name).toBe('rate.change')
-    expect(catalog.endpoints.get('/getrate.php')?.choose('get rate')?.action.name).toBe('rate.get')
-  })
-
   test('a synonym for no action', () => {
     expect(mistakesOf([valid], { 'Refresh Rate': 'rate.refresh' })).toEqual([
       'the ActionName Refresh Rate means rate.refresh, which is no action',
@@ -327,10 +320,6 @@ describe('actions that clash are refused', () => {
     expect(mistakesOf([valid, other({})], { Refresh: 'rate.get', REFRESH: 'rate.change' })).toEqual([
       '/getRate.php: the ActionName REFRESH means both rate.get and rate.change',
     ])
-  })
-
-  test('a synonym that repeats a known name is no error', () => {
-    expect(mistakesOf([valid], { get_rate: 'rate.get' })).toEqual([])
   })
 })
 

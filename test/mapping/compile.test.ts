@@ -12,11 +12,10 @@ import {
   type Requirement,
   ref,
   setByService,
-  v2Only,
   wholeValue,
 } from '../../src/mapping/declare.ts'
 import { explainRequestTranslation } from '../../src/mapping/explain.ts'
-import { type Entry, sortFields } from '../../src/mapping/fields.ts'
+import { sortFields } from '../../src/mapping/fields.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
 
 const settings = { transport_type: '', vehicle_type: '', send_quote_id: true, shipment_number: 'caller' } as const
@@ -47,57 +46,6 @@ function translated(sent: Readonly<Record<string, string>>, action = compiled, n
   return action.request(fields, { settings, facts: facts as Record<string, string>, namedBy })
 }
 
-describe('the field that named the thing', () => {
-  const sent = { VinNo: 'X', Year: '2020' }
-  test.each([
-    [undefined, { vehicles: [{ vin: 'X', year: 2020 }] }],
-    ['Number', { vehicles: [{ vin: 'X', year: 2020 }] }],
-    ['VinNo', { vehicles: [{ year: 2020 }] }],
-    // Not among the names of the declaration.
-    ['Year', { vehicles: [{ vin: 'X', year: 2020 }] }],
-  ])('%s is no change of it', (namedBy, body) => {
-    expect(translated(sent, compiled, namedBy).body).toEqual(body)
-  })
-})
-
-test('problems begin with those of sorting', () => {
-  const fields = sortFields(compiled.fields, [
-    ['VinNo', 'a'],
-    ['VinNo', 'b'],
-  ])
-  const { problems } = compiled.request(fields, { settings, facts: undefined })
-  expect(problems.map(({ field, code }) => `${field} ${code}`)).toEqual(['VinNo disagree', 'Year required'])
-  // The fields can be translated again.
-  expect(compiled.request(fields, { settings, facts: undefined }).problems).toEqual(problems)
-})
-
-test('facts are those of the body and the rows to remember, without what cannot be read', () => {
-  const remembered = (...entries: readonly Entry[]) =>
-    compiled.remember(sortFields(compiled.fields, entries), { type: 'suv' }, settings)
-  expect(remembered(['Paid', '2020'], ['A', 'x'], ['B', 'y'])).toEqual({
-    facts: { type: 'suv', paid: 2020, note: 'x,y' },
-    problems: [],
-  })
-  const { facts, problems } = remembered(['Paid', 'soon'])
-  expect(facts).toEqual({ type: 'suv' })
-  expect(problems).toMatchObject([{ field: 'Paid', code: 'year' }])
-})
-
-test('a reply has every field, and says which places are missing', () => {
-  const { reply, missing } = compiled.reply({}, { settings, own: undefined })
-  expect(reply).toEqual({ Cost: '', Booked: 'Yes' })
-  expect(missing).toEqual(['price'])
-  expect(compiled.reply({ price: '5' }, { settings, own: undefined }).missing).toEqual([])
-})
-
-test('an update leaves out what only the service sets, not what only version 2 has', () => {
-  const { overlay } = compileAction(
-    { ...declared, request: [...setByService(['photos'], 'why'), ...v2Only(['trim'], 'why')] },
-    tables,
-  )
-  expect(overlay({ id: 1, price: 2, photos: [3], trim: 4 }, {}, 0)).toEqual({ id: 1, trim: 4 })
-})
-
 describe('a rule over several fields', () => {
   const rule = (requirement: Requirement) =>
     compileAction(
@@ -126,11 +74,6 @@ describe('a rule over several fields', () => {
     [anyOf('To', quoteFact('a', 'b')), {}, undefined, false],
   ])('%o holds of %o and %o: %s', (requirement, sent, facts, holds) => {
     expect(required(requirement, sent, facts)).toHaveLength(holds ? 0 : 1)
-  })
-
-  test('holds without the field that named the thing', () => {
-    const { problems } = translated({ Year: '2020', VinNo: 'X' }, rule(anyOf('VinNo')), 'VinNo')
-    expect(problems).toEqual([])
   })
 })
 

@@ -1,49 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type FieldValue, IS_FILE, indexFields, looseName, NOT_FLAT, sortFields } from '../../src/mapping/fields.ts'
+import { type FieldValue, IS_FILE, indexFields, NOT_FLAT, sortFields } from '../../src/mapping/fields.ts'
 
 const index = indexFields(['Zip', 'Phone.', 'phone', 'Notes'])
 const sorted = (...entries: readonly (readonly [string, FieldValue])[]) => sortFields(index, entries)
 
-test.each([
-  ['Phone.', 'phone'],
-  ['PHONE_', 'phone'],
-  ['phone', 'phone'],
-  ['Phone..', 'phone.'],
-  ['Ph.one', 'ph.one'],
-  ['_phone', '_phone'],
-])('the loose name of %s is %s', (name, loose) => {
-  expect(looseName(name)).toBe(loose)
-})
-
-describe('a field is found', () => {
-  test.each([
-    ['Zip', 0],
-    ['zip', 0],
-    ['ZIP.', 0],
-    ['zip_', 0],
-    // The exact name comes first.
-    ['Phone.', 1],
-    ['phone', 2],
-    // Of two fields with one loose name, the later one.
-    ['PHONE', 2],
-    ['Zips', undefined],
-    ['', undefined],
-    ['constructor', undefined],
-  ])('%j: %s', (name, slot) => {
-    expect(index.slotOf(name)).toBe(slot)
-  })
-})
-
 describe('sent fields', () => {
-  test('are sorted into their slots; blank and unknown ones are listed', () => {
-    expect(sorted(['Notes', 'x'], ['ZIP', '1'], ['Phone.', null], ['Other', 'y'], ['Other', null])).toEqual({
-      values: ['1', undefined, undefined, 'x'],
-      blank: [1],
-      unknown: ['Other', 'Other'],
-      problems: [],
-    })
-  })
-
   test('may repeat themselves, or be blank the other time', () => {
     expect(sorted(['Zip', '1'], ['zip', '1'], ['Zip.', null], ['Notes', null], ['Notes', 'x'])).toEqual({
       values: ['1', undefined, undefined, 'x'],

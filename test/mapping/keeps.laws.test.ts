@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { actions, callbacks } from '../../mappings/index.ts'
 import { codec } from '../../src/mapping/codec.ts'
@@ -6,7 +6,6 @@ import { move, type Row } from '../../src/mapping/declare.ts'
 import { keepsOf, keepsTextOf } from '../../src/mapping/keeps.ts'
 import { runs } from '../size.ts'
 import { wrongClass } from './keeps.ts'
-import { wrongRows } from './wrong-rows.ts'
 
 const RUNS = runs(1_000, 10_000)
 /** A million runs take minutes. */
@@ -32,12 +31,6 @@ test.each(CLASSES)(
   },
   LAW_MS,
 )
-
-describe('a wrong declaration is found', () => {
-  test.each(wrongRows)('$about', ({ row, says }) => {
-    expect(wrongClass([row], 5_000)).toMatch(says)
-  })
-})
 
 test('a row without a class says nothing', () => {
   const undeclared = codec(z.string(), { name: 'old', summary: '', decode: (text) => text, encode: (value) => value })

@@ -111,14 +111,6 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('a field that was sent blank is reported as blank', () => {
-    const law = fc.property(fc.constantFrom(...compiled.fields.names).chain(respelled), (name) => {
-      const account = explainRequestTranslation(compiled, intake([[name, null]]).fields, settings, undefined)
-      expect(account.unused).toEqual([{ field: expect.any(String), why: expect.stringContaining('blank') }])
-    })
-    fc.assert(law, { numRuns: 50 })
-  })
-
   test('each leaf of the body has exactly one explanation, and it is true', () => {
     const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
       const { body, fields } = explainRequestTranslation(compiled, intake(entries).fields, settings, facts)
@@ -376,21 +368,6 @@ describe('laying an update over a shipment', () => {
       ).toBe(Math.max(0, first))
     })
     fc.assert(law, { numRuns: 100 })
-  })
-
-  test('a place can be put and found again', () => {
-    const step = fc.oneof(fc.stringMatching(/^[a-z_]{1,5}$/), fc.nat({ max: 2 }))
-    const law = fc.property(fc.stringMatching(/^[a-z]{1,5}$/), fc.array(step, { maxLength: 4 }), (first, rest) => {
-      const body: Draft = {}
-      putAt(body, [first, ...rest], 'here')
-      expect(valueAt(body, [first, ...rest])).toBe('here')
-      const path = rest.reduce<string>(
-        (all, part) => all + (typeof part === 'number' ? `[${part}]` : `.${part}`),
-        first,
-      )
-      expect(parsePlace(path)).toEqual([first, ...rest])
-    })
-    fc.assert(law, { numRuns: RUNS })
   })
 })
 

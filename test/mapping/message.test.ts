@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { text } from '../../mappings/codecs.ts'
 import { codec } from '../../src/mapping/codec.ts'
 import { ifAbsent, ifPresent, ifSeveral, message, move, type Sentence } from '../../src/mapping/declare.ts'
 import { compileReply } from '../../src/mapping/reply.ts'
@@ -48,46 +47,12 @@ describe('a sentence', () => {
   ])('%s', (_, sentence, body, told) => {
     expect(translated([sentence], body).message).toBe(told)
   })
-
-  test('quotes at most 128 characters of a value', () => {
-    expect(translated([always('{a}')], { a: 'x'.repeat(128) }).message).toBe('x'.repeat(128))
-    expect(translated([always('{a}')], { a: 'x'.repeat(129) }).message).toBe(`${'x'.repeat(127)}…`)
-  })
 })
 
 describe('a message', () => {
-  const sentences = [ifPresent('a', 'One.'), always('Two {b}.'), ifAbsent('a', 'Three.')]
-
-  test('consists of the sentences that count', () => {
-    const { message: told, explanations } = translated(sentences, { a: 1, b: 2 })
-    expect(told).toBe('One. Two 2.')
-    expect(explanations).toStrictEqual([
-      {
-        to: 'Message',
-        from: [],
-        after: told,
-        rule: 'message',
-        keeps: 'one way: a sentence for people',
-        origin: 'fixed',
-      },
-    ])
-  })
-
-  test('is left out if none counts', () => {
-    expect(translated([ifPresent('a', 'One.')], {})).toEqual({ message: undefined, explanations: [] })
-  })
-
   test('has at most 500 characters, and another field 4096', () => {
     const long = Array.from({ length: 1_000 }, () => always('xxxxxxxxx'))
     expect(translated(long, {}).message).toHaveLength(500)
     expect(translated(long, {}, 'Notes').message).toHaveLength(4_096)
   })
-})
-
-test('a field has at most 4096 characters', () => {
-  const reply: Record<string, string> = {}
-  const body = { a: 'x'.repeat(5_000) }
-  const run = { body, own: undefined, settings, reply, missing: [], unreadable: [], explanations: undefined }
-  for (const step of compileReply([move('Field', 'a', text)])) step(run)
-  expect(reply['Field']).toHaveLength(4_096)
 })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { compileOverlay, entryWith } from '../../src/mapping/overlay.ts'
+import { compileOverlay } from '../../src/mapping/overlay.ts'
 import type { Draft } from '../../src/mapping/paths.ts'
-import { parseJson } from '../../src/text/json.ts'
 
 const overlay = compileOverlay(['price', 'vehicles[0].weight'])
 
@@ -57,33 +56,5 @@ describe('an update', () => {
     const before = JSON.stringify([current, sent])
     expect(overlay(current, sent, entry)).toEqual(whole)
     expect(JSON.stringify([current, sent])).toBe(before)
-  })
-
-  test('keeps the digits of numbers, and members of any name', () => {
-    const text = '{"a":[1.50,{"b":12345678901234567890}],"__proto__":{"c":1}}'
-    expect(JSON.stringify(overlay(parseJson(text), { d: 1 }, 0))).toBe(`${text.slice(0, -1)},"d":1}`)
-  })
-})
-
-describe('the entry of a list with a value', () => {
-  const list = [{ vin: 'A 1' }, 'x', { vin: 12 }, { vin: 'b2' }, { vin: 'B2' }, null, {}]
-  test.each([
-    ['A1', 0],
-    ['a 1', 0],
-    ['12', 2],
-    ['B2', 3],
-    ['\tb 2 ', 3],
-    ['none', 0],
-    [undefined, 0],
-  ])('%s is %d', (value, index) => {
-    expect(entryWith(list, 'vin', value)).toBe(index)
-  })
-
-  test('is the first of what is no list', () => {
-    for (const other of [undefined, null, 'x', { vin: 'a' }]) expect(entryWith(other, 'vin', 'a')).toBe(0)
-  })
-
-  test('may be one without the member', () => {
-    expect(entryWith([{ vin: 'x' }, {}], 'vin', ' ')).toBe(1)
   })
 })

@@ -1,22 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Codec, codec } from '../../src/mapping/codec.ts'
-import {
-  callerNumber,
-  choose,
-  exact,
-  fixed,
-  fromQuote,
-  join,
-  lookup,
-  move,
-  type Row,
-  ref,
-  split,
-  v1Only,
-  v2Only,
-} from '../../src/mapping/declare.ts'
-import { blankReply, compileReply } from '../../src/mapping/reply.ts'
+import { callerNumber, exact, join, move, type Row, split } from '../../src/mapping/declare.ts'
+import { compileReply } from '../../src/mapping/reply.ts'
 import type { Explanation } from '../../src/mapping/request.ts'
 import type { Settings } from '../../src/mapping/row.ts'
 import { parseJson } from '../../src/text/json.ts'
@@ -68,15 +54,6 @@ describe('a field that moves', () => {
     expect([run.missing, run.unreadable]).toEqual([[], []])
   })
 
-  test('may be an object that its codec knows', () => {
-    const pair = codec(z.record(z.string(), z.string()), {
-      ...ANY,
-      decode: (): Record<string, string> => ({}),
-      encode: (parts) => Object.values(parts).join('-'),
-    })
-    expect(translated(move('Field', 'a', pair), { a: { b: 'x', c: 'y' } }).reply).toEqual({ Field: 'x-y' })
-  })
-
   test('is empty where its codec passes nothing on that it does not know', () => {
     const run = translated(move('Field', 'a', strict), { a: 'Oh!' })
     expect(run.reply).toEqual({ Field: '' })
@@ -92,19 +69,6 @@ describe('a field that moves', () => {
     const run = translated(move('Field', 'a', calm, { required: true }), { a: value })
     expect(run.reply).toEqual({ Field: '' })
     expect([run.missing, run.unreadable]).toEqual([['a'], unreadable])
-  })
-
-  test('is not missing where it is required and the service has it', () => {
-    const run = translated(move('Field', 'a', calm, { required: true }), { a: 'X' })
-    expect([run.reply, run.missing, run.unreadable]).toEqual([{ Field: 'x' }, [], []])
-  })
-
-  test('is explained with the place it comes from, if that has a value', () => {
-    const explained = { to: 'Field', rule: 'any', keeps: 'exact', origin: 'service' }
-    expect(translated(move('Field', 'a', calm), { a: 'X' }).explanations).toStrictEqual([
-      { ...explained, from: ['a'], before: 'X', after: 'x' },
-    ])
-    expect(translated(move('Field', 'a', calm), {}).explanations).toStrictEqual([{ ...explained, from: [], after: '' }])
   })
 })
 
@@ -181,53 +145,5 @@ describe('the number of a thing', () => {
 
   test('is empty if there is none at all', () => {
     expect(translated(row, {}).reply).toEqual({ Number: '' })
-  })
-})
-
-describe('a field without a codec', () => {
-  test('is always the same', () => {
-    const { reply, explanations } = translated(fixed('Booked', 'Yes'), undefined)
-    expect(reply).toEqual({ Booked: 'Yes' })
-    expect(explanations).toMatchObject([{ to: 'Booked', from: [], after: 'Yes', rule: 'fixed', origin: 'fixed' }])
-  })
-
-  test.each<[unknown, string]>([
-    ['new', 'Y'],
-    [5, 'five'],
-    ['other', 'N'],
-    [undefined, 'N'],
-    [{}, 'N'],
-  ])('is chosen by a place: %j', (status, Booked) => {
-    const row = choose('Booked', 'status', { new: 'Y', 5: 'five' }, 'N')
-    const { reply, explanations } = translated(row, { status })
-    expect(reply).toEqual({ Booked })
-    expect(explanations).toMatchObject([
-      { to: 'Booked', from: ['status'], before: status, after: Booked, rule: 'choose', origin: 'service' },
-    ])
-  })
-})
-
-describe('the rows of a reply', () => {
-  test('are none of a request', () => {
-    for (const row of [lookup([], 'a', 'table'), fromQuote('a', 'b'), ref('a', 'why')]) {
-      expect(() => compileReply([row])).toThrow(`a ${row.kind} row cannot be used in a reply`)
-    }
-    expect(compileReply([...v1Only(['A'], 'why'), ...v2Only(['b'], 'why')])).toEqual([])
-  })
-
-  test('name the fields that are always set, in their order, up to the first message', () => {
-    const rows: readonly Row[] = [
-      fixed('B', ''),
-      move('A', 'a', calm),
-      ...v2Only(['b'], 'why'),
-      callerNumber('C', 'c'),
-      { kind: 'message', v1: 'Message', sentences: [] },
-      fixed('D', ''),
-    ]
-    expect(Object.entries(blankReply(rows))).toEqual([
-      ['B', ''],
-      ['A', ''],
-      ['C', ''],
-    ])
   })
 })

@@ -1,24 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Codec, codec } from '../../src/mapping/codec.ts'
-import {
-  callerNumber,
-  choose,
-  fixed,
-  join,
-  message,
-  move,
-  quoteFact,
-  type Row,
-  ref,
-  setting,
-  split,
-  v1Only,
-  v2Only,
-} from '../../src/mapping/declare.ts'
-import { IS_FILE, indexFields, NOT_FLAT } from '../../src/mapping/fields.ts'
-import { compileRequest, type KnownFacts } from '../../src/mapping/request.ts'
-import { tables, translated } from './translated.ts'
+import { join, move, quoteFact, setting, split } from '../../src/mapping/declare.ts'
+import { NOT_FLAT } from '../../src/mapping/fields.ts'
+import type { KnownFacts } from '../../src/mapping/request.ts'
+import { translated } from './translated.ts'
 
 /** Text with remarks on its words, as its first letter wants it. */
 const odd: Codec<string> = codec(z.string(), {
@@ -41,24 +27,6 @@ const quiet = { problems: [], notes: [] }
 describe('a field that moves', () => {
   const row = move('Field', 'a.b', odd)
 
-  test('is put at its place, and explained', () => {
-    expect(translated(row, { Field: 'X' })).toEqual({
-      ...quiet,
-      body: { a: { b: 'x' } },
-      explanations: [
-        {
-          to: 'a.b',
-          from: ['Field'],
-          before: 'X',
-          after: 'x',
-          rule: 'odd',
-          keeps: 'lossy: its case',
-          origin: 'caller',
-        },
-      ],
-    })
-  })
-
   test.each([
     ['Lossy', 'lossy', { loss: 'the case' }],
     ['Assumed', 'assumed', { assumed: 'a case' }],
@@ -67,21 +35,6 @@ describe('a field that moves', () => {
     const { notes, explanations } = translated(row, { Field: text })
     expect(notes).toEqual([{ name: 'Field', code }])
     expect(explanations).toMatchObject([remark])
-  })
-
-  test('is a problem if it cannot be read, in the words of its codec', () => {
-    const problem = { field: 'Field', message: 'Field must be good' }
-    const nothing = { body: {}, notes: [], explanations: [] }
-    expect(translated(row, { Field: 'bad' })).toEqual({ ...nothing, problems: [{ ...problem, code: 'odd' }] })
-  })
-
-  test('is no second problem if it was refused before', () => {
-    for (const refused of [NOT_FLAT, IS_FILE]) {
-      const { body, problems } = translated(move('Field', 'a', odd, { required: true }), {
-        Field: refused as typeof NOT_FLAT,
-      })
-      expect([body, problems]).toEqual([{}, []])
-    }
   })
 
   test('that counts as absent is noted as lost', () => {
@@ -96,13 +49,6 @@ describe('a field that moves', () => {
 
 describe('a field that is absent', () => {
   const keeps = 'one way: the caller did not send it'
-
-  test('is a problem if it is required', () => {
-    expect(translated(move('Field', 'a', odd, { required: true }), {}).problems).toEqual([
-      { field: 'Field', code: 'required', message: 'Field is required' },
-    ])
-    expect(translated(move('Field', 'a', odd), {})).toEqual({ ...quiet, body: {}, explanations: [] })
-  })
 
   const fallbacks = [quoteFact('one', 'two'), setting('vehicle_type'), quoteFact('three')]
   test.each<[KnownFacts | undefined, string | number]>([
@@ -186,12 +132,4 @@ test('several fields are joined at one place, without those that are absent', ()
     ],
   })
   expect(translated(row, {})).toEqual({ ...quiet, body: {}, explanations: [] })
-})
-
-test('rows of a reply are none of a request, and rows that only explain do nothing', () => {
-  const compile = (...rows: readonly Row[]) => compileRequest(rows, indexFields([]), tables)
-  for (const row of [callerNumber('A', 'a'), fixed('A', ''), choose('A', 'a', {}, ''), message('A', [])]) {
-    expect(() => compile(row)).toThrow(`a ${row.kind} row cannot be used in a request`)
-  }
-  expect(compile(ref('A', 'why'), ...v1Only(['B'], 'why'), ...v2Only(['b'], 'why'))).toEqual([])
 })

@@ -49,10 +49,6 @@ describe('a member of an object', () => {
     expect(differences(object({ a: date }), { a: value })).toEqual(['other-date-form a'])
   })
 
-  test('is a choice with a new value', () => {
-    expect(differences(object({ a: choice('x', 'y') }), { a: 'z' })).toEqual(['new-value a'])
-  })
-
   test('may be new', () => {
     const shape = object({ a: object({ b: text }) })
     expect(differences(shape, { c: 1, a: { d: 1 } })).toEqual(['new-field c', 'new-field a.d'])
@@ -67,10 +63,6 @@ describe('a required member', () => {
     expect(differences(shape, { a: { b: null }, d: null })).toEqual(['missing-field a.b', 'missing-field d'])
     expect(differences(shape, { a: { c: 'x' } })).toEqual(['missing-field a.b', 'missing-field d'])
     expect(differences(shape, { d: 1 })).toEqual(['missing-field a'])
-  })
-
-  test('is not found in what every object has', () => {
-    expect(differences(object({ toString: any }, ['toString']), {})).toEqual(['missing-field toString'])
   })
 })
 
@@ -87,11 +79,6 @@ describe('a list', () => {
       'new-field a[].c',
       'other-type a[]',
     ])
-  })
-
-  test('is compared up to its hundredth entry', () => {
-    const entries = Array.from({ length: 150 }, () => ({}))
-    expect(differences(shape, { a: entries })).toHaveLength(100)
   })
 })
 

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { sortFields } from '../../src/mapping/fields.ts'
 import {
   type CountedCall,
   createCounts,
@@ -51,78 +49,6 @@ const namesOf = ({ names }: ReturnType<typeof counted>, kind: string) =>
       lastAt - AT,
       example,
     ])
-
-test('calls are counted by tenant, day, use, action and outcome', () => {
-  const { calls } = counted([
-    {},
-    {},
-    { tenant: 'other' },
-    { action: 'shipment.get' },
-    { outcome: 'replayed' },
-    { use: 'version-2' },
-    {},
-  ])
-  const same = { tenant: 'acme', day: TODAY, use: 'version-1', action: 'quote.get', outcome: 'done' }
-  expect(calls).toEqual([
-    { ...same, calls: 3 },
-    { ...same, action: 'shipment.get', calls: 1 },
-    { ...same, outcome: 'replayed', calls: 1 },
-    { ...same, use: 'version-2', calls: 1 },
-    { ...same, tenant: 'other', calls: 1 },
-  ])
-})
-
-test('names are counted with the first and the last time, and errors with the last call that ended so', () => {
-  const taken = counted([
-    {},
-    { outcome: 'untranslatable', requestId: 'request-2' },
-    { outcome: 'untranslatable', requestId: 'request-3', agent: '', source: '' },
-    { outcome: 'replayed' },
-    { use: 'dry-run', outcome: 'untranslatable', agent: 'Tester/1', source: '198.51.100.1' },
-  ])
-  expect(namesOf(taken, 'use')).toEqual([
-    ['version-1', '', 4, 0, 3_000, ''],
-    ['dry-run', '', 1, 4_000, 4_000, ''],
-  ])
-  expect(namesOf(taken, 'error')).toEqual([['untranslatable', '', 2, 1_000, 2_000, 'request-3']])
-  expect(namesOf(taken, 'agent')).toEqual([
-    ['OldShop/3', '', 3, 0, 3_000, ''],
-    ['none', '', 1, 2_000, 2_000, ''],
-  ])
-  expect(namesOf(taken, 'network')).toEqual([
-    ['192.0.2.0/24', '', 3, 0, 3_000, ''],
-    ['unknown', '', 1, 2_000, 2_000, ''],
-  ])
-  expect(taken.names.every(({ tenant }) => tenant === 'acme')).toBe(true)
-})
-
-test('notes are counted by action, apart from warnings', () => {
-  const note = (name: string, code: 'lossy' | 'assumed' | 'warning') => ({ name, code, text: '' })
-  const notes = [note('PickupZip', 'lossy'), note('vehicle_type', 'assumed'), note('VinNo', 'warning')]
-  const taken = counted([{ notes }, { notes: notes.slice(0, 1) }])
-  expect(namesOf(taken, 'lossy')).toEqual([['PickupZip', 'quote.get', 2, 0, 1_000, '']])
-  expect(namesOf(taken, 'assumed')).toEqual([['vehicle_type', 'quote.get', 1, 0, 0, '']])
-  expect(namesOf(taken, 'warning')).toEqual([])
-})
-
-test('the fields of a call are counted as used or unused, and unknown ones once for each call', async () => {
-  const compiled = (await loadMappings()).actions.get('quote.get') ?? expect.fail('there is no such action')
-  const fieldsOf = (body: object) => sortFields(compiled.fields, Object.entries(body))
-  const request = (body: object) => ({ compiled, fields: fieldsOf(body) })
-  const taken = counted([
-    { request: request({ TempShipFromPostalCode: '10314', TempShipFromCity: 'Staten Island', Foo: '1', Bar: '2' }) },
-    { request: request({ ActionName: 'Get Rate', TempShipFromCity: 'Staten Island', Foo: '1' }) },
-  ])
-  expect(namesOf(taken, 'unused')).toEqual([['TempShipFromCity', 'quote.get', 2, 0, 1_000, '']])
-  expect(namesOf(taken, 'used')).toEqual([
-    ['TempShipFromPostalCode', 'quote.get', 1, 0, 1_000, ''],
-    ['ActionName', 'quote.get', 1, 0, 1_000, ''],
-  ])
-  expect(namesOf(taken, 'unknown')).toEqual([
-    ['Foo', '', 2, 0, 1_000, ''],
-    ['Bar', '', 1, 0, 0, ''],
-  ])
-})
 
 test('what was taken is not counted again', () => {
   const counts = createCounts(() => AT)

@@ -1,5 +1,4 @@
-import fc from 'fast-check'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { sortFields } from '../../src/mapping/fields.ts'
 import {
@@ -13,7 +12,7 @@ import {
 import { DAY_MS } from '../../src/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
-import { runs, size } from '../size.ts'
+import { size } from '../size.ts'
 import { taken } from './taken.ts'
 
 const NOON = 20_000.5 * DAY_MS
@@ -56,81 +55,6 @@ function recorderOn(store: Store, errors: unknown[] = []) {
     everyMs: NEVER_MS,
   })
 }
-
-describe('what is counted', () => {
-  test('goes to the day of the call, also when a batch spans midnight', async () => {
-    let now = NOON
-    const store = createMemoryStore({ now: () => now })
-    const recorder = recorderOn(store)
-    recorder.count('acme', call())
-    now += DAY_MS
-    recorder.count('acme', call())
-    recorder.count('acme', call({ outcome: 'untranslatable', requestId: 'r-2' }))
-    await recorder.close()
-    expect((await store.callCounts(['acme'], 0)).map(({ day, outcome, calls }) => [day, outcome, calls])).toEqual([
-      [20_000, 'done', 1],
-      [20_001, 'done', 1],
-      [20_001, 'untranslatable', 1],
-    ])
-    expect(await store.watchedDays()).toEqual([20_000, 20_001])
-    const error = (await store.nameCounts('acme')).find(({ kind }) => kind === 'error')
-    expect(error).toMatchObject({ name: 'untranslatable', count: 1, example: 'r-2' })
-  })
-
-  test('has each field as used, unused or unknown, and each note', async () => {
-    const store = createMemoryStore({ now: () => NOON })
-    const recorder = recorderOn(store)
-    const fields = withFields('ActionName', 'CSR', 'TempShipFromPostalCode', 'Foo', 'Foo')
-    recorder.count('acme', {
-      ...fields,
-      notes: [
-        { name: 'TempShipFromPostalCode', code: 'assumed' },
-        { name: 'PickupZip', code: 'lossy' },
-        { name: 'VinNo', code: 'warning' },
-      ],
-    })
-    await recorder.close()
-    const found = (await store.nameCounts('acme')).map(({ kind, action, name, count }) => [kind, action, name, count])
-    expect(found).toEqual([
-      ['agent', '', 'curl/8', 1],
-      ['assumed', 'quote.get', 'TempShipFromPostalCode', 1],
-      ['lossy', 'quote.get', 'PickupZip', 1],
-      ['network', '', '192.0.2.0/24', 1],
-      ['unknown', '', 'Foo', 1],
-      ['unused', 'quote.get', 'CSR', 1],
-      ['use', '', 'version-1', 1],
-      ['used', 'quote.get', 'ActionName', 1],
-      ['used', 'quote.get', 'TempShipFromPostalCode', 1],
-    ])
-  })
-
-  test('of many tenants is stored before its time', async () => {
-    const store = createMemoryStore({ now: () => NOON })
-    const recorder = recorderOn(store)
-    for (let i = 0; i < 1_000; i += 1) recorder.count(`tenant ${i}`, call())
-    await vi.waitFor(async () => expect(await store.callCounts(['tenant 999'], 0)).toMatchObject([{ calls: 1 }]))
-    await recorder.close()
-  })
-
-  test('of a dry run is the dry run alone', async () => {
-    const store = createMemoryStore({ now: () => NOON })
-    const recorder = recorderOn(store)
-    recorder.count('acme', { ...withFields('CSR', 'Foo'), use: 'dry-run' })
-    await recorder.close()
-    expect((await store.nameCounts('acme')).map(({ kind, name }) => [kind, name])).toEqual([['use', 'dry-run']])
-  })
-
-  test('is marked as watched although nobody calls', async () => {
-    let now = NOON
-    const store = createMemoryStore({ now: () => now })
-    const first = recorderOn(store)
-    first.count('acme', call())
-    await first.close()
-    now += 400 * DAY_MS
-    await recorderOn(store).close()
-    expect(await store.watchedDays()).toEqual([20_000, 20_400])
-  })
-})
 
 describe('a store that fails', () => {
   /** A store that adds a batch and fails to say so, as a lost connection does. */
@@ -248,25 +172,6 @@ describe('bounds', () => {
     expect(ofAcme('agent').length).toBeLessThanOrEqual(21)
     expect(ofAcme('unknown').reduce((all, { count }) => all + count, 0)).toBe(many)
     expect(taken(counts)).toEqual({ calls: [], names: [] })
-  })
-
-  test('make any name storable, and each key of a batch unique', async () => {
-    const text = fc.string({ unit: 'binary', maxLength: 300 })
-    const store = createMemoryStore({ now: () => NOON })
-    let no = 0
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(text, text, text), { maxLength: 10 }), async (all) => {
-        const counts = createCounts(() => NOON)
-        for (const [tenant, name, agent] of all) counts.add(tenant, { ...withFields(name), agent })
-        const { calls, names } = taken(counts)
-        no += 1
-        await store.addCounts({ instance: 'test', no, days: [], calls, names })
-        const keys = names.map(({ tenant, kind, action, name }) => JSON.stringify([tenant, kind, action, name]))
-        expect(new Set(keys).size).toBe(keys.length)
-        for (const { tenant, name } of names) expect(tenant.length <= 256 && name.length <= 64).toBe(true)
-      }),
-      { numRuns: runs(100, 1_000) },
-    )
   })
 })
 

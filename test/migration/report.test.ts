@@ -62,25 +62,6 @@ describe('the verdict on all tenants', () => {
     const { verdict } = await readReport({ store, catalog, quietDays: 30, tenants: [] })
     expect(verdict.state).toBe('quiet')
   })
-
-  test('is that of the tenant where the report is about one', async () => {
-    const { verdict, tenants } = await reportOn({ one: 40, other: 1 }, [], 'one')
-    expect(tenants).toHaveLength(1)
-    expect(verdict.state).toBe('safe')
-  })
-})
-
-test('lists the tenants that called last first', async () => {
-  const { tenants } = await reportOn({ a: 3, b: 1, c: 2 }, ['d'])
-  expect(tenants.map(({ tenant }) => tenant)).toEqual(['b', 'c', 'a', 'd'])
-})
-
-test('lists as work what was used within the quiet days only', async () => {
-  const { tenants } = await reportOn({ recent: 10, old: 40 })
-  expect(tenants.map(({ tenant, work }) => [tenant, work.length])).toEqual([
-    ['recent', 1],
-    ['old', 0],
-  ])
 })
 
 test.each([...catalog.actions.values()])('every field of $action.name has an equivalent, or a reason', (compiled) => {

@@ -115,20 +115,4 @@ describe.each(ENGINES)('two workers on %s', (engine) => {
     expect(stored).toBeGreaterThanOrEqual(answered - mayBeLost)
     expect(stored).toBeLessThanOrEqual(answered)
   })
-
-  test('that end by SIGTERM store every count', { timeout: LONG_MS }, async () => {
-    const folder = newFolder('counts')
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    let storeUrl = join(folder, 'store.db')
-    if (engine === 'postgres') {
-      const server = await startPostgres()
-      onTestFinished(() => server.remove())
-      storeUrl = await server.createDatabase()
-    }
-    const program = await startWorkers(storeUrl, folder)
-    const answered = await sendQuotes(program.url, size(300, 10_000))
-    program.signal('SIGTERM')
-    expect((await program.ended).code).toBe(0)
-    expect(await storedCalls(storeUrl)).toBe(answered)
-  })
 })

@@ -38,18 +38,6 @@ describe('the log has the cause', () => {
     })
   })
 
-  test.each([
-    ['store-down', broken({ put: failing(new StoreDown('The disk is full.')) }), 503],
-    ['service-silent', createMemoryStore(), 504],
-  ])('of no error that its code describes: %s', async (error, store, status) => {
-    const gateway = await startGateway({ env: { ...OWN, UPSTREAM_TIMEOUT_MS: '300' }, store })
-    if (error === 'service-silent') gateway.sandbox.fail({ kind: 'timeout', times: 'always' })
-    expect((await post(gateway, '/getShippingQuote.php', quoteExample)).status).toBe(status)
-    const line = await gateway.logged(/^call/)
-    expect(line).toMatchObject({ level: 'info', msg: 'call', error })
-    expect(line).not.toHaveProperty('err')
-  })
-
   test('of a lease that cannot be kept, at each step', async () => {
     const { lines, log } = collect()
     const catchUp = async () => undefined

@@ -4,8 +4,6 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { book } from '../bookings/desk.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
-const FIELDS_ALWAYS = ['level', 'time', 'name', 'id', 'method', 'path', 'status', 'ms', 'gateway_ms', 'msg']
-
 /** Returns the lines of calls. */
 const calls = ({ lines }: TestGateway) => lines().filter(({ msg }) => msg === 'call')
 const lastCall = (gateway: TestGateway) => calls(gateway).at(-1) ?? expect.fail('no line of a call')
@@ -40,12 +38,6 @@ describe('the line of a call', () => {
     expect([undefined, 'number']).toContain(store_ms === undefined ? undefined : typeof store_ms)
   })
 
-  test('of a page of the gateway has no more than every line', async () => {
-    const gateway = await startGateway({ env: { LOG_ADDRESSES: 'none' } })
-    await get(gateway, '/healthz')
-    expect(Object.keys(lastCall(gateway)).sort()).toEqual([...FIELDS_ALWAYS, 'user_agent'].sort())
-  })
-
   test('tells the time at the service from the time of the gateway', async () => {
     const gateway = await startGateway()
     gateway.sandbox.fail({ kind: 'delay', ms: 120, times: 1 })
@@ -67,15 +59,6 @@ describe('the line of a call', () => {
     expect(lastCall(gateway)).not.toHaveProperty('tries')
     await get(gateway, '/v2/shipments/none')
     expect(lastCall(gateway)).toMatchObject({ path: '/service', status: 404, service_status: 404, tries: 1 })
-  })
-
-  test('says that a booking was replayed', async () => {
-    const gateway = await startGateway()
-    await book(gateway)
-    expect(lastCall(gateway)).not.toHaveProperty('replayed')
-    await book(gateway)
-    expect(lastCall(gateway)).toMatchObject({ replayed: true })
-    expect(lastCall(gateway)).not.toHaveProperty('tries')
   })
 
   test('names what was lost or assumed, never a value', async () => {

@@ -5,11 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { beginCall } from '../../src/observe/call.ts'
 import { createMeters } from '../../src/observe/meters.ts'
-import { createCounter, MAX_SERIES } from '../../src/observe/metrics.ts'
 import { operationOf } from '../../src/service/exchange.ts'
 import { book } from '../bookings/desk.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
-import { expectLaw } from '../laws.ts'
 
 const INCOMING = new IncomingMessage(new Socket())
 
@@ -157,22 +155,6 @@ describe('the metrics', () => {
     )
   })
 
-  test('count the tokens that the service was asked for', async () => {
-    const gateway = await startGateway({ env: { ...OWN, V2_TOKEN: 'oauth2' } })
-    await post(gateway, '/getShippingQuote.php', quoteExample)
-    const { lines } = await scrape(gateway.adminUrl)
-    expect(lines).toContain('transload_tokens_total{outcome="given"} 1')
-    expect(lines).toContain('transload_service_seconds_count{operation="POST /oauth2/token",status="2xx"} 1')
-  })
-
-  test('go on while the store is down', async () => {
-    const gateway = await startGateway()
-    await gateway.store.close()
-    const { lines } = await scrape(gateway.adminUrl)
-    expect(lines.join('\n')).toMatch(/^transload_build_info\{version="[^"]+",node="24[^"]*"\} 1$/m)
-    expect(lines.join('\n')).not.toMatch(/^transload_bookings\{/m)
-  })
-
   test('have numbers only, also in the first scrape', async () => {
     const gateway = await startGateway()
     for (const { lines } of [await scrape(gateway.adminUrl), await scrape(gateway.adminUrl)]) {
@@ -203,24 +185,4 @@ describe('the number of series is bounded', () => {
     // Four methods at some five paths, each with fourteen lines of a histogram.
     expect(scraped.split('"labels"').length).toBeLessThan(500)
   }, 60_000)
-
-  test('whatever the gateway itself counts', async () => {
-    const counter = createCounter('things_total', 'Things.', ['one', 'other'])
-    for (let i = 0; i < INPUTS; i += 1) counter.add(1, `${i}`, `${i % 3}`)
-    const read: object = await counter.metric.get()
-    const values = 'values' in read && Array.isArray(read.values) ? read.values : []
-    expect(values).toHaveLength(MAX_SERIES + 1)
-    expect(values.at(-1)).toEqual({ labels: { one: 'other', other: 'other' }, value: INPUTS - MAX_SERIES })
-  })
-})
-
-test('the name of an operation has no id', () => {
-  const law = fc.property(fc.stringMatching(/^[\w.%~-]{1,40}$/), (id) => {
-    expect(operationOf('PUT', `/v2/shipments/${id}`)).toBe('PUT /v2/shipments/{id}')
-    expect(operationOf('GET', `/v2/shipment/${id}?x=${id}`)).toBe('GET /v2/shipments/{id}')
-    expect(operationOf('POST', `/v2/quote/${id}/approve`)).toBe('POST /v2/quote/{id}/approve')
-    expect(operationOf('GET', `/v2/quote?pickup=${id}`)).toBe('GET /v2/quote')
-    expect(operationOf('GET', `/v2/${id}/x`)).toBe('other')
-  })
-  expectLaw(law, 200)
 })

@@ -1,14 +1,10 @@
-import { channel } from 'node:diagnostics_channel'
-import { request as httpRequest, IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
+import { request as httpRequest } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { beginCall } from '../../src/observe/call.ts'
-import { openTracing } from '../../src/observe/tracing.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
 import { exporter, unloadSdk } from './sdk.ts'
 
@@ -128,102 +124,8 @@ describe('with an SDK', () => {
     expect(text).not.toMatch(/s3cret|127\.0\.0\.1/)
     expect(text).not.toContain('demo-secret')
   })
-
-  test('a caller without a trace begins a new one', async () => {
-    const gateway = await startGateway({ env: OWN })
-    exporter.reset()
-    await get(gateway, '/healthz')
-    const [page] = spans()
-    expect(page?.name).toBe('GET /own/healthz')
-    expect(traceIdOf(page)).toMatch(/^[\da-f]{32}$/)
-  })
-})
-
-test('a second traceparent that something else adds to a request is removed', async () => {
-  await startGateway()
-  const mine = ['Accept', 'x', 'traceparent', 'mine', 'tracestate', 'mine']
-  const headers = [...mine, 'traceparent', 'theirs', 'TraceState', 'theirs', 'x-other', 'y']
-  channel('undici:request:create').publish({ request: { headers } })
-  expect(headers).toEqual([...mine, 'x-other', 'y'])
 })
 
 function traceIdOf(span: ReadableSpan | undefined): string | undefined {
   return span?.spanContext().traceId
 }
-
-describe('the attributes of spans', () => {
-  async function traced(work: (call: ReturnType<typeof beginCall>) => void, method = 'BREW', status = 200) {
-    const tracing = await openTracing({
-      engine: 'postgres',
-      LOG_ADDRESSES: 'refused',
-      addressOf: () => '192.0.2.1',
-    })
-    const incoming = Object.assign(new IncomingMessage(new Socket()), {
-      method,
-      url: '/secret?x=1',
-      httpVersion: '1.0',
-    })
-    incoming.headers['user-agent'] = 'OldShop/3'
-    const call = { ...beginCall(incoming), route: '/unreadable' }
-    tracing?.run(call, incoming, () => work(call))
-    tracing?.end(call, status)
-    return spans()
-  }
-
-  test('name the port of an address without one, and no method that HTTP lacks', async () => {
-    const addresses = ['https://service.example.com', 'http://service.example.com', 'https://service.example.com:8443']
-    const found = await traced((call) => {
-      for (const origin of addresses) call.trace?.beginRequest({ method: 'BREW', origin, path: '/v2/x?y=1' }).end(399)
-    })
-    expect(found.map(({ name, attributes }) => [name, attributes['server.port'], attributes['url.full']])).toEqual([
-      ['BREW', 443, 'https://service.example.com/v2/x'],
-      ['BREW', 80, 'http://service.example.com/v2/x'],
-      ['BREW', 8443, 'https://service.example.com:8443/v2/x'],
-      ['HTTP /unreadable', undefined, undefined],
-    ])
-    expect(found.at(-1)?.attributes).toEqual({
-      'http.request.method': '_OTHER',
-      'http.route': '/unreadable',
-      'http.response.status_code': 200,
-      'url.scheme': 'http',
-      // A path that the gateway does not know may hold a secret.
-      'url.path': '/unreadable',
-      'network.protocol.version': '1.0',
-      'user_agent.original': 'OldShop/3',
-    })
-    expect(found.map(({ status }) => status.code)).toEqual(Array(4).fill(SpanStatusCode.UNSET))
-  })
-
-  test('say how a request, an operation of the store and a call failed', async () => {
-    const request = { method: 'PUT', origin: 'http://service.example.com', path: '/v2/x', operation: 'PUT /v2/x' }
-    const failures = async (status: number, error?: string) =>
-      (
-        await traced(
-          (call) => {
-            call.trace?.beginRequest(request).end(400)
-            call.trace?.beginRequest(request).end(undefined)
-            call.trace?.beginStore('put')(new TypeError('x'))
-            call.trace?.beginStore('put')('x')
-            call.trace?.beginStore('put')()
-            call.error = error
-          },
-          'PUT',
-          status,
-        )
-      ).map(({ name, attributes, status: { code } }) => [name, attributes['error.type'], code])
-    const [failed, unset] = [SpanStatusCode.ERROR, SpanStatusCode.UNSET]
-    const children = [
-      ['PUT /v2/x', '400', failed],
-      ['PUT /v2/x', 'no-reply', failed],
-      ['put', 'TypeError', failed],
-      ['put', 'error', failed],
-      ['put', undefined, unset],
-    ]
-    expect(await failures(500)).toEqual([...children, ['PUT /unreadable', '500', failed]])
-    exporter.reset()
-    expect(await failures(503, 'store-down')).toEqual([...children, ['PUT /unreadable', 'store-down', failed]])
-    exporter.reset()
-    expect(await failures(499, 'untranslatable')).toEqual([...children, ['PUT /unreadable', 'untranslatable', unset]])
-    expect(spans()[2]?.attributes['db.system.name']).toBe('postgresql')
-  })
-})

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../stand-in/stand-in.ts'
-import { booking, call, TRIP } from './client.ts'
+import { booking, call } from './client.ts'
 
 // The receiver's answers to the next deliveries; then 204. 'never' leaves the sender waiting.
 let answers: (number | 'never')[] = []
@@ -69,23 +69,6 @@ test('an event contains the changed fields, and a price the difference', async (
   expect(received).toHaveLength(2)
 })
 
-test('canceling and approving are announced', async () => {
-  await call(sandbox, 'DELETE', `/v2/shipments/${await booked()}`)
-  const quote = await call(sandbox, 'POST', '/v2/quote', TRIP)
-  const approval = sandbox.nextDelivery(({ event }) => event.event === 'shipment.rate_approved')
-  await call(sandbox, 'POST', `/v2/quote/${quote.json['shipment_id']}/approve`, {})
-  expect((await approval).event).toMatchObject({
-    shipment_id: quote.json['shipment_id'],
-    data: { price: { new_value: quote.json['price'] } },
-  })
-  await sandbox.idle()
-  expect(received.map(({ event }) => event)).toEqual([
-    'shipment.created',
-    'shipment.canceled',
-    'shipment.rate_approved',
-  ])
-})
-
 test('each step on the way is announced and leaves its traces', async () => {
   const id = await booked()
   const steps: Step[] = ['posted', 'assigned', 'bol_available', 'picked_up', 'delivered', 'hold', 'canceled']
@@ -120,35 +103,4 @@ test('a delivery that is refused is tried again, and then given up', async () =>
     [2, 503, false],
     [3, 302, false],
   ])
-})
-
-test('a delivery that is not answered in time counts as failed', async () => {
-  sandbox.set({ webhookRetry: { attempts: 2, delayMs: 1, timeoutMs: 50 } })
-  answers = ['never', 'never']
-  await booked()
-  expect(sandbox.webhookDeliveries.map(({ status, delivered }) => [status, delivered])).toEqual([
-    [undefined, false],
-    [undefined, false],
-  ])
-})
-
-test('a second try that is answered is the last', async () => {
-  answers = [503]
-  await booked()
-  expect(sandbox.webhookDeliveries.map(({ delivered }) => delivered)).toEqual([false, true])
-})
-
-test('without an address nothing is sent', async () => {
-  sandbox.set({ webhookUrl: undefined })
-  await booked()
-  expect(sandbox.webhookDeliveries).toEqual([])
-})
-
-test('closing does not wait for retries', async () => {
-  const other = await startSandbox({ webhookUrl })
-  answers = [500]
-  const tried = other.nextDelivery()
-  await call(other, 'POST', '/v2/shipments', booking())
-  expect((await tried).delivered).toBe(false)
-  await other.close()
 })

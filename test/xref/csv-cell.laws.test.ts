@@ -65,31 +65,4 @@ describe('a cell', () => {
       RUNS,
     )
   })
-
-  test.each([
-    ['REF-1', 'REF-1'],
-    ['=HYPERLINK("https://example.com","x")', `"'=HYPERLINK(""https://example.com"",""x"")"`],
-    ['-5', "'-5"],
-    ["'tis", "''tis"],
-    ["it's", "it's"],
-    ['a\nb', 'a\\u000ab'],
-    [' a', '\\u0020a'],
-    ['\\u000a', '\\u005cu000a'],
-    ['C:\\users', 'C:\\users'],
-    ['a;b', 'a;b'],
-    ['a;=1', 'a\\u003b=1'],
-  ])('%j is written %j', (value, cell) => {
-    expect(toCell(value)).toBe(cell)
-  })
-
-  test.each([
-    // Values of other programs are read unchanged.
-    ["'tis", "'tis"],
-    ['\\u0041', '\\u0041'],
-    ['C:\\u', 'C:\\u'],
-    ["'=1", '=1'],
-    ['\\u001b', '\u001b'],
-  ])('%j is read as %j', (cell, value) => {
-    expect(fromCell(cell)).toBe(value)
-  })
 })

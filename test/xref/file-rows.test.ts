@@ -1,10 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { FileUnreadable, type Format } from '../../src/xref/file-records.ts'
-import { headerOf, type ImportRow, lineOf, type RowDefaults, readRows } from '../../src/xref/transfer.ts'
-import { link } from '../store/samples.ts'
-
-const LONG = 64 * 1024
+import { type ImportRow, type RowDefaults, readRows } from '../../src/xref/transfer.ts'
 
 /** The rows of a text, and the columns that are not used. */
 async function rowsOf(
@@ -125,11 +122,6 @@ describe('a CSV file', () => {
     ])
   })
 
-  test('reads the escapes of an export', async () => {
-    const { rows } = await rowsOf("name,id\n'=1+1,\\u0020id-1\n")
-    expect(rows).toEqual([{ line: 2, links: [shipment('=1+1', ' id-1')] }])
-  })
-
   test.each([
     ['', 'is empty; its first line must name the columns'],
     ['\n\n', 'is empty; its first line must name the columns'],
@@ -146,21 +138,6 @@ describe('a CSV file', () => {
     const refusal = await refusalOf(text)
     if (typeof said === 'string') expect(refusal).toBe(`FileUnreadable: ${said}`)
     else expect(refusal).toMatch(said)
-  })
-
-  test('with a quote that is not closed is not read as one row', async () => {
-    expect(await refusalOf(`name,id\n"${'x'.repeat(2 * LONG)}`)).toMatch(
-      /^FileUnreadable: is not CSV: .*Max Record Size/,
-    )
-    expect((await rowsOf(`name,id\n${'x'.repeat(LONG - 100)},id-1\n`)).rows).toHaveLength(1)
-  })
-
-  test('that comes in pieces is the same, and only its beginning may be no JSON', async () => {
-    const text = Buffer.from(' \nname,id\nÜ-1,id-1\n{x},id-2\n')
-    const { rows } = await rowsOf([text.subarray(0, 2), text.subarray(2, 11), text.subarray(11)])
-    expect(rows.map((row) => ('links' in row ? row.links.map(({ name }) => name) : row))).toEqual([['Ü-1'], ['{x}']])
-    await expect(rowsOf([Buffer.from(' '), Buffer.from('{"name":1}')])).rejects.toThrow('holds JSON, not CSV')
-    expect((await rowsOf([Buffer.from('name,id\n'), Buffer.from('{x},id-1\n')])).rows).toHaveLength(1)
   })
 })
 
@@ -191,35 +168,6 @@ describe('an NDJSON file', () => {
     ])
   })
 
-  test('may have wrong lines after the first one', async () => {
-    const { rows } = await rowsOf('\n{"name":"a","id":"b"}\n[1]\nnull\n{"name\n"text"\n7', 'ndjson')
-    expect(rows.map((row) => ('error' in row ? `${row.line} ${row.error}` : row.line))).toEqual([
-      2,
-      '3 is not a JSON object',
-      '4 is not a JSON object',
-      '5 is not JSON',
-      '6 is not a JSON object',
-      '7 is not a JSON object',
-    ])
-  })
-
-  test('may be empty', async () => {
-    expect((await rowsOf('', 'ndjson')).rows).toEqual([])
-    expect((await rowsOf(' \n \n ', 'ndjson')).rows).toEqual([])
-  })
-
-  test('comes in pieces of any length', async () => {
-    const text = Buffer.from('{"name":"Ü-1","id":"id-1"}\n{"name":"Ü-2","id":"id-2"}\n')
-    const { rows } = await rowsOf(
-      [...text].map((byte) => Buffer.of(byte)),
-      'ndjson',
-    )
-    expect(rows).toEqual([
-      { line: 1, links: [shipment('Ü-1', 'id-1')] },
-      { line: 2, links: [shipment('Ü-2', 'id-2')] },
-    ])
-  })
-
   const NOT_NDJSON = 'does not begin with a JSON object on one line; add --format csv if it is CSV'
   test.each([
     ['name,id\nREF-1,id-1\n', NOT_NDJSON],
@@ -229,14 +177,6 @@ describe('an NDJSON file', () => {
   ])('that begins with %j is refused', async (text, said) => {
     expect(await refusalOf(text, 'ndjson')).toBe(`FileUnreadable: ${said}`)
   })
-
-  test('has lines up to the limit', async () => {
-    const [begin, end] = ['{"id":"b","name":"', '"}']
-    const longest = begin + 'x'.repeat(LONG - begin.length - end.length) + end
-    expect((await rowsOf(longest, 'ndjson')).rows).toHaveLength(1)
-    expect(await refusalOf(`${longest} `, 'ndjson')).toBe('FileUnreadable: has a line that is too long, line 1')
-    expect(await refusalOf(`{"name":"a","id":"b"}\n${longest} `, 'ndjson')).toMatch(/too long, line 2$/)
-  })
 })
 
 test.each<Format>(['csv', 'ndjson'])('a %s file with letters in another encoding is refused', async (format) => {
@@ -244,50 +184,4 @@ test.each<Format>(['csv', 'ndjson'])('a %s file with letters in another encoding
   const said = 'FileUnreadable: is not UTF-8; convert it first'
   expect(await refusalOf(Buffer.from(`${begin}Jos\xe9`, 'latin1'), format)).toBe(said)
   expect(await refusalOf(Buffer.concat([Buffer.from(begin), Buffer.of(0xc3)]), format)).toBe(said)
-})
-
-test.each<Format>(['csv', 'ndjson'])('an error of the input itself is passed on, as of %s', async (format) => {
-  const broken = Readable.from(
-    (async function* () {
-      yield Buffer.from(format === 'csv' ? 'name,id\nREF-1,id-1\n' : '{"name":"REF-1","id":"id-1"}\n')
-      throw new RangeError('the disk is gone')
-    })(),
-  )
-  const all = async () => {
-    for await (const row of readRows(broken, format, { tenant: 'acme' })) expect(row).toHaveProperty('links')
-  }
-  await expect(all()).rejects.toThrow(new RangeError('the disk is gone'))
-})
-
-describe('an export', () => {
-  const links = [
-    link({ name: 'REF, "1"', vin: 'VIN1', kind: 'shipment', at: Date.UTC(2024, 4, 6, 7, 8, 9, 10) }),
-    link({ name: '=1+1\u001b', givenBy: 'service', kind: 'shipment', id: ' id ' }),
-    link({ name: 'Ü\n', kind: 'quote' }),
-  ]
-
-  test.each<Format>(['csv', 'ndjson'])('as %s is read back as it was', async (format) => {
-    const { rows } = await rowsOf(
-      headerOf(format) +
-        links
-          .slice(0, 1)
-          .map((one) => lineOf(one, format))
-          .join(''),
-      format,
-    )
-    expect(rows.flatMap((row) => ('links' in row ? row.links : expect.fail(row.error)))).toEqual(links.slice(0, 1))
-  })
-
-  test('has the columns in their order, and nothing that a terminal obeys', () => {
-    expect(headerOf('csv')).toBe('tenant,kind,name,vin,id,at,given_by\n')
-    expect(headerOf('ndjson')).toBe('')
-    expect(links.map((one) => lineOf(one, 'csv'))).toEqual([
-      'acme,shipment,"REF, ""1""",VIN1,id-1,2024-05-06T07:08:09.010Z,caller\n',
-      "acme,shipment,'=1+1\\u001b,,\\u0020id\\u0020,1970-01-01T00:00:01.000Z,service\n",
-      'acme,quote,Ü\\u000a,,id-1,1970-01-01T00:00:01.000Z,caller\n',
-    ])
-    expect(lineOf(link({ name: 'a\u001b' }), 'ndjson')).toBe(
-      '{"tenant":"acme","kind":"quote","name":"a\\u001b","vin":"","id":"id-1","at":"1970-01-01T00:00:01.000Z","given_by":"caller"}\n',
-    )
-  })
 })

@@ -4,7 +4,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { approve, quote, STORE, serve, testFolder } from './program.ts'
+import { approve, quote, STORE, testFolder } from './program.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -46,25 +46,6 @@ describe.each([
       const quoted = lastQuote(one)
       expect((await approve(taker, `W-${round}`)).status).toBe(200)
       expect(lastPath(one)).toBe(approval(quoted))
-    }
-  })
-
-  test('a number that is used again means the newest quote at both', async () => {
-    const [one, other] = await twoGateways(await storeUrl())
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const gateways = round % 2 === 0 ? [one, other] : [other, one]
-      for (const giver of gateways) {
-        expect((await quote(giver, 'W-AGAIN')).status).toBe(200)
-        const newest = lastQuote(one)
-        const isNewest = async (taker: TestGateway) => {
-          expect((await approve(taker, 'W-AGAIN')).status).toBe(200)
-          expect(lastPath(one)).toBe(approval(newest))
-        }
-        await isNewest(giver)
-        for (const taker of gateways) await isNewest(taker)
-        // Once seen, it stays.
-        for (const taker of gateways) await isNewest(taker)
-      }
     }
   })
 
@@ -112,24 +93,4 @@ describe.each([
     expect((await post(other, '/deleteShipment.php', { ReferenceNumber: 'REF-1' })).status).toBe(200)
     expect((await read(one, { ReferenceNumber: 'REF-1' })).json.Status).toBe('canceled')
   })
-})
-
-test('two processes on one file give and take each other’s numbers', async () => {
-  const folder = testFolder()
-  const gateway = await startGateway({
-    store: await openStore(join(folder, STORE)),
-    sandbox: { approvalBooks: false },
-  })
-  const { url } = await serve(folder, { V2_BASE_URL: gateway.sandbox.url })
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const [giver, taker] = round % 2 === 0 ? [gateway, { url }] : [{ url }, gateway]
-    for (const number of [`W-${round}`, 'W-AGAIN']) {
-      expect((await quote(giver, number)).status).toBe(200)
-      const quoted = lastQuote(gateway)
-      for (const target of [taker, giver]) {
-        expect((await approve(target, number)).status).toBe(200)
-        expect(lastPath(gateway)).toBe(approval(quoted))
-      }
-    }
-  }
 })

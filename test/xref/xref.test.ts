@@ -29,28 +29,6 @@ const record = (given: Partial<XrefRecord> = {}): XrefRecord => ({
 })
 const idsOf = async (name: string) => (await xref.matches('acme', name)).map(({ id }) => id)
 
-describe('a record', () => {
-  test('makes its names stand for the thing, the caller’s own before those of the service', async () => {
-    const rows = await xref.rowsOf('acme', record({ serviceNames: ['TL-1', 'REF-1'] }))
-    const given = { tenant: 'acme', kind: 'shipment', vin: 'VIN1', id: 's-1' }
-    expect(rows).toEqual({
-      links: [
-        { ...given, name: 'TL-1', givenBy: 'service' },
-        { ...given, name: 'REF-1', givenBy: 'caller' },
-      ],
-    })
-    await xref.write('acme', record({ serviceNames: ['TL-1', 'REF-1'] }))
-    expect([await idsOf('REF-1'), await idsOf('TL-1'), await idsOf('REF-2')]).toEqual([['s-1'], ['s-1'], []])
-  })
-
-  test('keeps the caller’s number and the facts, if there are any', async () => {
-    const thingOf = async (given: Partial<XrefRecord>) => (await xref.rowsOf('acme', record(given))).thing
-    expect(await thingOf({})).toBeUndefined()
-    expect(await thingOf({ own: 'W-1' })).toEqual({ tenant: 'acme', id: 's-1', own: 'W-1', facts: null })
-    expect(await thingOf({ facts: { a: 1 } })).toEqual({ tenant: 'acme', id: 's-1', own: '', facts: { a: 1 } })
-  })
-})
-
 describe('a shipment that is on record', () => {
   const later = (given: Partial<XrefRecord> = {}) => record({ isOnRecord: true, ...given })
 
@@ -89,13 +67,6 @@ describe('a shipment that is on record', () => {
     })
     expect((await xref.rowsOf('acme', later())).links).toMatchObject([{ kind: 'shipment', name: 'REF-1', id: 's-1' }])
   })
-
-  test('writes nothing where there is nothing new', async () => {
-    await xref.write('acme', record())
-    const quiet = createXref({ ...store, put: () => expect.fail('nothing is new') }, MEMORY_MS)
-    await quiet.write('acme', later())
-    expect(await idsOf('REF-1')).toEqual(['s-1'])
-  })
 })
 
 describe('a name', () => {
@@ -119,38 +90,6 @@ describe('a name', () => {
     expect(uses).toEqual(['acme 5 Q-1, q-1, q-1, s-1, s-1'])
     await xref.matches('acme', 'Q-2')
     expect(uses).toHaveLength(1)
-  })
-})
-
-describe('a quote', () => {
-  test('is remembered with its facts for a time, and with its number for good', async () => {
-    expect(await xref.remembered('acme', 'q-1')).toEqual({ own: undefined, facts: undefined })
-    await xref.write('acme', record({ kind: 'quote', id: 'q-1', own: 'W-1', facts: { a: 1 } }))
-    now += MEMORY_MS
-    expect(await xref.remembered('acme', 'q-1')).toEqual({ own: 'W-1', facts: { a: 1 } })
-    now += 1
-    expect(await xref.remembered('acme', 'q-1')).toEqual({ own: 'W-1', facts: undefined })
-    expect(uses.at(-1)).toBe(`acme ${START} q-1, q-1`)
-    await xref.write('acme', record({ kind: 'quote', id: 'q-2', facts: { a: 1 } }))
-    expect(await xref.remembered('acme', 'q-2')).toEqual({ own: undefined, facts: { a: 1 } })
-  })
-
-  test('has an approval of its own record', async () => {
-    expect(await xref.approval('acme', 'q-1')).toBeUndefined()
-    for (const approval of ['sent', 'approved', undefined] as const) {
-      await xref.setApproval('acme', 'q-1', approval)
-      expect(await xref.approval('acme', 'q-1')).toBe(approval)
-    }
-    expect(await store.thing('acme', 'approval of q-1')).toMatchObject({ own: '', facts: null })
-    expect(await xref.approval('acme', 'q-2')).toBeUndefined()
-  })
-
-  test('keeps the ids in the reply to an approval, whatever becomes of that', async () => {
-    expect(await xref.idsInApproval('acme', 'q-1')).toEqual([])
-    await xref.setIdsInApproval('acme', 'q-1', ['s-1', 's 2'])
-    await xref.setApproval('acme', 'q-1', undefined)
-    expect(await xref.idsInApproval('acme', 'q-1')).toEqual(['s-1', 's 2'])
-    expect(await xref.idsInApproval('zenith', 'q-1')).toEqual([])
   })
 })
 
