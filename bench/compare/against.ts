@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { measureStartups } from '../startup.ts'
 import { bookBeforehand } from './booked.ts'
 import { type Call, newBooking, quote, read, readById, replay, version2Quote } from './calls.ts'
 import { gateway, nodePeers, shippedCommand, startGateway, startStub } from './contenders.ts'
@@ -13,6 +12,7 @@ import { placed } from './processes.ts'
 import { findPrograms } from './programs.ts'
 import { measure } from './rounds.ts'
 import { createBench } from './section.ts'
+import { measureStartups } from './sections/startup.ts'
 
 /*
  * Measures this checkout against another one of the gateway, which is built already, in interleaved rounds:
@@ -55,7 +55,6 @@ const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, {
   memorySeconds: 0,
   xrefs: 0,
   starts: Number(values.starts),
-  streamMegabytes: 0,
 })
 const fastify = nodePeers.find(({ id }) => id === 'fastify')
 const gateways = [

@@ -14,8 +14,8 @@ import { sections } from './sections.ts'
 /*
  * Measures the gateway beside other gateways, and writes bench/README.md and bench/quotes.svg.
  *
- * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,store,workers,xrefs,memory,stream,startup] [--seconds 10]
- * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--stream-mb 1024] [--folder /tmp] | [--render]
+ * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,store,workers,xrefs,memory,startup] [--seconds 10]
+ * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--folder /tmp] | [--render]
  *
  * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a
  * call fails or a contender does not do the same as the gateway.
@@ -30,7 +30,6 @@ const { values } = parseArgs({
     'memory-seconds': { type: 'string', default: '600' },
     xrefs: { type: 'string', default: '10000000' },
     starts: { type: 'string', default: '15' },
-    'stream-mb': { type: 'string', default: '1024' },
     folder: { type: 'string', default: tmpdir() },
     render: { type: 'boolean', default: false },
   },
@@ -61,7 +60,6 @@ async function run(): Promise<void> {
     memorySeconds: Number(values['memory-seconds']),
     xrefs: Number(values.xrefs),
     starts: Number(values.starts),
-    streamMegabytes: Number(values['stream-mb']),
   }
   const programs = findPrograms()
   for (const line of programs.missing) tell(line)

@@ -14,7 +14,6 @@ export interface Sizes {
   /** Cross-references in the store before the load. */
   readonly xrefs: number
   readonly starts: number
-  readonly streamMegabytes: number
 }
 
 /** The tools of every section. */

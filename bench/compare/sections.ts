@@ -6,7 +6,6 @@ import { memory } from './sections/memory.ts'
 import { openLoopQuotes } from './sections/open-loop.ts'
 import { startup } from './sections/startup.ts'
 import { store } from './sections/store.ts'
-import { stream } from './sections/stream.ts'
 import { workers } from './sections/workers.ts'
 import { xrefs } from './sections/xrefs.ts'
 
@@ -21,6 +20,5 @@ export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['workers', workers],
   ['xrefs', xrefs],
   ['memory', memory],
-  ['stream', stream],
   ['startup', startup],
 ])

@@ -13,7 +13,6 @@ import { book, expectBooked, REFERENCE } from './desk.ts'
 import { inWords, type KillReport, killUnderLoad } from './kill-harness.ts'
 
 const LONG_MS = 300_000
-/** `bench/kill-bookings.ts` does the same five hundred times. */
 const KILLS = size(5, 20)
 /** The first one is usually enough; some come before the first call. */
 const CONTROL_KILLS = 40

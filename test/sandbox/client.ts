@@ -1,4 +1,3 @@
-import { connect } from 'node:net'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
 /** An answer, read whole. */
@@ -49,29 +48,6 @@ function parse(text: string): Record<string, unknown> {
 /** Returns the value at a dotted path of an answer. */
 export function at(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((part, key) => new Map(Object.entries(Object(part))).get(key), value)
-}
-
-/** Sends bytes and reads until the other end closes, or until enough has come. */
-export function raw(
-  sandbox: Pick<Sandbox, 'url'>,
-  bytes: string,
-  enough: (text: string) => boolean = () => false,
-): Promise<{ text: string; error: string | undefined }> {
-  const { hostname, port } = new URL(sandbox.url)
-  return new Promise((resolve) => {
-    let text = ''
-    const socket = connect(Number(port), hostname, () => socket.write(bytes))
-    const end = (error?: string) => {
-      resolve({ text, error })
-      socket.destroy()
-    }
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1')
-      if (enough(text)) end()
-    })
-    socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message))
-    socket.on('close', () => end())
-  })
 }
 
 /** A booking that the service accepts. */

@@ -1,13 +1,23 @@
 import { join } from 'node:path'
 import { openStore } from '../../../src/store/open.ts'
 import type { Link } from '../../../src/store/store.ts'
-import { idOf } from '../../ids.ts'
 import { bookBeforehand } from '../booked.ts'
 import { type Names, nameAt, quote, read, TENANT } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
 import { caseTable, type Line, summarize, whole } from '../figures.ts'
 import { type Case, measure, type Row, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
+
+/** Returns a number that is spread over 32 bits: neighbors of an index lie far apart. */
+function scattered(index: number): number {
+  return Math.imul(index, 2_654_435_761) >>> 0
+}
+
+/** Returns an id in the form of the service's, spread over the key space and the same in every run. */
+function idOf(index: number): string {
+  const hex = scattered(index).toString(16).padStart(8, '0')
+  return `${hex}-${hex.slice(0, 4)}-4${hex.slice(1, 4)}-8${hex.slice(2, 5)}-${hex}${hex.slice(0, 4)}`
+}
 
 const CONNECTIONS = 32
 const BATCH = 5_000

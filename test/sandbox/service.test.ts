@@ -1,0 +1,255 @@
+/** Promise: the service of `transload demo` prices, books, changes and cancels like the real one, and forgets nothing of it. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
+import { at, basic, booking, call, DEMO, refusedFields, sandboxFor, TRIP } from './client.ts'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+
+let sandbox: Sandbox
+beforeAll(async () => {
+  sandbox = await startSandbox()
+})
+beforeEach(() => {
+  sandbox.clear()
+  sandbox.set({ auth: 'both', quoteMethod: 'both', shipmentPath: 'both', etag: false, repeatedCancel: 409 })
+})
+afterAll(() => sandbox.close())
+
+async function booked(more: object = {}): Promise<string> {
+  const { json } = await call(sandbox, 'POST', '/v2/shipments', booking(more))
+  return String(json['id'])
+}
+
+describe('the caller', () => {
+  const get = (authorization: string) => call(sandbox, 'GET', `/v2/shipments/${NOBODY}`, undefined, { authorization })
+
+  async function token(authorization = DEMO, form = 'grant_type=client_credentials') {
+    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+    return call(sandbox, 'POST', '/oauth2/token', form, headers)
+  }
+
+  test('no credential or a wrong one is 401 with a challenge', async () => {
+    const wrong = ['', 'Basic', 'Basic !', basic('demo', 'wrong'), basic('toString', ''), `Bearer ${NOBODY}`]
+    for (const authorization of wrong) {
+      const { status, headers, json } = await get(authorization)
+      expect([authorization, status, at(json, 'error.code')]).toEqual([authorization, 401, 'unauthorized'])
+      expect(headers.get('www-authenticate')).toMatch(authorization.startsWith('Bearer') ? /^Bearer / : /^Basic realm=/)
+    }
+    expect((await get(DEMO)).status).toBe(404)
+  })
+
+  test('no client sees another client’s data', async () => {
+    await using other = await sandboxFor({ credentials: 'any' })
+    const as = (id: string) => ({ authorization: basic(id, 'whatever') })
+    const { json } = await call(other, 'POST', '/v2/shipments', booking(), as('a'))
+    const quote = await call(other, 'POST', '/v2/quote', TRIP, as('a'))
+    const path = `/v2/shipments/${json['id']}`
+    expect((await call(other, 'GET', path, undefined, as('a'))).status).toBe(200)
+    expect((await call(other, 'GET', path, undefined, as('b'))).status).toBe(404)
+    expect((await call(other, 'GET', `/v2/shipments/${json['number']}`, undefined, as('b'))).status).toBe(404)
+    expect((await call(other, 'DELETE', path, undefined, as('b'))).status).toBe(404)
+    expect((await call(other, 'PUT', `/v2/quote/${quote.json['shipment_id']}`, TRIP, as('b'))).status).toBe(404)
+  })
+
+  test('a token works like the credential it was given for, until it is revoked or expires', async () => {
+    const { status, json, headers } = await token()
+    expect([status, json['token_type'], json['expires_in']]).toEqual([200, 'Bearer', 3600])
+    expect(headers.get('cache-control')).toBe('no-store')
+    const bearer = `Bearer ${json['access_token']}`
+    expect((await get(bearer)).status).toBe(404)
+    sandbox.revokeTokens()
+    const refused = await get(bearer)
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+      401,
+      'Bearer realm="sandbox", error="invalid_token"',
+    ])
+
+    let now = 0
+    sandbox.set({ clock: () => new Date(now), tokenExpiresIn: 60 })
+    const short = `Bearer ${(await token()).json['access_token']}`
+    now = 59_999
+    expect((await get(short)).status).toBe(404)
+    now = 60_000
+    expect((await get(short)).status).toBe(401)
+    sandbox.set({ clock: () => new Date(), tokenExpiresIn: null })
+    expect((await token()).json).not.toHaveProperty('expires_in')
+    sandbox.set({ tokenExpiresIn: 3600 })
+  })
+})
+
+describe('quotes', () => {
+  test('POST and GET price the same trip alike, each under its own id', async () => {
+    const posted = await call(sandbox, 'POST', '/v2/quote', TRIP)
+    const got = await call(sandbox, 'GET', `/v2/quote?${new URLSearchParams(TRIP)}`)
+    expect([posted.status, got.status]).toEqual([200, 200])
+    expect(Object.keys(posted.json)).toEqual(['shipment_id', 'price'])
+    expect(posted.json['shipment_id']).toMatch(UUID)
+    expect(posted.json['shipment_id']).not.toBe(got.json['shipment_id'])
+    expect(posted.json['price']).toBe(got.json['price'])
+  })
+
+  test('an update lays new facts over the old ones and prices again', async () => {
+    const { json } = await call(sandbox, 'POST', '/v2/quote', TRIP)
+    const updated = await call(sandbox, 'PUT', `/v2/quote/${json['shipment_id']}`, { transport_type: 'enclosed' })
+    expect(updated.status).toBe(200)
+    expect(updated.json['shipment_id']).toBe(json['shipment_id'])
+    expect(updated.json['price']).toBeCloseTo(Number(json['price']) * 1.4, 1)
+    expect(sandbox.quotes.get(String(json['shipment_id']))).toMatchObject({
+      pickup: '10314',
+      transport_type: 'enclosed',
+    })
+  })
+
+  test('approval makes a shipment of the same id, once', async () => {
+    const { json } = await call(sandbox, 'POST', '/v2/quote', TRIP)
+    const path = `/v2/quote/${json['shipment_id']}`
+    const first = await call(sandbox, 'POST', `${path}/approve`, {})
+    const second = await call(sandbox, 'POST', `${path}/approve`)
+    expect(first).toMatchObject({ status: 200, json: { ...json, status: 'new' } })
+    expect(second.json).toEqual(first.json)
+    expect(sandbox.shipments.size).toBe(1)
+    const shipment = await call(sandbox, 'GET', `/v2/shipments/${json['shipment_id']}`)
+    expect(shipment.json).toMatchObject({
+      price: json['price'],
+      pickup: { zipcode: 10314 },
+      vehicles: [{ type: 'car' }],
+    })
+    expect((await call(sandbox, 'PUT', path, TRIP)).status).toBe(409)
+  })
+
+  test('approval approves the quote and books nothing, in the other kind of service', async () => {
+    await using other = await sandboxFor({ approvalBooks: false })
+    const { json } = await call(other, 'POST', '/v2/quote', TRIP)
+    const id = String(json['shipment_id'])
+    const path = `/v2/quote/${id}`
+    const first = await call(other, 'POST', `${path}/approve`, {})
+    const second = await call(other, 'POST', `${path}/approve`, {})
+    expect(first).toMatchObject({ status: 200, json: { quote_id: id, price: json['price'], status: 'approved' } })
+    expect(second.json).toEqual(first.json)
+    expect(other.shipments.size).toBe(0)
+    expect((await call(other, 'GET', `/v2/shipments/${id}`)).status).toBe(404)
+    expect((await call(other, 'PUT', path, TRIP)).status).toBe(409)
+    const booked = await call(other, 'POST', '/v2/shipments', booking({ quote_id: id }))
+    expect(booked).toMatchObject({ status: 201, json: { price: json['price'] } })
+  })
+
+  test('unknown ids are 404', async () => {
+    expect((await call(sandbox, 'PUT', `/v2/quote/${NOBODY}`, TRIP)).status).toBe(404)
+    expect((await call(sandbox, 'POST', `/v2/quote/${NOBODY}/approve`, {})).status).toBe(404)
+  })
+})
+
+describe('shipments', () => {
+  test('creation answers the whole resource', async () => {
+    const { status, json } = await call(sandbox, 'POST', '/v2/shipments', booking({ instructions: 'Call first' }))
+    expect(status).toBe(201)
+    expect(json).toMatchObject({
+      ...booking(),
+      number: 'TL-100001',
+      status: 'new',
+      instructions: 'Call first',
+      documents: [],
+    })
+    expect(json['id']).toMatch(UUID)
+    expect(at(json, 'vehicles.0.id')).toMatch(UUID)
+    expect(at(json, 'vehicles.0.photos')).toEqual([])
+    expect(at(json, 'vehicles.0.weight')).toBeTypeOf('number')
+    expect(json['price']).toBeGreaterThan(0)
+    expect(json['distance_meters']).toBe(Math.round(Number(json['distance']) * 1609.344))
+  })
+
+  test('required and wrong fields are named, all at once', async () => {
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', {})).toEqual([
+      'customer is required',
+      'pickup is required',
+      'vehicles is required',
+    ])
+    const wrong = {
+      customer: { customer_name: '', customer_type: 'dealer' },
+      pickup: { zipcode: '75234', available_pickup_dttm: 'soon', notes: null },
+      delivery: [],
+      vehicles: [{ year: '2023', is_modified: 'no', photos: [] }, 'x'],
+      status: 'new',
+    }
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', wrong)).toEqual(
+      expect.arrayContaining([
+        'customer.customer_name is required',
+        'customer.customer_type must be one of AUCTION, BUSINESS, DEALER, PRIVATE, REPO_YARD, PORT',
+        'pickup.zipcode must be an integer',
+        'pickup.available_pickup_dttm must be a date-time',
+        'pickup.notes must be a string',
+        'delivery must be an object',
+        'vehicles[0].year must be an integer',
+        'vehicles[0].is_modified must be true or false',
+        'vehicles[0].photos is set by the service and cannot be sent',
+        'vehicles[1] must be an object',
+        'status is set by the service and cannot be sent',
+      ]),
+    )
+    expect(await refusedFields(sandbox, 'POST', '/v2/shipments', booking({ vehicles: [] }))).toEqual([
+      'vehicles must not be empty',
+    ])
+  })
+
+  test('both spellings, or one of them', async () => {
+    const id = await booked()
+    expect((await call(sandbox, 'POST', '/v2/shipment', booking())).status).toBe(201)
+    expect((await call(sandbox, 'GET', `/v2/shipment/${id}`)).json['id']).toBe(id)
+    sandbox.set({ shipmentPath: 'plural' })
+    expect((await call(sandbox, 'GET', `/v2/shipment/${id}`)).status).toBe(404)
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).status).toBe(200)
+    sandbox.set({ shipmentPath: 'singular' })
+    expect((await call(sandbox, 'POST', '/v2/shipments', booking())).status).toBe(404)
+    expect((await call(sandbox, 'GET', `/v2/shipment/${id}`)).status).toBe(200)
+  })
+
+  test('reading takes the id and the number; unknown ones are 404', async () => {
+    const id = await booked()
+    expect((await call(sandbox, 'GET', '/v2/shipments/TL-100001')).json['id']).toBe(id)
+    expect((await call(sandbox, 'DELETE', '/v2/shipments/TL-100001')).status).toBe(404)
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const { status, json } = await call(sandbox, method, `/v2/shipments/${NOBODY}`, method === 'PUT' ? {} : undefined)
+      expect([status, at(json, 'error.code')]).toEqual([404, 'not_found'])
+    }
+  })
+
+  test('an update replaces the sent members and keeps the others', async () => {
+    const id = await booked()
+    const { status, json } = await call(sandbox, 'PUT', `/v2/shipments/${id}`, { pickup: { zipcode: 10314 } })
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ id, customer: { customer_name: 'Example Motors' }, external_id: 'REF-1' })
+    expect(json['pickup']).toEqual({ zipcode: 10314 })
+    expect(json['vehicles']).toHaveLength(1)
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).json).toEqual(json)
+  })
+
+  test('canceling cancels; canceling again conflicts, or as the option says', async () => {
+    const id = await booked()
+    const first = await call(sandbox, 'DELETE', `/v2/shipments/${id}`)
+    expect(first).toMatchObject({ status: 200, json: { id, status: 'canceled' } })
+    for (const status of [409, 404, 200] as const) {
+      sandbox.set({ repeatedCancel: status })
+      expect((await call(sandbox, 'DELETE', `/v2/shipments/${id}`)).status).toBe(status)
+    }
+    expect((await call(sandbox, 'PUT', `/v2/shipments/${id}`, {})).status).toBe(409)
+  })
+
+  test('with ETags, an update of a changed shipment is 412', async () => {
+    const id = await booked()
+    const put = (headers: Record<string, string>) => call(sandbox, 'PUT', `/v2/shipments/${id}`, {}, headers)
+    expect((await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag')).toBeNull()
+    expect((await put({ 'if-match': '"x"' })).status).toBe(200)
+    sandbox.set({ etag: true })
+    const etag = (await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag') ?? ''
+    sandbox.advance(id, 'assigned')
+    expect((await put({ 'if-match': etag })).status).toBe(412)
+    const fresh = (await call(sandbox, 'GET', `/v2/shipments/${id}`)).headers.get('etag') ?? ''
+    const updated = await put({ 'if-match': fresh })
+    expect(updated.status).toBe(200)
+    expect(updated.headers.get('etag')).not.toBe(fresh)
+    expect((await put({})).status).toBe(200)
+    expect((await put({ 'if-match': '*' })).status).toBe(200)
+  })
+})
