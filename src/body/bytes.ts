@@ -96,9 +96,11 @@ async function received(
       try {
         receivedBytes += part.length
         if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
-        if (first) {
+        if (all) all.append(part)
+        else if (first) {
           const mostBytes = declaredBytes || limitBytes
-          all ??= createGrowingBuffer({ first, mostBytes, reserve: (size) => memory.takeBody(size) })
+          all = createGrowingBuffer({ first, mostBytes, reserve: (size) => memory.takeBody(size) })
+          first = undefined
           all.append(part)
         } else {
           memory.takeBody(part.length)

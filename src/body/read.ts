@@ -70,17 +70,14 @@ function flatValue(text: string): string | null {
 function readJsonFields(text: string): Entry[] {
   const fields: Entry[] = []
   try {
-    forEachMember(text, (name, value) => addField(fields, name, fieldValue(value)))
+    forEachMember(text, (name, value) => {
+      const text = typeof value === 'string' ? value : scalarText(value)
+      addField(fields, name, value === null ? null : text === undefined ? NOT_FLAT : text.trim() || null)
+    })
   } catch (error) {
     throw error instanceof JsonError ? notJson(error) : error
   }
   return fields
-}
-
-function fieldValue(value: unknown): FieldValue {
-  if (value === null) return null
-  const text = scalarText(value)
-  return text === undefined ? NOT_FLAT : flatValue(text)
 }
 
 /** Reads any JSON value, with all digits of numbers. */

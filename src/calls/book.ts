@@ -7,7 +7,6 @@ import type { Config } from '../config/config.ts'
 import { type ErrorCode, type GatewayError, gatewayError, perhapsBooked } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import type { Catalog } from '../mapping/catalog.ts'
-import { fieldsOf } from '../mapping/row-parts.ts'
 import { refusal } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service } from '../service/service.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
@@ -237,16 +236,15 @@ export function bookingOf(
   deadline: number,
 ): Booking {
   const { compiled, sent } = request
-  const { xrefRecord, request: rows } = compiled.action
+  const { xrefRecord } = compiled.action
   const key = headers['idempotency-key']
-  const written = rows.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf)
   return {
     tenant,
     credential,
     reference: (xrefRecord?.names[0] && sent(xrefRecord.names[0])) ?? '',
     vin: xrefRecord?.disambiguateBy ? vinKey(sent(xrefRecord.disambiguateBy)) : '',
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
-    fields: namesIn(request, written),
+    fields: namesIn(request, compiled.written),
     deadline,
   }
 }

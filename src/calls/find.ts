@@ -353,11 +353,13 @@ export function numberUnknown(request: Version1): GatewayError {
 }
 
 /** Returns the sent fields among these, with their values. */
-export function namesIn({ sent }: Version1, fields: readonly string[]): readonly Name[] {
-  return fields.flatMap((field) => {
-    const value = sent(field)
-    return value === undefined ? [] : [[field, value] as const]
-  })
+export function namesIn({ compiled, fields: { values } }: Version1, fields: readonly string[]): readonly Name[] {
+  const names: Name[] = []
+  for (const field of fields) {
+    const value = values[compiled.fields.slots.get(field) ?? -1]
+    if (typeof value === 'string') names.push([field, value])
+  }
+  return names
 }
 
 /** Returns the problem of a call that must name something and does not. */

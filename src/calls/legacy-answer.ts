@@ -1,6 +1,5 @@
 import type { Answer } from '../answer.ts'
 import { gatewayError } from '../errors.ts'
-import type { Action } from '../mapping/action.ts'
 import { parsePlace, valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
@@ -78,9 +77,9 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const id = replied ?? found.id
   if (id === undefined) return undefined
   const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
-  const [ofCaller, ofService] = replyNames(compiled.action, reply)
-  const names = [...given, ...ofCaller]
-  const serviceNames = [...ofService]
+  const { ofCaller, ofService } = compiled.replyNames
+  const names = [...given, ...namesAt(reply, ofCaller)]
+  const serviceNames = namesAt(reply, ofService)
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
   const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
@@ -108,13 +107,11 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
 }
 
-/** Returns the names in a reply: those that a caller sends, such as its reference, and those that the service gave. */
-function replyNames({ xrefRecord, request }: Action, reply: unknown): readonly [caller: string[], service: string[]] {
-  const names: [string[], string[]] = [[], []]
-  for (const key of xrefRecord?.replyNames ?? []) {
-    const name = idAt(reply, key)
-    const isSent = request.some((row) => row.kind === 'move' && row.v2 === key)
-    if (name !== undefined) names[isSent ? 0 : 1].push(name)
+function namesAt(reply: unknown, places: readonly string[]): string[] {
+  const names: string[] = []
+  for (const place of places) {
+    const name = idAt(reply, place)
+    if (name !== undefined) names.push(name)
   }
   return names
 }

@@ -6,7 +6,6 @@ import { meantField, type Problem } from '../mapping/fields.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { KnownFacts, Note } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
-import { fieldsOf } from '../mapping/row-parts.ts'
 import type { ServiceRequest } from '../service/service.ts'
 import { type Found, missingName, PLAIN_NAME } from './find.ts'
 import type { Version1, Version2 } from './read-request.ts'
@@ -115,8 +114,7 @@ export function emptyUpdate(request: Version1, namedBy: string | undefined): rea
 
 /** Returns the fields that were sent with a value that may change the shipment. */
 export function changingFields({ compiled, textOf }: Version1, namedBy: string | undefined): readonly string[] {
-  const rows = compiled.action.request.filter(({ kind }) => kind !== 'ref' && kind !== 'v1Only')
-  return rows.flatMap(fieldsOf).filter((field) => field !== namedBy && textOf(field) !== undefined)
+  return compiled.written.filter((field) => field !== namedBy && textOf(field) !== undefined)
 }
 
 /** The most names that a message lists. */

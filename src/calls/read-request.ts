@@ -5,7 +5,7 @@ import { type FlatBody, readBody, readJsonValue, readQuery } from '../body/read.
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
-import { type Fields, looseName, sortFields } from '../mapping/fields.ts'
+import { type Entry, type FieldIndex, type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
 import { PLAIN_NAME } from './find.ts'
 
@@ -112,24 +112,36 @@ function queryOf(target: string): string {
 /** Sorts the fields of a body into those of an action. */
 export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
   const fields = sortFields(compiled.fields, entries)
+  const { slots, slotOf } = compiled.fields
   const sent = (field: string) => {
-    const value = fields.values[compiled.fields.slotOf(field) ?? -1]
+    const value = fields.values[slots.get(field) ?? -1]
     return typeof value === 'string' ? value : undefined
   }
+  let texts: ReturnType<typeof textsOf> | undefined
   const textOf = (field: string) => {
-    const slot = compiled.fields.slotOf(field)
-    if (slot === undefined) return undefined
-    const values = entries.flatMap(([name, value]) =>
-      value !== null && compiled.fields.slotOf(name) === slot ? [value] : [],
-    )
-    return values.every((value) => value === values[0]) && typeof values[0] === 'string' ? values[0] : undefined
+    texts ??= textsOf(compiled.fields, entries)
+    const text = texts[slots.get(field) ?? slotOf(field) ?? -1]
+    return typeof text === 'string' ? text : undefined
   }
   return { generation: 1, compiled, fields, sent, textOf }
 }
 
+/** Returns the value of each slot as it was sent; null where it was sent with several. */
+function textsOf({ slotOf }: FieldIndex, entries: readonly Entry[]): readonly (Entry[1] | undefined)[] {
+  const texts: (Entry[1] | undefined)[] = []
+  for (const [name, value] of entries) {
+    const slot = value === null ? undefined : slotOf(name)
+    if (slot !== undefined) texts[slot] = texts[slot] === undefined || texts[slot] === value ? value : null
+  }
+  return texts
+}
+
 function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
   // Version-2 keys are lower case, unlike those of nearly every version-1 body.
-  const version2 = entries.find(([name]) => name.charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(name))
+  let version2: Entry | undefined
+  for (const entry of entries) {
+    if (entry[0].charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(entry[0])) version2 ??= entry
+  }
   if (!version2) return false
   const version1 = entries.find(
     ([name]) => !VERSION_2_KEYS.has(name) && !COMMON_KEYS.has(name) && catalog.isVersion1(name),

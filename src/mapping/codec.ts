@@ -80,22 +80,25 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
   const fail = failWith(rest.problem)
   return {
     ...rest,
-    decode: (text) => reasonOr(() => decode(text, fail, leaveOut)),
+    decode: (text) => {
+      try {
+        return decode(text, fail, leaveOut)
+      } catch (error) {
+        if (error instanceof Failed || error instanceof LeftOut) return error
+        throw error
+      }
+    },
     encode: (value) => {
       const { success, data } = v2.safeParse(value)
       if (!success) return new Failed()
-      const text: unknown = reasonOr(() => encode(data, fail))
-      return typeof text === 'string' || text instanceof Failed ? text : new Failed()
+      try {
+        const text: unknown = encode(data, fail)
+        return typeof text === 'string' ? text : new Failed()
+      } catch (error) {
+        if (error instanceof Failed) return error
+        if (error instanceof LeftOut) return new Failed()
+        throw error
+      }
     },
-  }
-}
-
-/** Returns the result of a conversion, or the reason why it has none. */
-function reasonOr<T>(convert: () => T): T | Failed | LeftOut {
-  try {
-    return convert()
-  } catch (error) {
-    if (error instanceof Failed || error instanceof LeftOut) return error
-    throw error
   }
 }

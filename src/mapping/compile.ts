@@ -52,6 +52,10 @@ export interface ReplyTranslation {
 export interface CompiledAction {
   readonly action: Action
   readonly fields: FieldIndex
+  /** The fields that are written to the service. */
+  readonly written: readonly string[]
+  /** The places of a reply with names that a caller sends, such as its reference, and with names that the service gave. */
+  readonly replyNames: { readonly ofCaller: readonly string[]; readonly ofService: readonly string[] }
   /** Translates version 1 to version 2. */
   readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
   /** Returns the facts to remember. A value that cannot be read is left out: the call does not need it. */
@@ -90,9 +94,17 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const replySteps = compileReply(action.reply)
   const blank = blankReply(action.reply)
 
+  const isSent = (place: string) => action.request.some((row) => row.kind === 'move' && row.v2 === place)
+  const replyNames = action.xrefRecord?.replyNames ?? []
+
   return {
     action,
     fields,
+    written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
+    replyNames: {
+      ofCaller: replyNames.filter(isSent),
+      ofService: replyNames.filter((place) => !isSent(place)),
+    },
     request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]

@@ -27,6 +27,8 @@ const REFUSED = Symbol('refused')
 export interface FieldIndex {
   /** The documented names; a field's position is its slot. */
   readonly names: readonly string[]
+  /** The slots of the documented names, and of their loose forms. */
+  readonly slots: ReadonlyMap<string, number>
   readonly slotOf: (name: string) => number | undefined
 }
 
@@ -79,7 +81,7 @@ export function indexFields(names: readonly string[]): FieldIndex {
   const slots = new Map<string, number>()
   for (const [slot, name] of names.entries()) slots.set(looseName(name), slot)
   for (const [slot, name] of names.entries()) slots.set(name, slot)
-  return { names, slotOf: (name) => slots.get(name) ?? slots.get(looseName(name)) }
+  return { names, slots, slotOf: (name) => slots.get(name) ?? slots.get(looseName(name)) }
 }
 
 /** Sorts the sent fields into slots, and collects the unknown and the unusable ones. */
@@ -95,13 +97,14 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     problems.push({ field, code, message: `${field} ${fieldProblems[code]}` })
   }
   for (const [name, value] of entries) {
-    const slot = index.slotOf(name)
+    const slot = index.slots.get(name) ?? index.slots.get(looseName(name))
     if (slot === undefined) unknown.push(name)
     else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat')
     else if (value === IS_FILE) refuse(slot, 'is-file')
-    else if (!isText(value)) refuse(slot, 'not-text')
-    else if (tooLong(value)) refuse(slot, 'too-long')
+    else if (value.includes('\0') || !value.isWellFormed()) refuse(slot, 'not-text')
+    else if (value.length > SURELY_SHORT_CHARACTERS && Buffer.byteLength(value) > VALUE_LIMIT_BYTES)
+      refuse(slot, 'too-long')
     else if (values[slot] === undefined) values[slot] = value
     else if (values[slot] !== value) refuse(slot, 'disagree')
   }
@@ -111,8 +114,4 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
 /** A store and a header cannot hold a NUL or half a surrogate pair. */
 export function isText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
-}
-
-function tooLong(value: string): boolean {
-  return value.length > SURELY_SHORT_CHARACTERS && Buffer.byteLength(value) > VALUE_LIMIT_BYTES
 }

@@ -71,6 +71,7 @@ export type Compare = (
  */
 export function compileCompare(rows: readonly Row[]): Compare {
   const shownRows = rows.filter((row) => row.kind === 'move' || row.kind === 'split')
+  const parts = rows.map((row) => ({ fields: fieldsOf(row), places: placesOf(row).map(placeOf) }))
   const show = compileReply(shownRows)
   const fieldsAt = new Map(rows.flatMap((row) => placesOf(row).map((place) => [place, fieldsOf(row)] as const)))
   return (current, sent, entry, textOf, settings) => {
@@ -103,11 +104,13 @@ export function compileCompare(rows: readonly Row[]): Compare {
       putAt(places, place, value)
       for (const field of fieldsAt.get(path) ?? []) if (textOf(field) !== undefined) fields.add(field)
     }
-    const unused = rows.flatMap((row) =>
-      placesOf(row).some((place) => valueAt(sent, placeOf(place)) !== undefined)
-        ? []
-        : fieldsOf(row).filter((field) => textOf(field) !== undefined && !standing.has(field)),
-    )
+    const unused: string[] = []
+    for (const part of parts) {
+      let isUsed = false
+      for (const place of part.places) isUsed ||= valueAt(sent, place) !== undefined
+      if (isUsed) continue
+      for (const field of part.fields) if (textOf(field) !== undefined && !standing.has(field)) unused.push(field)
+    }
     return { places, fields: [...fields], standing, unused, shown }
   }
 }

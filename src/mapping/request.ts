@@ -25,14 +25,15 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
         if (after === UNDECODED) return
         if (after === ABSENT) {
-          if (!fallBack(run, row.fallbacks, row.v2, to, reason) && row.required) {
+          const isFilled = row.fallbacks.length > 0 && fallBack(run, row.fallbacks, row.v2, to, reason)
+          if (!isFilled && row.required) {
             run.problems.push({ field: row.v1, code: 'required', message: `${row.v1} is required` })
           }
           return
         }
         putAt(run.body, to, after)
         note?.(before, run.notes)
-        explain(run, row.v2, [row.v1], before, after, rule)
+        if (run.explanations) explain(run, row.v2, [row.v1], before, after, rule)
       }
     }
     case 'split': {
@@ -153,8 +154,9 @@ export type RequestStep = (run: RequestRun) => void
 
 /** Returns the first of these facts that the remembered quote has. */
 export function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
-  const name = facts && names.find((candidate) => facts[candidate] !== undefined)
-  return name === undefined ? undefined : facts?.[name]
+  if (!facts) return undefined
+  for (const name of names) if (facts[name] !== undefined) return facts[name]
+  return undefined
 }
 
 /** The value cannot be used; a problem says why. */
@@ -189,7 +191,7 @@ export function fallBack(
   reason: string,
 ): boolean {
   for (const fallback of fallbacks) {
-    const after = fallbackValue(run, fallback)
+    const after = fallback.kind === 'quoteFact' ? factOf(run, fallback.facts) : run.settings[fallback.setting]
     if (after === undefined) continue
     putAt(run.body, to, after)
     const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
@@ -205,17 +207,6 @@ export function fallBack(
     return true
   }
   return false
-}
-
-function fallbackValue(run: RequestRun, fallback: Fallback): string | number | undefined {
-  switch (fallback.kind) {
-    case 'quoteFact':
-      return factOf(run, fallback.facts)
-    case 'setting':
-      return run.settings[fallback.setting]
-    default:
-      return fallback satisfies never
-  }
 }
 
 /** The rule of a row, as a dry run shows it. */

@@ -98,6 +98,7 @@ function inspectObject(node: Node, value: object, note: NoteDrift): void {
     const inner = (value as Readonly<Record<string, unknown>>)[name]
     if (inner === null || inner === undefined) continue
     if (member.isRequired) found += 1
+    if (member.kind === 'any' || (member.kind === 'text' && typeof inner === 'string')) continue
     inspectValue(member, inner, note)
   }
   if (found === node.required.length) return

@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts'
-import { currentCall } from './call.ts'
+import { type Call, currentCall } from './call.ts'
 import type { Meters } from './meters.ts'
 import { type Gauge, gauge } from './metrics.ts'
 
@@ -17,18 +17,11 @@ const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', '
 export function observeStore(store: Store, { countStore }: Pick<Meters, 'countStore'>): ObservedStore {
   let pending = 0
 
-  function begin(operation: string): (error?: unknown) => void {
-    const call = currentCall()
-    const endSpan = call?.trace?.beginStore(operation)
-    const startedAt = performance.now()
-    pending += 1
-    return (error) => {
-      pending -= 1
-      const ms = performance.now() - startedAt
-      countStore(operation, ms)
-      if (call) call.storeMs += ms
-      endSpan?.(error)
-    }
+  function ended(operation: string, startedAt: number, call: Call | undefined): void {
+    pending -= 1
+    const ms = performance.now() - startedAt
+    countStore(operation, ms)
+    if (call) call.storeMs += ms
   }
 
   function timed<Args extends readonly unknown[], Result>(
@@ -36,14 +29,19 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     work: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result> {
     return async (...args) => {
-      const end = begin(operation)
+      const call = currentCall()
+      const endSpan = call?.trace?.beginStore(operation)
+      const startedAt = performance.now()
+      pending += 1
+      let failure: unknown
       try {
-        const result = await work(...args)
-        end()
-        return result
+        return await work(...args)
       } catch (error) {
-        end(error)
+        failure = error
         throw error
+      } finally {
+        ended(operation, startedAt, call)
+        endSpan?.(failure)
       }
     }
   }
@@ -66,18 +64,25 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     ...(store.engine !== 'postgres' && { links: store.links, thing: store.thing }),
     // The work under the lock is not the store's time.
     exclusive: async (key, waitMs, work) => {
-      let end: (() => void) | undefined = begin('lock')
-      const ended = () => {
-        end?.()
-        end = undefined
+      const call = currentCall()
+      const endSpan = call?.trace?.beginStore('lock')
+      const startedAt = performance.now()
+      pending += 1
+      let isWaiting = true
+      const over = () => {
+        if (isWaiting) {
+          ended('lock', startedAt, call)
+          endSpan?.()
+        }
+        isWaiting = false
       }
       try {
         return await store.exclusive(key, waitMs, (isHeld) => {
-          ended()
+          over()
           return work(isHeld)
         })
       } finally {
-        ended()
+        over()
       }
     },
   }

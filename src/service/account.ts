@@ -147,7 +147,8 @@ export function openAccount(options: AccountOptions): Account {
         throw error
       }
     },
-    authorized: async (deadline, attempt) => {
+    authorized: (deadline, attempt) => {
+      if (scheme === 'basic') return attempt(basic)
       if (scheme === 'oauth2') return withToken(deadline, attempt)
       return usesTokens() ? withTokenOrBasic(deadline, attempt) : withBasic(deadline, attempt)
     },

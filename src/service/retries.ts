@@ -21,46 +21,44 @@ export function createRetry(onRetry = () => {}): Retry {
   const budget = createBudget()
   return async (attempt, deadline) => {
     budget.called()
-    /** The outcome of the last attempt that left. */
-    let left: unknown
+    /** The outcome of the last attempt that left: one that did not leave proves nothing about those before it. */
+    let left: Outcome | undefined
     for (let tries = 1; ; tries += 1) {
-      let outcome: unknown
+      let outcome: Outcome
+      let isTemporary: boolean
       try {
-        outcome = await attempt()
+        const reply = await attempt()
+        outcome = { reply }
+        left = outcome
+        isTemporary = TEMPORARY.has(reply.status)
       } catch (error) {
-        outcome = error
+        outcome = { error }
+        const silence = error instanceof NoReply ? error.silence : undefined
+        if (silence !== undefined && LEFT.has(silence)) left = outcome
+        else if (left) outcome = left
+        isTemporary = silence === 'unsent' || silence === 'lost'
       }
-      const isLast = !isTemporary(outcome)
-      // An attempt that did not leave proves nothing about those before it.
-      if (hasLeft(outcome)) left = outcome
-      else outcome = left ?? outcome
-      if (isLast) return settled(outcome)
-      const pauseMs = Math.max(BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random()), askedPauseMs(outcome))
-      const hopeless = tries === TRIES || performance.now() + pauseMs + WORTHWHILE_MS > deadline
-      if (hopeless || !budget.takes()) return settled(outcome)
-      onRetry()
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      if (isTemporary && tries < TRIES) {
+        const pauseMs = Math.max(BACKOFF_MS * 2 ** (tries - 1) * (0.5 + Math.random()), askedPauseMs(outcome.reply))
+        if (performance.now() + pauseMs + WORTHWHILE_MS <= deadline && budget.takes()) {
+          onRetry()
+          await new Promise((resolve) => setTimeout(resolve, pauseMs))
+          continue
+        }
+      }
+      if (outcome.reply) return outcome.reply
+      throw outcome.error
     }
   }
 }
 
-function settled(outcome: unknown): UpstreamReply {
-  if (isReply(outcome)) return outcome
-  throw outcome
-}
-
-const isReply = (outcome: unknown): outcome is UpstreamReply =>
-  typeof outcome === 'object' && outcome !== null && !(outcome instanceof Error) && 'status' in outcome
+/** What came of an attempt. */
+type Outcome =
+  | { readonly reply: UpstreamReply; readonly error?: undefined }
+  | { readonly reply?: undefined; readonly error: unknown }
 
 /** The reasons why nothing comes back of a request that left. */
 const LEFT: ReadonlySet<Silence> = new Set(['late', 'lost', 'too-large'])
-
-const hasLeft = (outcome: unknown) => isReply(outcome) || (outcome instanceof NoReply && LEFT.has(outcome.silence))
-
-function isTemporary(outcome: unknown): boolean {
-  if (outcome instanceof NoReply) return outcome.silence === 'unsent' || outcome.silence === 'lost'
-  return isReply(outcome) && TEMPORARY.has(outcome.status)
-}
 
 /** Seconds, or a date in one of the forms of RFC 9110, 5.6.7; anything else must not be repeated in an answer. */
 const SECONDS = /^\d{1,9}$/
@@ -74,8 +72,8 @@ export function timeAsked({ 'retry-after': header = '' }: IncomingHttpHeaders): 
 }
 
 /** A service that names a number of seconds is not asked earlier; one that names a date is asked at the usual time. */
-function askedPauseMs(outcome: unknown): number {
-  const seconds = isReply(outcome) ? Number(outcome.headers['retry-after']) : 0
+function askedPauseMs(reply: UpstreamReply | undefined): number {
+  const seconds = Number(reply?.headers['retry-after'])
   return seconds > 0 ? seconds * 1_000 : 0
 }
 
@@ -110,11 +108,17 @@ function createBudget() {
   }
 }
 
-/**
- * Keeps calls away from a failing service, and sends one probe now and then. A call that does not count neither opens
- * nor closes the circuit.
- */
-export type Circuit = (attempt: () => Promise<UpstreamReply>, counts?: boolean) => Promise<UpstreamReply>
+/** Keeps calls away from a failing service, and sends one probe now and then. */
+export interface Circuit {
+  readonly isOpen: () => boolean
+  /**
+   * Returns whether a call is the probe of an open circuit; throws if it may not be made. A call that does not count is never
+   * the probe.
+   */
+  readonly admit: (counts: boolean) => boolean
+  /** Notes what came of a call that counts. A resource that the gateway itself lacks proves nothing about the service. */
+  readonly note: (outcome: UpstreamReply | NoReply, isProbe: boolean) => void
+}
 
 const WINDOW_MS = 10_000
 /** Fewer calls in a window prove nothing. */
@@ -125,56 +129,43 @@ const LEAST_WAIT_MS = 1_000
 
 const FAILURES = new Set([502, 503, 504])
 
-/** Makes the circuit breaker of one service address; it opens after sustained failure. `onChange` learns its state. */
-export function createCircuit(onChange: (isOpen: boolean) => void = () => {}): Circuit {
+/** Makes the circuit breaker of one service address; it opens after sustained failure. */
+export function createCircuit(): Circuit {
   let windowAt = performance.now()
   let calls = 0
   let failures = 0
   /** When an open circuit lets a probe through; undefined while it is closed. */
   let probeAt: number | undefined
 
-  /** Returns whether the call is the probe of an open circuit; throws if it may not be made. */
-  const admit = (counts: boolean) => {
-    if (probeAt === undefined) return false
-    const now = performance.now()
-    if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
-    // If the probe never reports back, another one is sent later.
-    probeAt = now + OPEN_MS
-    return true
-  }
-  const note = (failed: boolean, isProbe: boolean) => {
-    // Calls that were under way when the circuit opened prove nothing new.
-    if (probeAt !== undefined && !isProbe) return
-    const now = performance.now()
-    if (isProbe || now - windowAt > WINDOW_MS) {
-      calls = 0
-      failures = 0
-      windowAt = now
-    }
-    if (isProbe) {
-      probeAt = failed ? now + OPEN_MS : undefined
-      if (!failed) onChange(false)
-      return
-    }
-    calls += 1
-    if (failed) failures += 1
-    if (calls < LEAST_CALLS || failures / calls < FAILED_SHARE) return
-    probeAt = now + OPEN_MS
-    onChange(true)
-  }
-
-  return async (attempt, counts = true) => {
-    const isProbe = admit(counts)
-    if (!counts) return attempt()
-    try {
-      const reply = await attempt()
-      note(FAILURES.has(reply.status), isProbe)
-      return reply
-    } catch (error) {
-      // A resource that the gateway itself lacks proves nothing about the service.
-      if (error instanceof NoReply && !error.isOurs) note(true, isProbe)
-      throw error
-    }
+  return {
+    isOpen: () => probeAt !== undefined,
+    admit: (counts) => {
+      if (probeAt === undefined) return false
+      const now = performance.now()
+      if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
+      // If the probe never reports back, another one is sent later.
+      probeAt = now + OPEN_MS
+      return true
+    },
+    note: (outcome, isProbe) => {
+      if (outcome instanceof NoReply && outcome.isOurs) return
+      // Calls that were under way when the circuit opened prove nothing new.
+      if (probeAt !== undefined && !isProbe) return
+      const failed = outcome instanceof NoReply || FAILURES.has(outcome.status)
+      const now = performance.now()
+      if (isProbe || now - windowAt > WINDOW_MS) {
+        calls = 0
+        failures = 0
+        windowAt = now
+      }
+      if (isProbe) {
+        probeAt = failed ? now + OPEN_MS : undefined
+        return
+      }
+      calls += 1
+      if (failed) failures += 1
+      if (calls >= LEAST_CALLS && failures / calls >= FAILED_SHARE) probeAt = now + OPEN_MS
+    },
   }
 }
 

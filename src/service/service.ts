@@ -4,7 +4,7 @@ import type { Draft } from '../mapping/paths.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
 import { forEachMember, parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
-import { operationOf, type UpstreamReply } from './exchange.ts'
+import { NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { replyText } from './failures.ts'
 import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -61,7 +61,6 @@ interface LearnedState {
   /** For unproven credentials: their retries use none of the budget of the others. */
   readonly retryUnproven: Retry
   readonly circuit: Circuit
-  isCircuitOpen: boolean
   /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
   acceptedAt: number
   readonly quotes: Spelling<QuoteMethod>
@@ -76,33 +75,40 @@ export function createService(
 ): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
   const known = new Map<string, LearnedState>()
-  const learned = ({ origin, prefix }: Address): LearnedState => {
-    const found = known.get(origin + prefix)
-    if (found) return found
-    const made: LearnedState = {
-      retry: createRetry(countRetry),
-      retryUnproven: createRetry(countRetry),
-      circuit: createCircuit((isOpen) => {
-        made.isCircuitOpen = isOpen
-      }),
-      isCircuitOpen: false,
-      acceptedAt: Number.NEGATIVE_INFINITY,
-      quotes: quoteMethod === 'auto' ? autoSpelling('POST', 'GET') : fixedSpelling(quoteMethod),
-      shipments: shipmentPath === 'auto' ? autoSpelling('/v2/shipments', '/v2/shipment') : fixedSpelling(shipmentPath),
+
+  /** Returns what is learned of an address. */
+  function stateOf({ origin, prefix }: Address): LearnedState {
+    const address = origin + prefix
+    let state = known.get(address)
+    if (!state) {
+      state = {
+        retry: createRetry(countRetry),
+        retryUnproven: createRetry(countRetry),
+        circuit: createCircuit(),
+        acceptedAt: Number.NEGATIVE_INFINITY,
+        quotes: spelling(quoteMethod, ['POST', 'GET']),
+        shipments: spelling(shipmentPath, ['/v2/shipments', '/v2/shipment']),
+      }
+      known.set(address, state)
     }
-    known.set(origin + prefix, made)
-    return made
+    return state
   }
 
-  const call = async ({ method, path, headers, body }: Outgoing, sending: Sending) => {
-    const { account, requestId, deadline, mayWrite } = sending
-    const { origin, prefix, authorized, acceptance } = account
-    const state = learned(account)
+  /**
+   * Sends a request in one spelling, from the connection to the reply: with the credential that is right, over a connection that
+   * is safe, again where that is harmless and may help, and not at all while the circuit is open.
+   */
+  async function call(
+    { method, path, headers, body }: Outgoing,
+    { account, requestId, deadline, mayWrite }: Sending,
+    state: LearnedState,
+  ): Promise<UpstreamReply> {
+    const { origin, prefix, acceptance } = account
     const isSafeToRepeat = isRepeatable(method, path)
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const operation = operationOf(method, path)
-    const attempt = (authorization: string) => {
+    const ask = (authorization: string) => {
       const usesOwn = !usesKept
       usesKept = false
       return upstream.call({
@@ -121,12 +127,22 @@ export function createService(
     const isProven = acceptance.isProven()
     // Calls that are likely to be refused count only if there are no others.
     const counts = isProven || performance.now() - state.acceptedAt > ACCEPTED_LATELY_MS
-    const once = () => state.circuit(() => authorized(deadline, attempt), counts)
-    const again = isProven
-      ? state.retry
-      : (attempt: typeof once) =>
-          state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS))
-    const reply = await (isSafeToRepeat ? again(once, deadline) : once())
+    const attempt = async () => {
+      const isProbe = state.circuit.admit(counts)
+      try {
+        const reply = await account.authorized(deadline, ask)
+        if (counts) state.circuit.note(reply, isProbe)
+        return reply
+      } catch (error) {
+        if (counts && error instanceof NoReply) state.circuit.note(error, isProbe)
+        throw error
+      }
+    }
+    const reply = await (!isSafeToRepeat
+      ? attempt()
+      : isProven
+        ? state.retry(attempt, deadline)
+        : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
     if (accepts(method, path, reply.status)) {
       state.acceptedAt = performance.now()
       acceptance.accepted()
@@ -136,20 +152,32 @@ export function createService(
   }
 
   return {
-    send: (request, sending) => {
-      const { quotes, shipments } = learned(sending.account)
-      if (asksForQuote(request)) return quotes.send(false, (method) => call(quoteSpelled(request, method), sending))
-      if (isAboutShipments(request)) {
-        return shipments.send(request.namesAnId, (path) => call(shipmentSpelled(request, path), sending))
+    /** A 404 to a request with an id means an unknown id, unless no spelling has been confirmed yet. */
+    send: async (request, sending) => {
+      const state = stateOf(sending.account)
+      const spelled = asksForQuote(request) ? state.quotes : isAboutShipments(request) ? state.shipments : undefined
+      if (!spelled) return call(plain(request), sending, state)
+      const { current, other } = spelled
+      const reply = await call(written(request, current), sending, state)
+      if (!other) return reply
+      if (!UNKNOWN_PATH.has(reply.status)) {
+        spelled.isConfirmed ||= proves(reply.status)
+        return reply
       }
-      return call(plain(request), sending)
+      if (request.namesAnId && spelled.isConfirmed) return reply
+      const second = await call(written(request, other), sending, state)
+      if (UNKNOWN_PATH.has(second.status)) return reply
+      if (proves(second.status)) Object.assign(spelled, { current: other, other: current, isConfirmed: true })
+      return second
     },
     outgoing: (request, address) => {
-      const { quotes, shipments } = learned(address)
-      if (asksForQuote(request)) return quoteSpelled(request, quotes.current())
-      return isAboutShipments(request) ? shipmentSpelled(request, shipments.current()) : plain(request)
+      const { quotes, shipments } = stateOf(address)
+      return written(
+        request,
+        asksForQuote(request) ? quotes.current : isAboutShipments(request) ? shipments.current : undefined,
+      )
     },
-    circuits: () => [...known].map(([address, { isCircuitOpen }]) => [address, isCircuitOpen]),
+    circuits: () => [...known].map(([address, { circuit }]) => [address, circuit.isOpen()]),
   }
 }
 
@@ -250,52 +278,34 @@ export function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Ou
   return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
 }
 
-/** Chooses between two documented spellings of a request. */
+/** The spelling of a request in use, and the other documented one, unless the operator chose. */
 interface Spelling<T> {
-  /**
-   * Tries the current spelling, and the other one if the service does not know it. A 404 to a request with an id means
-   * an unknown id, unless no spelling has been confirmed yet.
-   */
-  readonly send: <R extends { readonly status: number }>(
-    namesAnId: boolean,
-    attempt: (spelling: T) => Promise<R>,
-  ) => Promise<R>
-  /** The spelling in use. */
-  readonly current: () => T
+  current: T
+  other: T | undefined
+  /** True once the service has shown that it knows the current one. */
+  isConfirmed: boolean
 }
 
-/** Starts with the first spelling, and switches when the service knows only the other. */
-function autoSpelling<T>(first: T, second: T): Spelling<T> {
-  let current = first
-  let confirmed = false
-  return {
-    current: () => current,
-    send: async (namesAnId, attempt) => {
-      const tried = current
-      const reply = await attempt(tried)
-      if (!unknownPath(reply.status)) {
-        confirmed ||= proves(reply.status)
-        return reply
-      }
-      if (namesAnId && confirmed) return reply
-      const other = tried === first ? second : first
-      const secondReply = await attempt(other)
-      if (unknownPath(secondReply.status)) return reply
-      if (proves(secondReply.status)) {
-        current = other
-        confirmed = true
-      }
-      return secondReply
-    },
+function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T]): Spelling<T> {
+  return chosen === 'auto'
+    ? { current, other, isConfirmed: false }
+    : { current: chosen, other: undefined, isConfirmed: true }
+}
+
+/** Writes a request in a spelling. */
+function written(request: ServiceRequest, spelled: QuoteMethod | ShipmentPath | undefined): Outgoing {
+  switch (spelled) {
+    case undefined:
+      return plain(request)
+    case 'POST':
+    case 'GET':
+      return quoteSpelled(request, spelled)
+    default:
+      return shipmentSpelled(request, spelled)
   }
 }
 
-/** Always uses the spelling that the operator chose. */
-function fixedSpelling<T>(only: T): Spelling<T> {
-  return { current: () => only, send: (_namesAnId, attempt) => attempt(only) }
-}
-
-const unknownPath = (status: number) => status === 404 || status === 405
+const UNKNOWN_PATH = new Set([404, 405])
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (status: number) =>

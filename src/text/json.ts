@@ -9,24 +9,14 @@ const MAX_DEPTH = 100
 
 /** Reads a whole value; throws `JsonError`. */
 export function parseJson(text: string): unknown {
-  const cursor = cursorOf(text)
-  const value = readValue(cursor, MAX_DEPTH)
-  requireEnd(cursor)
-  return value
+  return readWhole(text, MAX_DEPTH)
 }
 
 /** Reads the members of an object in their order, equal names included; throws `JsonError`. */
 export function forEachMember(text: string, member: (name: string, value: unknown) => void): void {
   const cursor = cursorOf(text)
   if (next(cursor) !== OPEN_BRACE) throw unexpected(cursor)
-  cursor.at += 1
-  let isMore = next(cursor) !== CLOSE_BRACE
-  if (!isMore) cursor.at += 1
-  while (isMore) {
-    member(readName(cursor), readValue(cursor, Number.POSITIVE_INFINITY))
-    isMore = hasMore(cursor, CLOSE_BRACE)
-  }
-  requireEnd(cursor)
+  readWhole(text, Number.POSITIVE_INFINITY, member)
 }
 
 /** Returns the text of a string, a number or a boolean, with the digits that were read; undefined for anything else. */
@@ -63,62 +53,85 @@ interface Frame {
   name: string
 }
 
-/** Reads a value without recursion, because deep nesting must not overflow the stack. */
-function readValue(cursor: Cursor, maxDepth: number): unknown {
+/** What may follow in a text that is being read. */
+type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end'
+
+/**
+ * Reads a whole text, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
+ * hundreds of tokens. `onMember` gets the members of the outermost object.
+ */
+function readWhole(text: string, maxDepth: number, onMember?: (name: string, value: unknown) => void): unknown {
+  const cursor = cursorOf(text)
+  const { isPlain } = cursor
+  let at = 0
   let frame: Frame | undefined
+  let expected: Expected = 'value'
   for (;;) {
-    const code = next(cursor)
+    let code = text.charCodeAt(at)
+    while (code === BLANK || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB) {
+      at += 1
+      code = text.charCodeAt(at)
+    }
     let value: unknown
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      frame = openFrame(cursor, code, frame, maxDepth)
-      if (next(cursor) !== frame.close) {
-        if (code === OPEN_BRACE) frame.name = readName(cursor)
+    if (frame && code === frame.close && expected !== 'value' && expected !== 'name' && expected !== 'colon') {
+      at += 1
+      value = frame.holder
+      frame = frame.outer
+    } else if (frame && expected === 'separator or end') {
+      if (code !== COMMA) throw unexpected({ text, at })
+      at += 1
+      expected = frame.close === CLOSE_BRACE ? 'name' : 'value'
+      continue
+    } else if (expected === 'colon') {
+      if (code !== COLON) throw unexpected({ text, at })
+      at += 1
+      expected = 'value'
+      continue
+    } else if (code === QUOTE) {
+      if (isPlain) {
+        const end = text.indexOf('"', at + 1)
+        if (end === -1) throw unexpected({ text, at: text.length })
+        value = text.slice(at + 1, end)
+        at = end + 1
+      } else {
+        cursor.at = at
+        value = readString(cursor)
+        at = cursor.at
+      }
+      if (frame && (expected === 'name' || expected === 'name or end')) {
+        frame.name = value as string
+        expected = 'colon'
         continue
       }
-      cursor.at += 1
-      value = frame.holder
-      frame = frame.outer
+    } else if (expected === 'name' || expected === 'name or end') {
+      throw unexpected({ text, at })
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      const depth: number = (frame?.depth ?? 0) + 1
+      if (depth > maxDepth) throw new JsonError(`it nests deeper than ${maxDepth} levels`)
+      at += 1
+      frame =
+        code === OPEN_BRACE
+          ? { holder: {}, close: CLOSE_BRACE, outer: frame, depth, name: '' }
+          : { holder: [], close: CLOSE_BRACKET, outer: frame, depth, name: '' }
+      expected = code === OPEN_BRACE ? 'name or end' : 'value or end'
+      continue
     } else {
+      cursor.at = at
       value = readScalar(cursor, code)
+      at = cursor.at
     }
-    // A finished value goes into the enclosing object or list, and may complete it.
-    while (frame) {
-      if (frame.close === CLOSE_BRACE) setMember(frame.holder, frame.name, value)
-      else (frame.holder as unknown[]).push(value)
-      if (hasMore(cursor, frame.close)) {
-        if (frame.close === CLOSE_BRACE) frame.name = readName(cursor)
-        break
-      }
-      value = frame.holder
-      frame = frame.outer
+    // A finished value goes into the enclosing object or list.
+    if (!frame) {
+      cursor.at = at
+      requireEnd(cursor)
+      return value
     }
-    if (!frame) return value
+    if (frame.close === CLOSE_BRACKET) (frame.holder as unknown[]).push(value)
+    else if (onMember && !frame.outer) onMember(frame.name, value)
+    else if (frame.name === '__proto__') setMember(frame.holder, frame.name, value)
+    else (frame.holder as Record<string, unknown>)[frame.name] = value
+    expected = 'separator or end'
   }
-}
-
-function openFrame(cursor: Cursor, code: number, outer: Frame | undefined, maxDepth: number): Frame {
-  const depth = (outer?.depth ?? 0) + 1
-  if (depth > maxDepth) throw new JsonError(`it nests deeper than ${maxDepth} levels`)
-  cursor.at += 1
-  return code === OPEN_BRACE
-    ? { holder: {}, close: CLOSE_BRACE, outer, depth, name: '' }
-    : { holder: [], close: CLOSE_BRACKET, outer, depth, name: '' }
-}
-
-/** Reads the separator or the end after a member. */
-function hasMore(cursor: Cursor, close: number): boolean {
-  const code = next(cursor)
-  if (code !== COMMA && code !== close) throw unexpected(cursor)
-  cursor.at += 1
-  return code === COMMA
-}
-
-function readName(cursor: Cursor): string {
-  if (next(cursor) !== QUOTE) throw unexpected(cursor)
-  const name = readString(cursor)
-  if (next(cursor) !== COLON) throw unexpected(cursor)
-  cursor.at += 1
-  return name
 }
 
 /** Writes a value that `parseJson` read: without blanks, members by name, numbers with the digits that were read. */
@@ -199,8 +212,15 @@ export function readScalar(cursor: Cursor, code: number): unknown {
       return readLiteral(cursor, 'true', true)
     case LETTER_F:
       return readLiteral(cursor, 'false', false)
-    default:
-      return readNumber(cursor)
+    default: {
+      const { text, at } = cursor
+      NUMBER.lastIndex = at
+      if (!NUMBER.test(text)) throw unexpected(cursor)
+      cursor.at = NUMBER.lastIndex
+      const digits = text.slice(at, cursor.at)
+      const number = Number(digits)
+      return String(number) === digits ? number : JSON.rawJSON(digits)
+    }
   }
 }
 
@@ -208,16 +228,6 @@ function readLiteral(cursor: Cursor, literal: string, value: boolean | null): bo
   if (!cursor.text.startsWith(literal, cursor.at)) throw unexpected(cursor)
   cursor.at += literal.length
   return value
-}
-
-function readNumber(cursor: Cursor): number | RawNumber {
-  const { text, at } = cursor
-  NUMBER.lastIndex = at
-  if (!NUMBER.test(text)) throw unexpected(cursor)
-  cursor.at = NUMBER.lastIndex
-  const digits = text.slice(at, cursor.at)
-  const number = Number(digits)
-  return String(number) === digits ? number : JSON.rawJSON(digits)
 }
 
 /** Reads a string at its opening quote. */

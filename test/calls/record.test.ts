@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { recordOf } from '../../src/calls/legacy-answer.ts'
+import { compileAction } from '../../src/mapping/compile.ts'
+import { compileLookup } from '../../src/mapping/lookup.ts'
 import { actionNamed, planOf } from './requests.ts'
 
 const nothing = { own: undefined, facts: undefined }
@@ -148,11 +150,12 @@ describe('an update', () => {
 })
 
 test("a name of the reply is the caller's only if the caller sends its place", () => {
-  const compiled = actionNamed('shipment.create')
+  const { action } = actionNamed('shipment.create')
+  const tables = new Map([['vehicle_types', compileLookup({})]])
   const xrefRecord = { kind: 'shipment', id: 'id', names: [], replyNames: ['external_id', 'number'] } as const
-  const plan = planOf({ ...compiled, action: { ...compiled.action, xrefRecord } }, {})
+  const plan = planOf(compileAction({ ...action, xrefRecord }, tables), {})
   expect(recordOf(plan, shipment())).toMatchObject({ names: ['EXT'], serviceNames: ['TL-1'] })
   const none = { kind: 'shipment', id: 'id', names: ['ReferenceNumber'] } as const
-  const other = planOf({ ...compiled, action: { ...compiled.action, xrefRecord: none } }, { VinNo: 'V' })
+  const other = planOf(compileAction({ ...action, xrefRecord: none }, tables), { VinNo: 'V' })
   expect(recordOf(other, shipment())).toMatchObject({ names: [], serviceNames: [], vin: '' })
 })

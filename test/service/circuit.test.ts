@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
-import { type Circuit, createCircuit } from '../../src/service/retries.ts'
+import { createCircuit } from '../../src/service/retries.ts'
 
 const WINDOW_MS = 10_000
 /** So many calls, half of which fail, open it. */
@@ -9,7 +9,7 @@ const LEAST_CALLS = 20
 /** An open circuit lets one probe through after this time. */
 const OPEN_MS = 5_000
 
-let circuit: Circuit
+let state: ReturnType<typeof createCircuit>
 /** Each change of the state so far: true for open. */
 let changes: boolean[]
 
@@ -18,8 +18,26 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   changes = []
-  circuit = createCircuit((isOpen) => changes.push(isOpen))
+  state = createCircuit()
 })
+
+/** Makes a call, as the client of the service does. */
+async function circuit(attempt: () => Promise<UpstreamReply>, counts = true): Promise<UpstreamReply> {
+  const isProbe = state.admit(counts)
+  const note = (outcome: UpstreamReply | NoReply) => {
+    const before = state.isOpen()
+    if (counts) state.note(outcome, isProbe)
+    if (state.isOpen() !== before) changes.push(state.isOpen())
+  }
+  try {
+    const reply = await attempt()
+    note(reply)
+    return reply
+  } catch (error) {
+    if (error instanceof NoReply) note(error)
+    throw error
+  }
+}
 
 /** Makes so many calls, all of which the service answers with a status. */
 async function answer(status: number, times: number) {
@@ -55,7 +73,7 @@ test('half of the calls must fail, of twenty at least', async () => {
   await answer(502, 1)
   expect(changes).toEqual([true])
 
-  circuit = createCircuit()
+  state = createCircuit()
   await answer(502, LEAST_CALLS - 1)
   await answer(200, 1)
   expect(await isOpen()).toBe(true)
