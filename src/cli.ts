@@ -17,7 +17,7 @@ interface CommandEntry {
 }
 
 const option = (flags: string, about: string) => new Option(flags, about)
-const json = (about = 'Prints JSON.') => option('--json', about)
+const json = (about = 'Prints JSON.', value = '') => option(`--json ${value}`.trim(), about)
 const tenant = (about: string) => option('--tenant <NAME>', about)
 const since = (about: string) => option('--since <TIME>', about)
 const until = (about: string) => option('--until <TIME>', about)
@@ -96,6 +96,40 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload translate quote.get body.json --as php',
     ],
     load: async () => (await import('./commands/mapping.ts')).translate,
+  },
+  'rehearse [FILES...]': {
+    about: 'Reports what would become of recorded version-1 calls; sends nothing.',
+    options: [
+      option('--show-values', 'Shows values in examples; otherwise only their shapes.'),
+      option('--min-pass <PERCENT>', 'The least share of calls that pass, such as 99.9; below it the exit code is 1.'),
+      json('Prints the report as JSON, or writes it to FILE.', '[FILE]'),
+      option('--markdown [FILE]', 'Prints the report as Markdown, or writes it to FILE.'),
+      option('--junit [FILE]', 'Prints the report as JUnit, or writes it to FILE.'),
+      option('--html <FILE>', 'Writes the report as one page with pictures.'),
+      option('--baseline <REPORT>', 'Tells what is new and what is gone since a report of --json.'),
+      option('--lookups <FILE>', 'Writes the values that no table knows as a LOOKUPS_FILE to edit.'),
+      option('--learn <FILE>', 'Writes the numbers that the recording tells, for "xref import --format ndjson".'),
+      tenant('The tenant of calls whose caller the recording does not tell.'),
+      option('--ignore <FIELDS>', 'Does not compare these fields of replies, separated by commas.'),
+      option(
+        '--against <SERVICE>',
+        'With the word service: asks it natively and translated, and compares; quotes and reads only.',
+      ),
+      option('--native-path <PATH>', 'Where the service reads version-1 requests: / or a prefix, or /v2.').default('/'),
+      option('--rate <CALLS>', 'The most calls a second with --against.').default('5'),
+      option('--actions <NAMES>', 'Asks these actions with --against, also those that book; needs --stage.'),
+      option('--stage <URL>', 'Names the address of the service as the stage.'),
+      option('--threads <COUNT>', 'The number of threads; by default that of the cores.'),
+    ],
+    notes: [
+      'FILES are HARs, JSON lines, access logs of nginx and Apache, or raw requests, also in folders and as gzip or zstd;',
+      'without FILES, or as -, it reads standard input.',
+    ],
+    examples: [
+      'transload rehearse access.log.gz --min-pass 99.9',
+      'transload rehearse recording.ndjson --html report.html --lookups lookups.json',
+    ],
+    load: async () => (await import('./commands/rehearse.ts')).rehearse,
   },
   'bookings list': {
     about: 'Lists bookings, the oldest first; those to settle are unknown.',
@@ -343,29 +377,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload certify assumptions --clean-up',
     ],
     load: async () => (await import('./commands/certify-assumptions.ts')).certifyAssumptions,
-  },
-  'certify compare': {
-    about: "Compares translated answers with the service's own version-1 answers, field by field.",
-    options: [
-      option('--examples', 'Compares the calls that the documentation shows, which is the default.').conflicts([
-        'bodies',
-        'recording',
-      ]),
-      option('--bodies <DIR>', 'Compares the version-1 bodies in this folder.').conflicts('recording'),
-      option('--recording <FILE>', 'Compares the calls in this file, one JSON object a line.'),
-      option(
-        '--native-path <PATH>',
-        'Where the service reads version-1 requests: a prefix of the legacy paths such as /quotes, or /v2 for its version-2 paths.',
-      ).default('/'),
-      tenant('Uses the credential and the settings of this tenant.'),
-      option('--min-equal <SHARE>', 'The least share of equal fields, from 0 to 1; below it the exit code is 1.'),
-      json(),
-    ],
-    examples: [
-      'transload certify compare --bodies ./bodies --min-equal 1 --json',
-      'V2_BASE_URL=https://stage.example.com transload certify compare --native-path /quotes',
-    ],
-    load: async () => (await import('./commands/certify-compare.ts')).compare,
   },
   healthcheck: {
     about: 'Checks that the running gateway answers, for containers: on the admin listener, else on the public one.',

@@ -54,6 +54,7 @@ const LAYERS: readonly string[] = [
   'src/commands/',
   // The assumptions of the gateway about the service, and how each is tried.
   'src/certify/',
+  'src/rehearsal/',
   'src/gateway.ts',
   'src/app.ts',
   'src/admin.ts',

@@ -170,7 +170,10 @@ function callerOf(tenant: Tenant, deps: CredentialsDeps): Caller {
 }
 
 /** Returns the settings of a tenant's translations: its own, else those of all. */
-export function tenantSettings({ defaults, shipment_number }: Tenant, common: Settings): Settings {
+export function tenantSettings(
+  { defaults, shipment_number }: Pick<Tenant, 'defaults' | 'shipment_number'>,
+  common: Settings,
+): Settings {
   return {
     ...common,
     transport_type: defaults.transport_type ?? common.transport_type,

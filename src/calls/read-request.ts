@@ -63,7 +63,7 @@ function readWholeBody(bytes: Buffer, contentType: string | undefined): FlatBody
 export function classify(
   body: FlatBody,
   endpoint: Endpoint,
-  call: Call,
+  call: Pick<Call, 'action' | 'unknownFields' | 'request'>,
   catalog: Catalog,
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {

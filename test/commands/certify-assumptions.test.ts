@@ -73,21 +73,9 @@ test('mistakes in the command line of a trial are told as they were', async () =
     'certify assumptions --bookings',
     'certify assumptions --stage nonsense',
     'certify assumptions --stage https://stage.example.com',
-    'certify compare --stage x',
-    'certify compare --bookings',
-    `certify compare --bookings --stage ${sandbox.url}/other`,
-    'certify compare --min-equal 2',
-    'certify compare --min-equal x',
-    'certify compare --examples --bodies x',
-    'certify compare --bodies none',
-    'certify compare --bodies text.json',
-    'certify compare --recording none',
-    'certify compare --recording text.json',
-    'certify compare --recording other.json',
-    'certify compare --tenant nobody',
   ]
   await expect(await transcript(folder, lines, env)).toMatchFileSnapshot('output/certify-mistakes.txt')
-  const without = ['certify assumptions --plan', 'certify compare', 'auth rehearse']
+  const without = ['certify assumptions --plan', 'rehearse --against service', 'auth rehearse']
   const { V2_BASE_URL } = env
   await expect(await transcript(folder, without, { V2_BASE_URL })).toMatchFileSnapshot('output/certify-nobody.txt')
   expect(sandbox.requests).toEqual([])
@@ -96,6 +84,6 @@ test('mistakes in the command line of a trial are told as they were', async () =
 test('a service that does not answer is out of reach after five checks', async () => {
   const { sandbox, env } = await startStage()
   sandbox.fail({ kind: 'reset-before', times: 'always' })
-  const lines = ['certify assumptions', 'auth rehearse', 'certify compare']
+  const lines = ['certify assumptions', 'auth rehearse', 'rehearse --against service']
   await expect(await transcript(transcriptFolder(), lines, env)).toMatchFileSnapshot('output/certify-out-of-reach.txt')
 })

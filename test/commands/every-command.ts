@@ -26,7 +26,11 @@ export function badLines(): readonly (readonly string[])[] {
     [family, 'bogus', '--help'],
   ])
   const ofCommands = commandWords.flatMap((words) =>
-    [[''], ['1', '2', '3', '4', '5'], ['--bogus']].map((more) => [...words, ...more]),
+    // As many files as there are may be rehearsed.
+    [[''], ...(words[0] === 'rehearse' ? [] : [['1', '2', '3', '4', '5']]), ['--bogus']].map((more) => [
+      ...words,
+      ...more,
+    ]),
   )
   return [['bogus'], ['--bogus'], ['-x'], ['help', 'bogus'], ['bogus', '--help'], ...ofFamilies, ...ofCommands]
 }

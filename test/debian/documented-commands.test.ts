@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { commands } from '../../src/cli.ts'
 import { openStore } from '../../src/store/open.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
@@ -49,6 +50,8 @@ async function openFolder() {
   onTestFinished(() => rmSync(folder, { recursive: true }))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
   writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
+  const recorded = { path: '/getShippingQuote.php', body: quoteExample }
+  writeFileSync(join(folder, 'recording.ndjson'), JSON.stringify(recorded))
   // A store that can be backed up.
   await (await openStore(join(folder, 'data/transload.db'))).close()
   const env = cleanEnv({ PATH: [folder, pathWithThisNode()].join(delimiter), PORT: '0', ADMIN_PORT: '0' })

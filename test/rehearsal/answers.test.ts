@@ -2,15 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import {
-  type Answer,
-  answered,
-  compareAnswers,
-  comparisonsOf,
-  confirmed,
-  masked,
-  Tally,
-} from '../../src/certify/compare.ts'
+import { type Answer, answered, compareAnswers, comparisonsOf, confirmed, masked } from '../../src/rehearsal/compare.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)
@@ -118,29 +110,4 @@ test('what is compared holds no value', () => {
       expect(written).not.toContain(other.slice(0, 4))
     }),
   )
-})
-
-test('a tally counts, keeps few examples, and calls nothing but refusals no proof', () => {
-  const tally = new Tally()
-  expect(tally.equalShare()).toBeUndefined()
-  const refused = 'refused'
-  tally.add('quote.get', compareAnswers([refused, refused], refused, ofQuote))
-  expect(tally.equalShare()).toBeUndefined()
-  for (let i = 0; i < 9; i += 1) {
-    const native = answer({ Cost: '1.00', ShipmentNumber: 'a'.repeat(i + 1) })
-    tally.add('quote.get', compareAnswers([native, native], answer({ Cost: '1.00', ShipmentNumber: 'b' }), ofQuote))
-  }
-  const [first, again] = [answer({ Cost: '1.00', Noise: '1' }), answer({ Cost: '1.00', Noise: '2' })]
-  for (let i = 0; i < 2; i += 1) tally.add('other', compareAnswers([first, again], answer({ Cost: '2.00' }), ofQuote))
-  const counts = (equal: number, differs: number, noise = 0) => ({ equal, differs, noise })
-  const examples = ['a', 'aa', 'aaa'].map((native) => ({ native, translated: 'a' }))
-  expect(tally.fields()).toEqual([
-    { action: 'quote.get', field: '(answer)', counts: counts(10, 0), examples: [] },
-    { action: 'quote.get', field: 'Cost', counts: counts(9, 0), examples: [] },
-    { action: 'quote.get', field: 'ShipmentNumber', counts: counts(0, 9), examples },
-    { action: 'other', field: '(answer)', counts: counts(2, 0), examples: [] },
-    { action: 'other', field: 'Cost', counts: counts(0, 2), examples: [{ native: '9.99', translated: '9.99' }] },
-    { action: 'other', field: 'Noise', counts: counts(0, 0, 2), examples: [] },
-  ])
-  expect(tally.equalShare()).toBeCloseTo(21 / 32)
 })

@@ -53,6 +53,8 @@ export interface CompareDeps {
   readonly settings: Settings
   readonly tenant: string
   readonly sending: () => Sending
+  /** Fields of replies that are not compared. */
+  readonly ignored: readonly string[]
 }
 
 /** Tells if a call only asks: a read, or a request for a new quote. */
@@ -90,7 +92,7 @@ async function compareOnce(request: Version1, deps: CompareDeps): Promise<readon
   // Where the service is asked by its own id, it cannot answer the caller's number.
   const isOwnNumber = plan.found.id !== undefined && plan.own !== undefined
   const numbers = action.reply.flatMap((row) => (isOwnNumber && row.kind === 'callerNumber' ? [row.v1] : []))
-  return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set(numbers))
+  return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
 }
 
 /** The native path of a service that reads version-1 bodies at its version-2 paths only. */
@@ -302,48 +304,4 @@ export function masked(text: string): string {
     .replace(/\p{Lu}/gu, 'A')
     .replace(/(?!A)\p{L}/gu, 'a')
   return shape === text ? hidden : `${hidden}…`
-}
-
-/** How often a field of an action had each verdict. */
-export interface FieldTally {
-  readonly action: string
-  readonly field: string
-  readonly counts: Record<Verdict, number>
-  /** The shapes of the first differences. */
-  readonly examples: Shapes[]
-}
-
-const EXAMPLES_KEPT = 3
-
-/** Sums up comparisons. */
-export class Tally {
-  readonly #fields = new Map<string, FieldTally>()
-
-  add(action: string, compared: readonly ComparedField[]): void {
-    for (const { field, verdict, native, translated } of compared) {
-      const key = `${action}\n${field}`
-      const tally = this.#fields.get(key) ?? { action, field, counts: { equal: 0, differs: 0, noise: 0 }, examples: [] }
-      this.#fields.set(key, tally)
-      tally.counts[verdict] += 1
-      const isKnown = tally.examples.some((one) => one.native === native && one.translated === translated)
-      if (verdict === 'differs' && !isKnown && tally.examples.length < EXAMPLES_KEPT) {
-        tally.examples.push({ native, translated })
-      }
-    }
-  }
-
-  fields(): readonly FieldTally[] {
-    return [...this.#fields.values()]
-  }
-
-  /**
-   * Returns the share of equal fields among those that are no noise; undefined if nothing was compared: calls that both
-   * sides refuse prove nothing.
-   */
-  equalShare(): number | undefined {
-    const all = this.fields()
-    const sum = (verdict: Verdict) => all.reduce((count, { counts }) => count + counts[verdict], 0)
-    const isProof = sum('differs') > 0 || all.some(({ field }) => field !== WHOLE_ANSWER)
-    return isProof ? sum('equal') / (sum('equal') + sum('differs')) : undefined
-  }
 }
