@@ -40,6 +40,7 @@ const EVENT_RANGE = [
   since('Takes only events that came at this time or later.'),
   until('Takes only events that came before this time.'),
 ]
+const TENANTS_OPTION = option('--file <FILE>', 'The tenants file; by default that of TENANTS_FILE.')
 const XREF_FORMAT = option('--format <FORMAT>', 'The form of the file; by default that of its name.').choices([
   'csv',
   'ndjson',
@@ -56,7 +57,7 @@ const families: Readonly<Record<string, string>> = {
   store: 'Backs up, restores, copies, verifies and prunes the store.',
   webhooks: 'Lists and replays events, and tests callbacks.',
   migration: 'Reports who still uses version 1, and what keeps them.',
-  tenants: 'Hashes secrets, and checks and lists the tenants file.',
+  tenants: 'Adds, removes, imports, checks and lists tenants.',
   mapping: 'Tests mapping modules.',
   auth: 'Tries both ways to authenticate at the service.',
   certify: 'Checks that the service is what the gateway takes it for.',
@@ -320,6 +321,37 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     ],
     examples: ['transload migration report --tenant acme --format json'],
     load: async () => (await import('./commands/migration.ts')).report,
+  },
+  'tenants add <NAME>': {
+    about: 'Adds a tenant with a secret that the gateway makes, and shows the secret once.',
+    options: [
+      option('--id <ID>', 'The Client ID of its callers; the name by default.'),
+      option('--v2-client-id <ID>', 'Its Client ID at the service.').makeOptionMandatory(),
+      option('--v2-secret-env <NAME>', 'The variable with its secret at the service.'),
+      option('--v2-secret-file <PATH>', 'The file with its secret at the service.').conflicts('v2SecretEnv'),
+      TENANTS_OPTION,
+    ],
+    examples: ['transload tenants add acme --v2-client-id acme-v2 --v2-secret-env ACME_SECRET --file tenants.json'],
+    load: async () => (await import('./commands/tenants.ts')).add,
+  },
+  'tenants rotate <NAME>': {
+    about: 'Gives a tenant a new secret, and shows it once; the old ones go on.',
+    options: [option('--only', 'Ends the old ones.'), TENANTS_OPTION],
+    examples: ['transload tenants rotate acme --file tenants.json'],
+    load: async () => (await import('./commands/tenants.ts')).rotate,
+  },
+  'tenants remove <NAME>': {
+    about: 'Removes a tenant.',
+    options: [TENANTS_OPTION],
+    examples: ['transload tenants remove acme --file tenants.json'],
+    load: async () => (await import('./commands/tenants.ts')).remove,
+  },
+  'tenants import <CSV>': {
+    about: 'Adds tenants with the secrets that they have, from a file or standard input (-).',
+    options: [TENANTS_OPTION],
+    notes: ['Columns: name, id, secret, v2_client_id, and v2_secret_env or v2_secret_file.'],
+    examples: ['transload tenants import old.csv --file tenants.json'],
+    load: async () => (await import('./commands/tenants.ts')).importTenants,
   },
   'tenants hash': {
     about: 'Reads a secret from standard input and prints its hash for the tenants file.',

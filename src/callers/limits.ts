@@ -434,6 +434,8 @@ interface FairQueueOptions {
    * @default all are equal
    */
   readonly rankOf?: (source: string) => number
+  /** How long a turn is waited for. @default 10 s */
+  readonly waitMs?: number
 }
 
 const WAITING_SHARE = 1 / 2
@@ -556,7 +558,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   function waitingTurn(name: string, source: Waiters): Turn {
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
     let began = false
-    const timer = setTimeout(() => settle(overloaded()), WAIT_MS)
+    const timer = setTimeout(() => settle(overloaded()), options.waitMs ?? WAIT_MS)
     const begin = () => {
       began = true
       resolve()

@@ -1,9 +1,9 @@
-import { createHmac, createSecretKey, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { createBoundedCache } from '../collections/bounded-cache.ts'
-import { parseSecretHash, type Tenant } from '../config/tenants-file.ts'
+import { FAST_HASH, MADE_SECRET, parseSecretHash, type Tenant } from '../config/tenants-file.ts'
 import { gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/row.ts'
 import { type Deprecation, deprecationOf } from '../migration/deprecation.ts'
@@ -65,7 +65,18 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     }
     callers = next
     const all = [...byId.values()]
-    return { of: (id) => byId.get(id) ?? decoyOf(id, all), byNetwork }
+    const slow = all
+      .map((some) => some.filter(({ hash: text }) => !FAST_HASH.test(text)))
+      .filter((some) => some.length > 0)
+    return {
+      has: (id) => byId.has(id),
+      fast: (id) => byId.get(id)?.filter(({ hash: text }) => FAST_HASH.test(text)) ?? [],
+      slow: (id) => {
+        const own = byId.get(id)?.filter(({ hash: text }) => !FAST_HASH.test(text)) ?? []
+        return own.length > 0 ? own : decoyOf(id, slow)
+      },
+      byNetwork,
+    }
   }
 
   function recognize(incoming: IncomingMessage): Caller | undefined | Promise<Caller | undefined> {
@@ -190,8 +201,11 @@ interface Candidate {
 
 /** The credentials of a tenants file. */
 interface Candidates {
+  readonly has: (id: string) => boolean
+  /** Those of secrets that the gateway has made. */
+  readonly fast: (id: string) => readonly Candidate[]
   /** Never empty: an unknown id has candidates too, so refusing it takes as long. */
-  readonly of: (id: string) => readonly Candidate[]
+  readonly slow: (id: string) => readonly Candidate[]
 }
 
 /** Verifies each credential once by its slow hash. */
@@ -205,6 +219,8 @@ interface Verification {
   readonly renew: (isCurrent: (caller: Caller) => boolean) => void
 }
 
+/** Begins the names of lanes of ids that no tenant has. */
+const UNKNOWN = '? '
 const VERIFIED_KEPT = 100_000
 /** Wrong secrets for one id from one source per period; further guesses are refused unchecked. */
 const GUESSES = 10
@@ -213,8 +229,10 @@ const GUESSES_OF_SOURCE = 20
 const GUESSES_WINDOW_MS = 60_000
 const GUESSES_KEPT = 10_000
 
-/** At least two of libuv's four threads stay free for DNS and files, and one core for calls. */
-const HASHES_AT_ONCE = Math.max(1, Math.min(2, availableParallelism() - 1))
+/** At least two of libuv's four threads stay free for DNS and files. */
+const HASHES_AT_ONCE = Math.min(2, availableParallelism())
+/** After a start, the first call of every tenant waits here; callers in PHP wait a minute for an answer. */
+const HASH_WAIT_MS = 55_000
 
 /** Verifies credentials against the candidates that `current` returns. */
 export function createVerification(
@@ -233,8 +251,10 @@ export function createVerification(
     atOnce: HASHES_AT_ONCE,
     atOnceOfSource: HASHES_AT_ONCE,
     calls: MAX_IN_FLIGHT,
-    // A source that has sent no wrong secret comes before those that have.
-    rankOf: (source) => guesses.peek(digest(source)) ?? 0,
+    // A source that has sent no wrong secret comes before those that have, and a known id before an unknown one.
+    rankOf: (lane) =>
+      (lane.startsWith(UNKNOWN) ? GUESSES_OF_SOURCE : 0) + (guesses.peek(digest(lane.replace(UNKNOWN, ''))) ?? 0),
+    waitMs: HASH_WAIT_MS,
   })
 
   async function check(
@@ -248,7 +268,8 @@ export function createVerification(
       [digest(source), GUESSES_OF_SOURCE],
     ] as const
     demandGuesses(guessers)
-    const { leave } = await hashes.enter(incoming, source, id, () => undefined)
+    const lane = current().has(pair.id) ? source : UNKNOWN + source
+    const { leave } = await hashes.enter(incoming, lane, id, () => undefined)
     try {
       const known = verified.get(id)
       if (known || refused.has(id)) return known
@@ -277,7 +298,7 @@ export function createVerification(
   ): Promise<Caller | undefined> {
     const asked = current()
     count(guessers, 1)
-    const caller = await matching(pair.secret, asked.of(pair.id))
+    const caller = await matching(pair.secret, asked.slow(pair.id))
     if (caller) count(guessers, -1)
     // A result from a list that was replaced in the meantime is not remembered.
     if (asked !== current()) return caller
@@ -292,7 +313,14 @@ export function createVerification(
       const id = digest(basicOf(pair.id, pair.secret))
       const known = verified.get(id)
       if (known || refused.has(id)) return known
-      return check(pair, id, incoming)
+      // The form of the secret alone decides how it is checked, so the time tells nothing about the id.
+      if (!MADE_SECRET.test(pair.secret)) return check(pair, id, incoming)
+      const made = fastHash(pair.secret)
+      const match = current()
+        .fast(pair.id)
+        .find(({ hash: text }) => isSame(text, made))
+      if (match?.caller) verified.set(id, match.caller)
+      return match?.caller
     },
     renew: (isCurrent) => {
       // Tenants that did not change need no new slow hash.
@@ -310,6 +338,17 @@ async function matching(secret: string, candidates: readonly Candidate[]): Promi
 
 const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, { headers: { 'Retry-After': '60' } })
 
+const MADE_BYTES = 32
+
+/** Makes a secret that needs no slow hash. */
+export const makeSecret = (): string => `tl_${randomBytes(MADE_BYTES).toString('base64url')}`
+
+/** Returns the hash of a secret that the gateway has made. */
+const fastHash = (secret: string): string => `$sha256$${hash('sha256', secret, 'base64').replace(/=+$/, '')}`
+
+const isSame = (one: string, other: string) =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
 /** The cost of a hash: 2^15 rounds of 1 KiB, about 0.1 s and 32 MiB. */
 const COST_LOG2 = 15
 const BLOCK = 8
@@ -321,16 +360,20 @@ const MEMORY_BYTES = 256 * 1024 * 1024
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
 
-/** Returns a salted, slow hash of a secret as a PHC string: `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+/**
+ * Returns the hash of a secret for the tenants file: a salted, slow one as a PHC string, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, or
+ * `$sha256$<hash>` for a secret that the gateway has made.
+ */
 export async function hashSecret(secret: string): Promise<string> {
+  if (MADE_SECRET.test(secret)) return fastHash(secret)
   const salt = randomBytes(SALT_BYTES)
-  const hash = await derive(secret, salt, HASH_BYTES, {
+  const derived = await derive(secret, salt, HASH_BYTES, {
     N: 2 ** COST_LOG2,
     r: BLOCK,
     p: PARALLEL,
     maxmem: MEMORY_BYTES,
   })
-  return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(hash)}`
+  return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(derived)}`
 }
 
 /** Returns true if the secret has this hash; takes the same time either way. */

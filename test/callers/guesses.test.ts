@@ -34,7 +34,9 @@ async function pass(ms: number): Promise<void> {
 function openGuesser() {
   const config = readConfig({ V2_BASE_URL: 'https://service.example.com' })
   const candidates = {
-    of: (id: string) => [{ hash: cheapHash('right', `salt of ${id}`), caller: id === 'acme' ? CALLER : undefined }],
+    has: () => true,
+    fast: () => [],
+    slow: (id: string) => [{ hash: cheapHash('right', `salt of ${id}`), caller: id === 'acme' ? CALLER : undefined }],
   }
   const verification = createVerification({ config, addressOf: () => '192.0.2.1' }, () => candidates)
   // The address is given above, and the caller never hangs up.
