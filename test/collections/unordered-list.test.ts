@@ -1,7 +1,5 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createUnorderedList } from '../../src/collections/unordered-list.ts'
-import { expectLaw } from '../laws.ts'
 
 test('a list holds what was added and not taken', () => {
   const { add, take, size, items } = createUnorderedList<string>()
@@ -28,21 +26,4 @@ test('items may be taken while the list is read', () => {
     for (const one of held) take(one)
   }
   expect(seen).toEqual(['a', 'b', 'c'])
-})
-
-test('a list is what a set is, whatever comes and goes', () => {
-  const law = fc.property(fc.array(fc.nat(20)), (moves) => {
-    const list = createUnorderedList<number>()
-    const held = new Map<number, ReturnType<typeof list.add>>()
-    for (const move of moves) {
-      const known = held.get(move)
-      if (known) {
-        list.take(known)
-        held.delete(move)
-      } else held.set(move, list.add(move))
-      expect(list.size()).toBe(held.size)
-      expect([...list.items()].sort()).toEqual([...held.keys()].sort())
-    }
-  })
-  expectLaw(law, 200)
 })

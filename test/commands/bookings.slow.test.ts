@@ -4,18 +4,8 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import {
-  book,
-  claimOf,
-  creations,
-  expectBooked,
-  expectUnknown,
-  HANDLE,
-  REFERENCE,
-  shipments,
-} from '../bookings/desk.ts'
+import { book, claimOf, creations, expectBooked, expectUnknown, REFERENCE, shipments } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
-import { freePort } from '../free-port.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { sample } from '../size.ts'
 
@@ -148,33 +138,6 @@ describe('on the store of a running gateway', () => {
     const missing = await bookings('show', 'bk_000000000000')
     expect(missing).toMatchObject({ code: 1, err: 'transload: there is no booking bk_000000000000\n' })
   })
-
-  test('the admin listener lists the unknown ones', async () => {
-    const { gateway } = await openOffice()
-    expectBooked(await book(gateway))
-    const key = await inDoubt(gateway, true, { ReferenceNumber: 'IN-DOUBT' })
-    const answer = await fetch(`${gateway.adminUrl}/bookings`)
-    const { unknown } = (await answer.json()) as { unknown: object[] }
-    expect(unknown).toEqual([
-      {
-        key,
-        state: 'unknown',
-        tenant: 'demo',
-        reference: 'IN-DOUBT',
-        vin: expect.any(String),
-        shipment: '',
-        created: expect.stringMatching(/Z$/),
-        changed: expect.stringMatching(/Z$/),
-        instance: expect.any(String),
-        settle: {
-          booked: `transload bookings settle ${key} --shipment-id ID`,
-          notBooked: `transload bookings settle ${key} --not-booked`,
-        },
-      },
-    ])
-    // For operators only.
-    expect((await fetch(`${gateway.url}/bookings`)).status).toBe(404)
-  })
 })
 
 describe('wrong arguments end with 64 and a clear line', () => {
@@ -222,16 +185,5 @@ describe('wrong arguments end with 64 and a clear line', () => {
     expect(code).toBe(1)
     expect(err).toMatch(/^transload: there is no store at .*none\.db/)
     expect(existsSync(path)).toBe(false)
-  })
-
-  test.each([
-    ['memory:', /^transload: STORE_URL is memory:/],
-    ['postgres', /^transload: the store does not answer/],
-  ])('a store that commands cannot read: %s', async (what, line) => {
-    const url = what === 'postgres' ? `postgres://postgres@127.0.0.1:${await freePort()}/none` : what
-    const { code, err } = await bookings(url, 'settle', 'bk_0123456789ab', '--not-booked')
-    expect(code).toBe(1)
-    expect(err).toMatch(line)
-    expect(err).not.toMatch(HANDLE)
   })
 })

@@ -3,8 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { assumptions } from '../../src/certify/assumptions.ts'
-import { certify, envOf, folder, startCertify } from '../certify/certify.ts'
-import { cleanEnv, ROOT, run } from '../command.ts'
+import { certify, folder, startCertify } from '../certify/certify.ts'
 import { CLIENT } from '../gateway.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
@@ -160,28 +159,4 @@ test('the credential is found nowhere', async () => {
   expect(texts.filter((text) => forms.some((form) => text.includes(form)))).toEqual([])
   expect(told[0]?.code).toBe(1)
   expect(told[0]?.out).toContain('May be left at the service: TRANSLOAD-TEST-')
-})
-
-test('mistakes end in one line', async () => {
-  const sandbox = await service()
-  const cwd = folder()
-  const main = join(ROOT, 'src/main.ts')
-  const none = await run(process.execPath, [main, 'certify', 'assumptions'], {
-    cwd,
-    env: cleanEnv({ V2_BASE_URL: sandbox.url }),
-  })
-  expect(none).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/^transload: there is no credential to try with; set /),
-  })
-  const unknown = await certify(sandbox, cwd, ['--only', 'quote-by-pots'])
-  expect(unknown).toMatchObject({ code: 64, err: expect.stringContaining('did you mean quote-by-post?') })
-  const away = await run(process.execPath, [main, 'certify', 'assumptions'], {
-    cwd,
-    env: { ...envOf({ url: 'http://127.0.0.1:9' }) },
-  })
-  expect(away).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/^transload: the service does not answer: POST \S+ got no reply/),
-  })
 })

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listenFailure } from '../../src/commands/failures.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run, start } from '../command.ts'
 import { sample } from '../size.ts'
 
@@ -73,39 +72,6 @@ describe('serve that cannot listen ends with 1 and one line', () => {
     expect(code).toBe(1)
     expect(err).toMatch(new RegExp(`^transload: ${line}[^\\n]*\\n$`))
   })
-
-  test('and so does the demo', async () => {
-    const { transload } = openFolder()
-    const ended = await transload(['demo'], { HOST: '192.0.2.1', PORT: '0' })
-    expect(ended).toEqual({
-      code: 1,
-      out: '',
-      err: expect.stringMatching(/^transload: HOST is 192\.0\.2\.1, [^\n]+\n$/),
-    })
-  })
-
-  const LISTENERS = { HOST: '0.0.0.0', PORT: 80, ADMIN_HOST: '127.0.0.1', ADMIN_PORT: 9901 }
-  const refused = (error: object) => Object.assign(new Error('refused'), { syscall: 'listen', ...error })
-  test.each([
-    [
-      { code: 'EACCES', address: '0.0.0.0', port: 80 },
-      'no permission to listen on port 80; change PORT to one above 1023',
-    ],
-    [{ code: 'EACCES', address: '127.0.0.1', port: 9901 }, 'no permission to listen on port 9901; change ADMIN_PORT'],
-    [{ code: 'EADDRINUSE', syscall: 'bind', address: null, port: 80 }, 'port 80 on 0.0.0.0 is in use'],
-    [
-      { code: 'EINVAL', address: '0.0.0.0', port: 80 },
-      'cannot listen on port 80 of 0.0.0.0 (EINVAL); see HOST and PORT',
-    ],
-  ])('where the system says %j', (error, line) => {
-    expect(String(listenFailure(refused(error), LISTENERS))).toContain(line)
-  })
-
-  test('and any other error stays as it is', () => {
-    const other = Object.assign(new Error('other'), { syscall: 'open', code: 'EACCES' })
-    expect(listenFailure(other, LISTENERS)).toBe(other)
-    expect(listenFailure('thrown', LISTENERS)).toBe('thrown')
-  })
 })
 
 describe('unreadable input ends with its exit code and lines without a stack', () => {
@@ -157,35 +123,6 @@ describe('unreadable input ends with its exit code and lines without a stack', (
     env['TENANTS_FILE'] === undefined ? {} : { V2_CLIENT_ID: '', V2_CLIENT_SECRET: '' }
 })
 
-describe('a misspelled command or option ends with 64 and a suggestion', () => {
-  const typed: (readonly [args: readonly string[], line: RegExp])[] = [
-    [['srve'], /^transload: unknown command srve; did you mean serve\?\n$/],
-    [['boookings', 'list'], /^transload: unknown command boookings; did you mean bookings\?\n/],
-    [['--versoin'], /^transload: unknown option --versoin; did you mean --version\?\n/],
-    [['fly'], /^transload: unknown command fly\n/],
-    [['check', '--strict'], /^transload: unknown option --strict\n/],
-    [['translate', 'quote.gte'], /^transload: unknown action quote\.gte; did you mean quote\.get\?\n$/],
-    [['translate', 'quote.get', '--jsno'], /^transload: unknown option --jsno; did you mean --json\?\n/],
-    [['translate'], /^transload: missing required argument ACTION\n$/],
-    [['xref', 'improt', 'a.csv'], /^transload: unknown command improt; did you mean import\?\n/],
-    [['xref', 'import', 'a.csv', '--restrat'], /^transload: unknown option --restrat; did you mean --restart\?\n/],
-    [['xref', 'import', 'a.csv', '--resume'], /^transload: unknown option --resume(; did you mean --re\w+\?)?\n$/],
-    [['xref', 'export', '--resume'], /^transload: --resume needs a FILE\n/],
-    [['tenants', 'lst'], /^transload: unknown command lst; did you mean list\?\n/],
-    [['auth', 'reherse'], /^transload: unknown command reherse; did you mean rehearse\?\n/],
-    [
-      ['bookings', 'settle', 'bk_0', '--shipmentid', 'x'],
-      /^transload: unknown option --shipmentid; did you mean --shipment-id\?\n/,
-    ],
-  ]
-  test.each(sample(typed, 4))('%j', async (args, line) => {
-    const { transload } = openFolder()
-    const { code, out, err } = await transload(args)
-    expect({ code, out }).toEqual({ code: 64, out: '' })
-    expect(err).toMatch(line)
-  })
-})
-
 describe('where there is no room, no folder and no permission, a command ends with one line', () => {
   test('standard output on a full disk', async () => {
     const { folder } = openFolder()
@@ -194,22 +131,6 @@ describe('where there is no room, no folder and no permission, a command ends wi
     const err = 'transload: cannot write standard output: ENOSPC: no space left on device, write\n'
     expect(ended).toEqual({ code: 1, out: '', err })
   })
-
-  test('standard error on a full disk: the exit code stays', async () => {
-    const { folder } = openFolder()
-    const line = `"${process.execPath}" "${join(ROOT, 'src/main.ts')}" --bogus 2> /dev/full`
-    expect(await run('bash', ['-c', line], { cwd: folder })).toEqual({ code: 64, out: '', err: '' })
-  })
-
-  test.each([['head -1'], ['true']])(
-    'a reader that closes standard output early, %s: no line at all',
-    async (reader) => {
-      const { folder } = openFolder()
-      const line = `"${process.execPath}" "${join(ROOT, 'src/main.ts')}" check | ${reader}; exit \${PIPESTATUS[0]}`
-      const ended = await run('bash', ['-c', line], { cwd: folder, env: cleanEnv({ V2_BASE_URL: 'http://127.0.0.1' }) })
-      expect(ended).toMatchObject({ code: 0, err: '' })
-    },
-  )
 
   test('a current folder that is gone', async () => {
     const { folder } = openFolder()
@@ -237,32 +158,6 @@ describe('where there is no room, no folder and no permission, a command ends wi
     expect(await transload(['check'], { MAPPINGS_DIR: '.' })).toEqual({ code: 1, out: '', err })
     expect(await transload(['serve'], { MAPPINGS_DIR: '.' })).toEqual({ code: 1, out: '', err })
   })
-
-  test('a mapping module that throws later, and one that leaves a promise alone', async () => {
-    const late = 'setTimeout(() => { throw new Error("late") })'
-    const floating = 'Promise.reject(new Error("floating"))'
-    for (const [statement, said] of [
-      [late, 'late'],
-      [floating, 'floating'],
-    ] as const) {
-      const { transload } = openFolder({ 'own.mjs': `${statement}\nexport default await new Promise(() => {})` })
-      const ended = await transload(['check'], { MAPPINGS_DIR: '.' })
-      const err = `transload: internal error: ${said} (NODE_DEBUG=transload shows more)\n`
-      expect(ended).toEqual({ code: 1, out: '', err })
-    }
-  })
-})
-
-test('--version and --help', async () => {
-  const { transload } = openFolder()
-  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  const told = { code: 0, out: `transload ${version}\n`, err: '' }
-  for (const words of [['--version'], ['-v'], ['serve', '--version'], ['xref', 'import', 'a.csv', '--version']]) {
-    expect(await transload(words)).toEqual(told)
-  }
-  const help = await transload(['--help'])
-  expect(help).toMatchObject({ code: 0, err: '' })
-  expect(help.out).toMatch(/^Usage: transload \[options\] \[command\]\n[\s\S]*--version/)
 })
 
 test('a fault of the program itself is one line, and NODE_DEBUG shows where it is', async () => {

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { escapeControls, printableJson } from '../../src/text/service-text.ts'
+import { escapeControls } from '../../src/text/service-text.ts'
 import { cheapHash } from '../callers/edge.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
 import { runs } from '../size.ts'
@@ -185,28 +185,4 @@ describe('escaping', () => {
       { numRuns: runs(500, 5_000) },
     )
   })
-
-  test('of JSON means the same', () => {
-    fc.assert(
-      fc.property(
-        fc.jsonValue(),
-        fc.string({ unit: 'binary' }),
-        fc.constantFrom(undefined, 2),
-        (value, text, indent) => {
-          const json = printableJson({ value, [text]: text }, indent)
-          expect(json.replaceAll('\n', '')).not.toMatch(OBEYED)
-          expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify({ value, [text]: text })))
-        },
-      ),
-      { numRuns: runs(300, 2_000) },
-    )
-  })
-})
-
-test('only one file of the commands writes to the terminal', () => {
-  const files = readdirSync(join(ROOT, 'src/commands')).map((name) => join('src/commands', name))
-  const writers = [...files, 'src/cli.ts'].filter((path) =>
-    /process\.std(out|err)\.write|console\./.test(readFileSync(join(ROOT, path), 'utf8')),
-  )
-  expect(writers).toEqual(['src/commands/output.ts'])
 })

@@ -1,13 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  clearStatus,
-  count,
-  createProgress,
-  print,
-  printError,
-  several,
-  showStatus,
-} from '../../src/commands/output.ts'
+import { createProgress, print, printError, showStatus } from '../../src/commands/output.ts'
 import { watchStream } from './terminal.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -49,13 +41,6 @@ describe('on a terminal', () => {
     printError('four')
     expect(take()).toBe(`${ERASE}four\n`)
   })
-
-  test('a terminal that does not tell its width has 80 columns', () => {
-    const { take } = watchStream('stderr', { isTTY: true })
-    showStatus('x'.repeat(100))
-    clearStatus()
-    expect(take()).toBe(`${ERASE}${'x'.repeat(79)}${ERASE}`)
-  })
 })
 
 describe('elsewhere', () => {
@@ -79,16 +64,4 @@ describe('elsewhere', () => {
     end()
     expect(take()).toBe('')
   })
-
-  test('there is no status', () => {
-    const { take } = watchStream('stderr', { isTTY: false })
-    showStatus('status')
-    clearStatus()
-    expect(take()).toBe('')
-  })
-})
-
-test('numbers are written with commas, and nouns in the singular or the plural', () => {
-  expect([0, 999, 1_234_567].map(count)).toEqual(['0', '999', '1,234,567'])
-  expect([0, 1, 2_000].map((things) => several(things, 'row'))).toEqual(['0 rows', '1 row', '2,000 rows'])
 })

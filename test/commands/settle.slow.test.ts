@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { giveNames, reopen, settle } from '../../src/bookings/settlement.ts'
+import { settle } from '../../src/bookings/settlement.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { translationSettings } from '../../src/config/translation-settings.ts'
@@ -158,18 +158,6 @@ describe('the shipment of a settlement', () => {
       expect(await state(OTHER_KEY)).toBe('unknown')
     }
   })
-
-  test('has a plain id', async () => {
-    const { asked, bookings, state } = await openDesk()
-    const ids = ['', '..', 'S 1', 'S/1', 'S\u001b[2J', '=1+1', 'S'.repeat(65), 'Sé']
-    const ended = await Promise.all(ids.map((id) => bookings(['settle', KEY, `--shipment-id=${id}`, '--unchecked'])))
-    for (const { code, err } of ended) {
-      expect(code).toBe(64)
-      expect(err).toMatch(/^transload: --shipment-id (takes up to 64 letters|needs a value\n)/)
-    }
-    expect(asked).toEqual([])
-    expect(await state()).toBe('unknown')
-  })
 })
 
 describe('a settlement', () => {
@@ -187,19 +175,6 @@ describe('a settlement', () => {
     await putUnknown(store, KEY, 'REF-1')
     return (await store.claimByHandle(KEY)) ?? expect.fail('the booking is gone')
   }
-  const older = link({ kind: 'shipment', vin: VIN, name: 'REF-1', id: 'S-OLD' })
-
-  test('that was interrupted after its names leaves none of them', async () => {
-    const store = createMemoryStore()
-    const claim = await unknownClaim(store)
-    await store.put({ links: [older] })
-    await giveNames(claim, { shipment: 'S-WRONG', number: 'TL-1' }, store)
-    expect((await settleWith(store, claim, ID)).outcome).toBe('changed')
-    expect(await store.links('acme', 'TL-1')).toEqual([])
-    const settled = (await store.claimByHandle(KEY)) ?? expect.fail('the booking is gone')
-    expect((await reopen(settled, { store, instance: 'operator' })).outcome).toBe('changed')
-    expect(await store.links('acme', 'REF-1')).toEqual([older])
-  })
 
   test('beside another one of the same booking changes nothing, nor do its names stay', async () => {
     const store = createMemoryStore()
@@ -262,15 +237,6 @@ describe('reopen', () => {
     expect(await names()).toEqual(before)
   })
 
-  test('leaves a name that was given to another shipment since', async () => {
-    const { store, settle, bookings } = await openDesk()
-    await store.put({ links: [link({ kind: 'shipment', vin: VIN, name: 'REF-1', id: 'S-OLD' })] })
-    expect((await settle()).code).toBe(0)
-    await store.put({ links: [link({ kind: 'shipment', vin: VIN, name: 'REF-1', id: 'S-NEW' })] })
-    expect((await bookings(['reopen', KEY])).code).toBe(0)
-    expect((await store.links('acme', 'REF-1')).map(({ id }) => id)).toEqual(['S-NEW'])
-  })
-
   test('reverts only the last settlement of an operator', async () => {
     const { store, bookings } = await openDesk()
     const rule = 'only settled bookings can be reopened'
@@ -298,11 +264,5 @@ describe('reopen', () => {
     if (!settled) throw new Error('the booking is gone')
     await store.change(settled, { state: 'freed', instance: 'gateway-1', why: 'canceled' })
     expect((await bookings(['reopen', KEY])).err).toBe(`transload: ${KEY} is freed; ${rule}\n`)
-  })
-
-  test('takes no other arguments', async () => {
-    const { bookings } = await openDesk()
-    expect((await bookings(['reopen'])).err).toMatch(/^transload: missing required argument KEY\n$/)
-    expect((await bookings(['reopen', KEY, '--not-booked'])).err).toMatch(/^transload: unknown option --not-booked\n$/)
   })
 })

@@ -92,20 +92,6 @@ describe('store backup', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(message)
   })
-
-  test('into the store itself, or a folder that is not there, fails with one line', async () => {
-    await fill([])
-    expect(await command(['backup', path, '--force'])).toMatchObject({
-      code: 1,
-      err: `transload: ${path} is the store itself; name another file\n`,
-    })
-    const nowhere = join(folder, 'nowhere', 'backup.db')
-    const { code, err } = await command(['backup', nowhere])
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: `transload: cannot scandir ${join(folder, 'nowhere')}: no such file or directory\n`,
-    })
-  })
 })
 
 describe('store restore', () => {
@@ -169,17 +155,6 @@ describe('store restore', () => {
       declared: expect.stringMatching(TIME),
       until: expect.stringMatching(TIME),
     })
-  })
-
-  test.each([
-    [['--since', 'yesterday'], /--since takes a past time/],
-    [['--since', '2999-01-01'], /--since takes a past time/],
-    [['--until', '2020-01-01'], /--until takes a time to come/],
-    [['--complete', '--since', '2h'], /--complete cannot be used with option '--since/],
-  ])('with %j is a usage error', async (args, message) => {
-    const { code, err } = await command(['restore', file, ...args])
-    expect(code).toBe(64)
-    expect(err).toMatch(message)
   })
 
   test('of what is no sound backup fails with one line, and changes nothing', { timeout: LONG_MS }, async () => {

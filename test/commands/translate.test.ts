@@ -74,15 +74,6 @@ describe('transload translate', () => {
     expect(JSON.parse(asJson.out)).toMatchObject({ ok: false, problems: [{ code: 'required' }] })
   })
 
-  test('uses the operator’s settings', async () => {
-    const env = { DEFAULT_TRANSPORT_TYPE: 'enclosed', V2_SHIPMENT_PATH: '/v2/shipment' }
-    const { out } = await translate(['shipment.create', '--json'], JSON.stringify(BOOKING), env)
-    expect(JSON.parse(out).request).toMatchObject({
-      url: 'https://service.example.com/v2/shipment',
-      body: { transport_type: 'enclosed' },
-    })
-  })
-
   test.each([['a body that cannot be read', '<xml/>', 'neither a JSON object nor name=value pairs']])(
     'ends with 1 and a line for %s',
     async (_what, input, words) => {
@@ -96,22 +87,6 @@ describe('transload translate', () => {
   test('ends with 1 and a line for a file that is not there', async () => {
     const { code, err } = await translate(['quote.get', '/no/such/file'])
     expect({ code, err }).toEqual({ code: 1, err: 'transload: cannot open /no/such/file: no such file or directory\n' })
-  })
-
-  test.each([
-    ['an action that there is not', ['quote.forget']],
-    ['an option that there is not', ['quote.get', '--jsn']],
-    ['a file too many', ['quote.get', 'a.json', 'b.json']],
-  ])('ends with 64 and a line for %s', async (_what, words) => {
-    const { code, out, err } = await translate(words, '{}')
-    expect({ code, out }).toEqual({ code: 64, out: '' })
-    expect(err).toMatch(/^transload: .+\n$/)
-  })
-
-  test('ends with 78 where the configuration is wrong', async () => {
-    const { code, err } = await translate(['quote.get'], '{}', { DEFAULT_TRANSPORT_TYPE: 'OPEN AUTO' })
-    expect(code).toBe(78)
-    expect(err).toContain('DEFAULT_TRANSPORT_TYPE')
   })
 })
 

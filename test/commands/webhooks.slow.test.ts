@@ -1,16 +1,12 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NewEvent } from '../../src/store/events.ts'
 import { openStore } from '../../src/store/open.ts'
-import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { cleanEnv, type Ended, newFolder, ROOT, run } from '../command.ts'
-import { replies, startReceiver } from '../events/receiver.ts'
 import { newEvent } from '../store/event-contract.ts'
 
 const LONG_MS = 60_000
-const SECRET = `whsec_${Buffer.alloc(24, 5).toString('base64')}`
 
 /** A store, and the program that an operator runs beside the gateway. */
 async function openDesk() {
@@ -114,68 +110,5 @@ describe('on the store of running gateways', () => {
     if (leased) await store.finishTry(leased, { state: 'due', outcome: 'answered 410', endpoint: { stop: true } })
     expect(linesOf((await webhooks('resume', 'acme', '--json')).out)).toEqual([{ resumed: true }])
     expect(await store.endpoints()).toEqual([])
-  })
-
-  test.each([
-    [
-      ['list', '--state', 'prked'],
-      64,
-      'argument prked is invalid. Allowed choices are recorded, due, delivered, parked, skipped.',
-    ],
-    [['list', '--since', 'yesterday'], 64, '--since takes a time'],
-    [['replay'], 64, 'replay needs either an ID or at least one of'],
-    [['replay', 'msg_1', '--state', 'due'], 64, 'replay needs either an ID or at least one of'],
-    [['show'], 64, 'missing required argument ID'],
-    [['show', 'msg_1'], 1, 'there is no event msg_1'],
-    [['replay', 'msg_1'], 1, 'there is no event msg_1'],
-  ])('%j ends with %i', { timeout: LONG_MS }, async (words, code, said) => {
-    const { webhooks } = await openDesk()
-    const ended = await webhooks(...words)
-    expect(ended.code).toBe(code)
-    expect(ended.err).toContain(said)
-    expect(ended.err).not.toContain('    at ')
-  })
-})
-
-describe('test sends a signed sample event', () => {
-  async function openTenants(url: string, more: object = {}) {
-    const place = folder()
-    const path = join(place, 'tenants.json')
-    writeFileSync(join(place, 'signing'), SECRET)
-    const keys = { callback_url: url, callback_allow_http: true, callback_secrets: [{ file: join(place, 'signing') }] }
-    writeTenants(path, tenant(place, 'acme', { ...keys, ...more }), tenant(place, 'mute'))
-    return (...words: readonly string[]) => webhooks(['test', ...words], { TENANTS_FILE: path })
-  }
-
-  test('to a tenant, and shows the reply', { timeout: LONG_MS }, async () => {
-    const receiver = await startReceiver()
-    const sendTest = await openTenants(receiver.url, { callback_networks: ['127.0.0.1'] })
-    const { code, out } = await sendTest('acme')
-    expect([code, out]).toEqual([0, `${receiver.url}: answered 200\n`])
-    const [delivery] = receiver.received
-    const headers = Object.fromEntries(
-      Object.entries(delivery?.headers ?? {}).map(([name, text]) => [name, String(text)]),
-    )
-    expect(new Webhook(SECRET).verify(delivery?.body ?? '', headers)).toMatchObject({ Event: 'shipment.modified' })
-    receiver.answer(replies(500))
-    const failed = await sendTest('acme', '--json')
-    expect(failed.code).toBe(1)
-    expect(linesOf(failed.out)).toMatchObject([
-      { tenant: 'acme', signed: true, delivered: false, outcome: 'answered 500' },
-    ])
-  })
-
-  test('and says why it cannot', { timeout: LONG_MS }, async () => {
-    const receiver = await startReceiver()
-    const sendTest = await openTenants(receiver.url)
-    const refused = await sendTest('acme')
-    expect(refused).toMatchObject({ code: 1, out: expect.stringContaining('callback_networks does not allow') })
-    expect(receiver.received).toEqual([])
-    expect((await sendTest('mute')).err).toContain('mute has no callback_url')
-    expect((await sendTest('nobody')).err).toContain('the tenants file has no tenant nobody')
-    expect(await webhooks(['test', 'acme'], {})).toMatchObject({
-      code: 78,
-      err: expect.stringContaining('TENANTS_FILE'),
-    })
   })
 })

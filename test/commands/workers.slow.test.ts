@@ -1,13 +1,11 @@
-import { once } from 'node:events'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { isCreation } from '../bookings/desk.ts'
-import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
@@ -103,19 +101,6 @@ describe.each([1, 2])('with %i workers', (workers) => {
     expect((await gateway.ended).code).not.toBe(0)
     expect(await lost).toBeInstanceOf(Error)
   })
-
-  test('mistakes in the configuration end it with 78, also those that only a worker can see', async () => {
-    const obvious = await run(process.execPath, SERVE, {
-      cwd: ROOT,
-      env: envOf('http://127.0.0.1:1', { WORKERS: String(workers), PORT: 'x' }),
-    })
-    expect([obvious.code, obvious.err]).toEqual([78, expect.stringMatching(/PORT must/)])
-    const hidden = await run(process.execPath, SERVE, {
-      cwd: ROOT,
-      env: envOf('http://127.0.0.1:1', { WORKERS: String(workers), STORE_URL: join(ROOT, 'package.json') }),
-    })
-    expect([hidden.code, hidden.err]).toEqual([78, expect.stringMatching(/STORE_URL/)])
-  })
 })
 
 test('a second SIGTERM to the first process alone ends all of them at once', async () => {
@@ -129,30 +114,6 @@ test('a second SIGTERM to the first process alone ends all of them at once', asy
   expect((await gateway.ended).code).toBe(1)
   expect(await lost).toBeInstanceOf(Error)
   for (const pid of gateway.pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/)
-})
-
-test('a store in memory is refused, for workers would not share it', async () => {
-  const env = { WORKERS: '2', STORE_URL: 'memory:' }
-  const refused = await run(process.execPath, SERVE, { cwd: ROOT, env: envOf('http://127.0.0.1:1', env) })
-  expect([refused.code, refused.err]).toEqual([
-    78,
-    expect.stringMatching(/^ {2}STORE_URL=memory: works only with WORKERS=1/m),
-  ])
-})
-
-test.each(['PORT', 'ADMIN_PORT'])('a %s that is taken ends all of them with 1', async (name) => {
-  const holder = createServer().listen(0, '127.0.0.1')
-  await once(holder, 'listening')
-  onTestFinished(() => void holder.close())
-  const address = holder.address()
-  const failed = await run(process.execPath, SERVE, {
-    cwd: ROOT,
-    env: envOf('http://127.0.0.1:1', {
-      WORKERS: '2',
-      [name]: String(typeof address === 'object' && address?.port),
-    }),
-  })
-  expect([failed.code, failed.err]).toEqual([1, expect.stringMatching(new RegExp(`is in use; .*change ${name}$`, 'm'))])
 })
 
 test('whichever is asked, the metrics are those of all workers together', async () => {
@@ -352,24 +313,5 @@ describe('updates of one shipment', () => {
       delivery: { contact_name: 'Kept', city: 'After' },
     })
     expect(done()).toEqual(['GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
-  })
-
-  test('do not need the first process', async () => {
-    const { gateway, shipment, done } = await booked(2)
-    const connections = await connectionsTo(gateway)
-    process.kill(gateway.pid, 'SIGSTOP')
-    for (const [i, connection] of connections.entries()) {
-      const changes = [{ PickupName: `P${i}` }, { DeliveryName: `D${i}` }]
-      for (const change of changes) expect(await update(connection, change)).toBe(200)
-    }
-    process.kill(gateway.pid, 'SIGCONT')
-    const changes = [{ PickupCity: 'P' }, { DeliveryCity: 'D' }]
-    const answers = connections.map((connection, i) => update(connection, changes[i] ?? {}))
-    expect(await Promise.all(answers)).toEqual([200, 200])
-    expect(done()).toEqual(Array.from({ length: 6 }, () => ['GET', 'PUT']).flat())
-    expect(shipment()).toMatchObject({
-      pickup: { contact_name: 'P1', city: 'P' },
-      delivery: { contact_name: 'D1', city: 'D' },
-    })
   })
 })

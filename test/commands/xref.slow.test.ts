@@ -10,12 +10,11 @@ import { several } from '../../src/commands/output.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Link } from '../../src/store/store.ts'
 import { serviceId } from '../../src/text/service-text.ts'
-import { FileUnreadable } from '../../src/xref/file-records.ts'
 import { headerOf, lastKey, lineOf, readRows } from '../../src/xref/transfer.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { link, scanned } from '../store/samples.ts'
-import { approve, quote, STORE, startTransload, testFolder, transload } from '../xref/program.ts'
+import { approve, STORE, startTransload, testFolder, transload } from '../xref/program.ts'
 
 /** A folder with a file in it. */
 function folderWith(content: string | Uint8Array, name = 'numbers.csv'): string {
@@ -72,22 +71,6 @@ describe('import', () => {
     const times = (await allIn(folder)).map(({ at }) => at)
     expect(times.slice(0, 2)).toEqual([Date.parse('2024-05-06'), Date.parse('2024-05-06T07:08:09Z')])
     expect(existsSync(join(folder, 'numbers.csv.import-progress'))).toBe(false)
-  })
-
-  test('a row of several numbers makes a link of each, and the name of the id says of what', async () => {
-    const folder = folderWith(
-      'tenant,ShipmentNumber,OrderRefNumber,quote_id,shipment_id,Colour\n' +
-        'acme,W-1,O-1,q-1,,red\nacme,W-2,,,s-2,\nzenith,W-3,W-3,q-3,\n',
-    )
-    const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv'])
-    expect({ code, out, err }).toEqual({ code: 0, out: summary(3, 4), err: 'Columns that are not used: Colour\n' })
-    const quoted = { ...shipment('', 'q-1'), kind: 'quote' }
-    expect(await linksIn(folder)).toEqual([
-      { ...quoted, name: 'O-1' },
-      { ...quoted, name: 'W-1' },
-      shipment('W-2', 's-2'),
-      { ...quoted, tenant: 'zenith', name: 'W-3', id: 'q-3' },
-    ])
   })
 
   test('reads NDJSON, from standard input too, in any order of names', async () => {
@@ -150,67 +133,11 @@ describe('import', () => {
     expect({ code: second.code, out: second.out }).toEqual({ code: 1, out: summary(7, 1, 0, 0, 6) })
   })
 
-  test.each([
-    ['columns are missing', 'ReferenceNumber;shipment_id\nA;1\n', 'has no column name and no column id'],
-    ['a column is missing', 'tenant,name\nacme,A\n', 'has no column id;'],
-    ['it is empty', '', 'is empty'],
-    ['it is not UTF-8', Buffer.from('name,id\nM\xfcller,1\n', 'latin1'), 'is not UTF-8'],
-    ['it is UTF-16', Buffer.from('\uFEFFname,id\nA,1\n', 'utf16le'), 'is not UTF-8'],
-    ['a quote is wrong', 'name,id\nA,1\n"B"x,2\nC,3\n', 'line 3'],
-    ['a quote is never closed', `name,id\nA,1\n"B,2\n${'C,3\n'.repeat(50_000)}`, 'is not CSV'],
-  ])('reading stops where %s', async (_, content, reason) => {
-    const rows = readRows(Readable.from([Buffer.from(content)]), 'csv', { tenant: 'acme' })
-    const reading = async () => {
-      for await (const row of rows) expect(row).toHaveProperty('line')
-    }
-    const error: unknown = await reading().catch((thrown: unknown) => thrown)
-    expect(error).toBeInstanceOf(FileUnreadable)
-    expect(String(error)).toContain(reason)
-    expect(String(error)).not.toContain('\n')
-  })
-
   test('an error of a file is one line', async () => {
     const folder = folderWith('ReferenceNumber,uuid\nA,1\n"B"x,2\n')
     const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv', '--tenant', 'acme'])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(/^transload: numbers\.csv is not CSV: .*line 3.*\n$/)
-  })
-
-  test.each([
-    [
-      'a file that is not there',
-      ['import', 'nowhere.csv', '--tenant', 'a'],
-      1,
-      'cannot stat nowhere.csv: no such file or directory',
-    ],
-    ['a folder', ['import', '.', '--tenant', 'a'], 1, 'cannot read .: illegal operation on a directory'],
-    [
-      'a file that cannot be made',
-      ['export', 'nowhere/x.csv'],
-      1,
-      'cannot open nowhere/x.csv: no such file or directory',
-    ],
-    [
-      'an unknown format',
-      ['import', 'a.csv', '--format', 'xml'],
-      64,
-      'argument xml is invalid. Allowed choices are csv, ndjson.',
-    ],
-    [
-      'two ways to treat a file',
-      ['export', 'a.csv', '--resume', '--force'],
-      64,
-      'option --resume cannot be used with option --force',
-    ],
-    ['nobody’s number', ['get', 'REF-1'], 64, '--tenant'],
-    ['an unknown option', ['import', 'a.csv', '--forced'], 64, 'unknown option --forced'],
-  ])('%s ends with its exit code and a line', async (_, words, expected, reason) => {
-    const folder = testFolder()
-    await fill(folder, [])
-    const { code, out, err } = await transload(folder, ['xref', ...words])
-    expect({ code, out }).toEqual({ code: expected, out: '' })
-    expect(err).toContain(reason)
-    expect(err).not.toMatch(/^ +at /m)
   })
 
   test('conflicts are listed and left, unless --replace', async () => {
@@ -422,29 +349,6 @@ describe('export', () => {
     )
   })
 
-  test.each(['csv', 'ndjson'])('as %s, imported into an empty store, gives the same', async (format) => {
-    const rows = fc.sample(nastyLinks, 1).flat()
-    const folder = testFolder()
-    await fill(folder, linksOf(rows))
-    const [file, words] = [`all.${format}`, ['--format', format]]
-    const exported = await transload(folder, ['xref', 'export', file, ...words])
-    expect(exported).toEqual({ code: 0, out: '', err: `${several(rows.length, 'link')} exported.\n` })
-    const input = readFileSync(join(folder, file))
-    const imported = await transload(folder, ['xref', 'import', '-', ...words], { storeUrl: 'copy.db', input })
-    expect(imported).toEqual({ code: 0, out: summary(rows.length, rows.length), err: '' })
-    expect(await allIn(folder, 'copy.db')).toEqual(await allIn(folder))
-  })
-
-  test('of one tenant has nothing of another', async () => {
-    const folder = testFolder()
-    await fill(
-      folder,
-      ['acme', 'zenith'].map((tenant) => link({ tenant, at: 0 })),
-    )
-    const { out } = await transload(folder, ['xref', 'export', '--tenant', 'zenith'])
-    expect(out).toBe('tenant,kind,name,vin,id,at,given_by\nzenith,quote,Q-1,,id-1,1970-01-01T00:00:00.000Z,caller\n')
-  })
-
   test.each(['csv', 'ndjson'] as const)(
     'as %s, cut off anywhere, goes on after its last whole line',
     async (format) => {
@@ -501,39 +405,6 @@ describe('export', () => {
     expect(wrong).toEqual({ code: 1, out: '', err: expect.stringContaining('all.csv does not end like an export') })
     expect(readFileSync(file, 'utf8') === out).toBe(true)
   })
-
-  test('works while a gateway writes to the same file', async () => {
-    const folder = testFolder()
-    const gateway = await startGateway({ store: await openSqliteStore({ path: join(folder, STORE) }) })
-    await fill(
-      folder,
-      Array.from({ length: 20_000 }, (_, index) => link({ tenant: 'demo', name: `OLD-${index}` })),
-    )
-    const given = new Map<string, string>()
-    let exporting = true
-    const callers = Array.from({ length: 4 }, async (_, caller) => {
-      for (let count = 0; exporting; count += 1) {
-        const { status, json } = await quote(gateway, `NEW-${caller}-${count}`)
-        expect(status).toBe(200)
-        given.set(json.ShipmentNumber, json.Cost)
-      }
-    })
-    const [first] = await Promise.all([quote(gateway, 'NEW-FIRST')])
-    expect(first?.status).toBe(200)
-    const exported = await transload(folder, ['xref', 'export']).finally(() => {
-      exporting = false
-    })
-    await Promise.all(callers)
-    expect(exported.code).toBe(0)
-    const lines = exported.out.trimEnd().split('\n').slice(1)
-    const names = lines.map((line) => line.split(',')[2])
-    expect(names.filter((name) => name?.startsWith('OLD-')).length).toBe(20_000)
-    expect(names).toContain('NEW-FIRST')
-    expect(given.size).toBeGreaterThan(0)
-    const ids = new Set(gateway.sandbox.quotes.keys())
-    const strangers = lines.filter((line) => line.includes('NEW-') && !ids.has(line.split(',')[4] ?? ''))
-    expect(strangers).toEqual([])
-  })
 })
 
 describe('get', () => {
@@ -585,34 +456,4 @@ describe('get', () => {
     expect(err).toBe('transload: there is no store at store.db; set STORE_URL as the gateway has it\n')
     expect(existsSync(join(folder, STORE))).toBe(false)
   })
-
-  test('a store in memory cannot be read by a command', async () => {
-    const { code, err } = await transload(testFolder(), ['xref', 'import', 'a.csv'], { storeUrl: 'memory:' })
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('STORE_URL is memory:') })
-  })
-})
-
-test('many rows go in and out through little memory, and a terminal sees how far they are', async () => {
-  const ROWS = size(60_000, 300_000)
-  const counted = ROWS.toLocaleString('en-US')
-  const rows = Array.from(
-    { length: ROWS },
-    (_, index) => `REF-${index},1HGCM82633A${index},6f1e4c1e-7a55-4b0c-9a3f-${index}\n`,
-  )
-  const folder = folderWith(`ReferenceNumber,VinNo,shipment_id\n${rows.join('')}`)
-  const little = '--max-old-space-size=64'
-  const asTerminal = '--import=data:text/javascript,process.stderr.isTTY=true'
-  const words = ['xref', 'import', 'numbers.csv', '--tenant', 'acme']
-  const imported = await transload(folder, words, { node: [little, asTerminal] })
-  expect({ code: imported.code, out: imported.out }).toEqual({
-    code: 0,
-    out: summary(ROWS, ROWS).replaceAll(String(ROWS), counted),
-  })
-  // Each status erases the one before, and the summary erases the last.
-  const statuses = imported.err.split('\r\u001b[2K').filter(Boolean)
-  expect(statuses.length).toBeGreaterThan(1)
-  for (const status of statuses) expect(status).toMatch(/^[\d,]+ rows imported \(\d+ %\), [\d,]+ per second$/)
-  const exported = await transload(folder, ['xref', 'export', 'all.csv'], { node: [little] })
-  expect(exported).toEqual({ code: 0, out: '', err: `${counted} links exported.\n` })
-  expect(readFileSync(join(folder, 'all.csv'), 'utf8').split('\n').length).toBe(ROWS + 2)
 })
