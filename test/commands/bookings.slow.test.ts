@@ -40,7 +40,7 @@ describe('on the store of a running gateway', () => {
     const key = await inDoubt(gateway, true, { ReferenceNumber: 'IN-DOUBT' })
     const all = await bookings('list')
     expect(all).toMatchObject({ code: 0, err: '2 bookings\n' })
-    expect(all.out.split('\n')).toHaveLength(3)
+    expect(all.out.split('\n')).toHaveLength(4)
     expect(all.out).toMatch(new RegExp(`booked .*${REFERENCE}`))
     const unknown = await bookings('list', '--state', 'unknown', '--json')
     expect(unknown.code).toBe(0)

@@ -72,7 +72,7 @@ describe('a command prints nothing that a terminal obeys', () => {
     await fill(store)
     const list = await transload(['bookings', 'list'])
     expect(obeyed(list)).toBeNull()
-    expect(list.out.split('\n')).toHaveLength(3)
+    expect(list.out.split('\n')).toHaveLength(4)
     expect(list.out).toContain('\\u001b]0;owned\\u0007')
     const json = await transload(['bookings', 'list', '--json'])
     expect(obeyed(json)).toBeNull()

@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
-import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { link, newClaim, thing } from '../store/samples.ts'
@@ -263,35 +263,6 @@ describe('store verify', () => {
     writeFileSync(file, 'no database, but more than enough text to be one. '.repeat(20))
     expect(await command(['verify', file])).toEqual({ code: 1, out: '', err: `transload: ${file} is not a store\n` })
   })
-})
-
-describe('a gateway', () => {
-  test('that starts on a copied store says so in one line, until the store is trusted', {
-    timeout: LONG_MS,
-  }, async () => {
-    await fill(['N-1'])
-    await command(['backup', file])
-    cpSync(file, path)
-    const told = await linesOfStart()
-    expect(told.filter(({ msg }) => /is a backup of/.test(String(msg)))).toHaveLength(1)
-    expect(await linesOfStart()).toContainEqual(
-      expect.objectContaining({ level: 'warn', msg: expect.stringMatching(/is a backup of/) }),
-    )
-    await command(['trust'])
-    expect((await linesOfStart()).filter(({ level }) => level === 'warn')).toEqual([])
-  })
-
-  async function linesOfStart(): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const env = envOf({ V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' })
-    const gateway = start(process.execPath, [PROGRAM], { env })
-    await gateway.says(/"msg":"listening"/)
-    gateway.signal('SIGTERM')
-    const { out } = await gateway.ended
-    return out
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-  }
 })
 
 describe('on PostgreSQL', () => {
