@@ -17,17 +17,7 @@ export interface FindDeps {
 }
 
 /** Finds what a call names: in the cross-reference, else as an id, else by asking the service. */
-export function findTarget(
-  request: Version1,
-  tenant: string,
-  sending: Sending,
-  deps: FindDeps,
-): Found | Promise<Found> {
-  const { target, quoteNamedBy } = request.compiled.action
-  return target || quoteNamedBy ? find(request, tenant, sending, deps) : NOTHING_FOUND
-}
-
-async function find(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
+export async function findTarget(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
   const known = await lookUp(request, tenant, deps.xref)
   if (known && 'shipments' in known) return chooseLive(known, request, tenant, sending, deps)
   if (known?.isVinUnknown) await requireVin(known, request, sending, deps.service)
@@ -366,8 +356,9 @@ export function namesIn({ compiled, fields: { values } }: Version1, fields: read
 export function missingName({ compiled, fields }: Version1): Problem | undefined {
   const { target } = compiled.action
   // A name that was sent and cannot be used is already another problem.
-  if (!target || target.namedBy.some((field) => fields.values[compiled.fields.slotOf(field) ?? -1] !== undefined)) {
-    return undefined
+  if (!target) return undefined
+  for (const field of target.namedBy) {
+    if (fields.values[compiled.fields.slots.get(field) ?? -1] !== undefined) return undefined
   }
   const message = `${target.namedBy.join(' or ')} is required to name the ${target.kind}`
   return { field: target.namedBy[0] ?? '', code: 'required', message }

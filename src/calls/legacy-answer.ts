@@ -18,7 +18,7 @@ export interface TextAnswer extends Answer {
 export type Told = Readonly<Record<string, string>>
 
 /** Translates the service's reply into the version-1 answer of a call; `tell` may change it. */
-export function answerOf(plan: Plan, body: unknown, tell = (told: Told): Told => told): TextAnswer {
+export function answerOf(plan: Plan, body: unknown, tell?: (told: Told) => Told): TextAnswer {
   const { settings, own } = plan
   const { compiled } = plan.request
   const { reply, missing } = compiled.reply(body, { settings, own })
@@ -28,19 +28,18 @@ export function answerOf(plan: Plan, body: unknown, tell = (told: Told): Told =>
     ...(xrefRecord?.kind === 'shipment' && idHeaders(body, xrefRecord.id)),
     ...assumedHeader(plan),
   }
-  return { status: 200, headers, body: JSON.stringify(tell(reply)) }
+  return { status: 200, headers, body: JSON.stringify(tell ? tell(reply) : reply) }
 }
 
 /** Returns what the translation assumed, as a header that names each place and its value. */
 function assumedHeader({ request, body, notes }: Plan): Readonly<Record<string, string>> {
-  const { request: rows } = request.compiled.action
-  const assumed = notes.flatMap(({ name, code }) => {
-    if (code !== 'assumed') return []
-    const row = rows.find((one) => one.kind === 'move' && one.v1 === name)
-    const path = row?.kind === 'move' ? row.v2 : name
+  const assumed: string[] = []
+  for (const { name, code } of notes) {
+    if (code !== 'assumed') continue
+    const path = request.compiled.movedTo.get(name) ?? name
     const value = scalarText(valueAt(body, parsePlace(path) ?? []))
-    return value === undefined ? [] : [`${path}=${headerText(value)}`]
-  })
+    if (value !== undefined) assumed.push(`${path}=${headerText(value)}`)
+  }
   return assumed.length === 0 ? {} : { 'Transload-Assumed': assumed.join(', ') }
 }
 
@@ -76,9 +75,11 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const replied = idAt(reply, xrefRecord.id)
   const id = replied ?? found.id
   if (id === undefined) return undefined
-  const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
   const { ofCaller, ofService } = compiled.replyNames
-  const names = [...given, ...namesAt(reply, ofCaller)]
+  const names: string[] = []
+  for (const [, name] of namesIn(request, xrefRecord.names)) names.push(name)
+  const [given] = names
+  names.push(...namesAt(reply, ofCaller))
   const serviceNames = namesAt(reply, ofService)
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
@@ -90,7 +91,7 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
       : { kind, id: found.id ?? id, names, serviceNames, vin: '', own: undefined, facts: undefined }
   }
   if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
-    if ((vin ?? given[0]) === undefined) return undefined
+    if ((vin ?? given) === undefined) return undefined
     const name = found.namedBy && !found.isNamedByQuote ? sent(found.namedBy) : undefined
     if (name === undefined || found.isNamedByService) serviceNames.push(name ?? id)
     else names.push(name)

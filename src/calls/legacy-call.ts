@@ -19,7 +19,7 @@ import type { Xref } from '../xref/xref.ts'
 import { type ApproveDeps, approve, isApproval } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { freeCanceled, isShownAsGone } from './canceled.ts'
-import { findTarget, namesIn } from './find.ts'
+import { findTarget, NOTHING_FOUND, namesIn } from './find.ts'
 import { answerOf, recordOf, unchanged } from './legacy-answer.ts'
 import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
@@ -99,16 +99,16 @@ async function answerVersion1(
 ): Promise<Answer> {
   const { tenant, profile } = caller
   const { action } = request.compiled
+  const { notIdempotent, doneWhenStatus, mergeInto } = action.service
   const brownout = brownoutError(action, profile.deprecation, deps.now)
   // A booking that was made before is answered from its record, whenever it is repeated.
-  if (brownout && !action.service.notIdempotent) throw brownout
+  if (brownout && !notIdempotent) throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
-  const proof = looksUp(request) ? deps.prove(sending) : undefined
-  if (proof) await proof
-  const found = await findTarget(request, tenant, sending, deps)
+  const namesSomething = action.target ?? action.quoteNamedBy
+  if ((namesSomething || notIdempotent) && !caller.account.acceptance.isProven()) await deps.prove(sending)
+  const found = namesSomething ? await findTarget(request, tenant, sending, deps) : NOTHING_FOUND
   const plan = planCall(request, found, profile.settings)
   call.notes = plan.notes
-  const { notIdempotent, doneWhenStatus, mergeInto } = action.service
   // What cannot be translated may be what a read of the shipment shows.
   const mayStand = mergeInto && found.id !== undefined
   const isFinal = ({ field }: Problem) => !mayStand || request.textOf(field) === undefined
@@ -134,11 +134,6 @@ async function answerVersion1(
     await deps.bookings.free(tenant, ids, async (id) => id === found.id || isShownAsGone(id, read))
   }
   return answer
-}
-
-/** Returns true for a call that looks into the cross-reference or claims a booking. */
-function looksUp({ compiled: { action } }: Version1): boolean {
-  return Boolean(action.target ?? action.quoteNamedBy ?? action.service.notIdempotent)
 }
 
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */

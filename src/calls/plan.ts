@@ -39,26 +39,30 @@ export interface Version2Plan {
 /** Plans a version-1 call. Pure, which lets the dry run and the real call share it. */
 export function planCall(request: Version1, found: Found, settings: Settings): Plan {
   const { compiled, fields, sent } = request
-  const { target } = compiled.action
+  const { target, service } = compiled.action
   const { body, problems, notes } = compiled.request(fields, {
     settings: settingsFor(found, settings),
     facts: factsOf(found),
     namedBy: found.namedBy,
   })
-  const unnamed = missingName(request)
+  const unnamed = target && missingName(request)
+  const empty = service.mergeInto === 'current' ? emptyUpdate(request, found.namedBy) : NO_PROBLEMS
+  const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
     found,
     settings,
     body,
     toService: serviceRequest(compiled.action, body, found.id),
-    problems: [...(unnamed ? [unnamed] : []), ...problems, ...emptyUpdate(request, found.namedBy)].map((problem) =>
-      withSentName(problem, request),
-    ),
+    problems: all
+      ? [...(unnamed ? [unnamed] : []), ...problems, ...empty].map((problem) => withSentName(problem, request))
+      : NO_PROBLEMS,
     notes,
     own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
   }
 }
+
+const NO_PROBLEMS: readonly Problem[] = []
 
 /** Names the unknown field that the caller sent for a required one. */
 function withSentName(problem: Problem, { compiled, fields }: Version1): Problem {
@@ -114,7 +118,9 @@ export function emptyUpdate(request: Version1, namedBy: string | undefined): rea
 
 /** Returns the fields that were sent with a value that may change the shipment. */
 export function changingFields({ compiled, textOf }: Version1, namedBy: string | undefined): readonly string[] {
-  return compiled.written.filter((field) => field !== namedBy && textOf(field) !== undefined)
+  const changing: string[] = []
+  for (const field of compiled.written) if (field !== namedBy && textOf(field) !== undefined) changing.push(field)
+  return changing
 }
 
 /** The most names that a message lists. */

@@ -46,27 +46,28 @@ export function createSendPlan({
   inspect = () => undefined,
   onNotServed = () => undefined,
 }: SendPlanDeps): SendPlan {
-  /** Looks at the shape of a reply, and returns it. */
-  function inspected<Body>(plan: Plan, body: Body): Body {
-    inspect(plan.request.compiled.action.name, body)
-    return body
-  }
-
   return async (plan, sending) => {
     const { request, found, toService } = plan
     const { action } = request.compiled
     const { doneWhenStatus } = action.service
     const id = found.id ?? ''
-    if (doneWhenStatus) return inspected(plan, await cancel(plan, id, doneWhenStatus, sending))
+    let body: unknown
+    if (doneWhenStatus) body = await cancel(plan, id, doneWhenStatus, sending)
     // The search has read the shipment already.
-    if (found.shipment && toService.method === 'GET') return inspected(plan, found.shipment.body)
-    const isChange = action.target !== undefined && toService.method !== 'GET'
-    const reply = await (isChange ? replyToChange(service.send(toService, sending)) : service.send(toService, sending))
-    if (!toService.namesAnId && NOT_SERVED.has(reply.status)) {
-      onNotServed(toService, reply.status)
-      throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
+    else if (found.shipment && toService.method === 'GET') body = found.shipment.body
+    else {
+      const isChange = action.target !== undefined && toService.method !== 'GET'
+      const sent = service.send(toService, sending)
+      const reply = await (isChange ? replyToChange(sent) : sent)
+      if (!toService.namesAnId && NOT_SERVED.has(reply.status)) {
+        onNotServed(toService, reply.status)
+        throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
+      }
+      if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+      body = verified(action, reply, id)
     }
-    return inspected(plan, verified(action, succeeded(plan, reply), id))
+    inspect(action.name, body)
+    return body
   }
 
   /**
@@ -89,7 +90,8 @@ export function createSendPlan({
       throw isDone ? numberUnknown(plan.request) : refusalOf(plan, reply)
     }
     if (isDone) {
-      const { body } = shipmentWithId(succeeded(plan, now), id)
+      if (!isSuccess(now.status)) throw refusalOf(plan, now)
+      const { body } = shipmentWithId(now, id)
       if (!hasStatus(body, canceled)) throw notCanceled()
       return said ?? body
     }
@@ -101,11 +103,6 @@ export function createSendPlan({
 
 /** Returns the error of the service's refusal, with the fields that the caller knows. */
 export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
-
-function succeeded(plan: Plan, reply: UpstreamReply): UpstreamReply {
-  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
-  return reply
-}
 
 /** Returns the body of a reply that its action accepts; throws for any other reply. */
 function verified({ target, service }: Action, reply: UpstreamReply, id: string): unknown {

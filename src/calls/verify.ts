@@ -240,9 +240,11 @@ function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayE
 }
 
 /** Returns how the body of a successful reply denies its success; undefined if it does not. */
-export function denialIn(body: Readonly<Draft>): string | undefined {
-  if (isNo(body['success']) || isNo(body['ok'])) return 'it says that the call failed'
-  if (isError(body['error']) || isError(body['errors'])) return 'it has an error'
+export function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | undefined {
+  // Most replies have none of these.
+  if (success === undefined && ok === undefined && error === undefined && errors === undefined) return undefined
+  if (isNo(success) || isNo(ok)) return 'it says that the call failed'
+  if (isError(error) || isError(errors)) return 'it has an error'
   return undefined
 }
 

@@ -21,19 +21,15 @@ export const TEXT_TYPE = 'text/plain; charset=utf-8'
 /** These have no body by their status, and no length of one (RFC 9110, 8.6). */
 const BODILESS = new Set([204, 304])
 
-/** Returns the headers of a body. An empty one is no JSON, and has only the type that it came with. */
-function bodyHeaders(status: number, body: Answer['body']) {
-  const bytes = Buffer.byteLength(body)
-  if (bytes > 0) return { 'Content-Type': JSON_TYPE, 'Content-Length': bytes }
-  return BODILESS.has(status) ? undefined : { 'Content-Length': 0 }
-}
-
-/** Writes an answer; its own headers win over `more`. */
+/** Writes an answer; its own headers win over `more`. An empty body is no JSON, and has only the type that it came with. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
-  c.env.outgoing
+  const { outgoing, call } = c.env
+  const bytes = Buffer.byteLength(body)
+  outgoing
     .writeHead(status, {
-      ...bodyHeaders(status, body),
-      'X-Request-Id': c.env.call.id,
+      ...(bytes > 0 && { 'Content-Type': JSON_TYPE }),
+      ...((bytes > 0 || !BODILESS.has(status)) && { 'Content-Length': bytes }),
+      'X-Request-Id': call.id,
       ...more,
       ...headers,
     })

@@ -54,6 +54,8 @@ export interface CompiledAction {
   readonly fields: FieldIndex
   /** The fields that are written to the service. */
   readonly written: readonly string[]
+  /** The place of each field that one row moves. */
+  readonly movedTo: ReadonlyMap<string, string>
   /** The places of a reply with names that a caller sends, such as its reference, and with names that the service gave. */
   readonly replyNames: { readonly ofCaller: readonly string[]; readonly ofService: readonly string[] }
   /** Translates version 1 to version 2. */
@@ -101,6 +103,9 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     action,
     fields,
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
+    movedTo: new Map(
+      action.request.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse(),
+    ),
     replyNames: {
       ofCaller: replyNames.filter(isSent),
       ofService: replyNames.filter((place) => !isSent(place)),
@@ -159,12 +164,13 @@ export function compileRequirement({ anyOf }: Requirement, index: FieldIndex, ro
   const choices = anyOf.flatMap(describeFields)
   const message = `${choices.join(choices.some((choice) => choice.includes(' ')) ? ', or ' : ' or ')} is required`
   return (run) => {
-    const holds = alternatives.some((alternative) =>
-      'facts' in alternative
-        ? factOf(run, alternative.facts) !== undefined
-        : alternative.every(({ slot, codec }) => hasValue(run.values[slot], codec)),
-    )
-    if (!holds) run.problems.push({ field, code: 'required', message })
+    for (const alternative of alternatives) {
+      let holds = true
+      if ('facts' in alternative) holds = factOf(run, alternative.facts) !== undefined
+      else for (const { slot, codec } of alternative) holds &&= hasValue(run.values[slot], codec)
+      if (holds) return
+    }
+    run.problems.push({ field, code: 'required', message })
   }
 }
 

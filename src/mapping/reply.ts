@@ -105,7 +105,7 @@ function compileRow(row: Row): ReplyStep | undefined {
     case 'fixed':
       return (run) => {
         run.reply[row.v1] = row.value
-        explain(run, row.v1, [], undefined, row.value, rule, 'fixed')
+        if (run.explanations) explain(run, row.v1, [], undefined, row.value, rule, 'fixed')
       }
     case 'choose': {
       const place = placeOf(row.v2)
@@ -114,7 +114,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         const before = valueAt(run.body, place)
         const after = cases.get(asText(before).trim().toLowerCase()) ?? row.default
         run.reply[row.v1] = after
-        explain(run, row.v1, [row.v2], before, after, rule, 'service')
+        if (run.explanations) explain(run, row.v1, [row.v2], before, after, rule, 'service')
       }
     }
     case 'message': {
@@ -124,7 +124,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         if (texts.length === 0) return
         const after = shown(row.v1, texts.join(' '))
         run.reply[row.v1] = after
-        explain(run, row.v1, [], undefined, after, rule, 'fixed')
+        if (run.explanations) explain(run, row.v1, [], undefined, after, rule, 'fixed')
       }
     }
     case 'v2Only':

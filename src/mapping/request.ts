@@ -50,7 +50,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           const after = parts[part]
           if (after === undefined) continue
           putAt(run.body, to, after)
-          explain(run, v2, [row.v1], before, after, rule)
+          if (run.explanations) explain(run, v2, [row.v1], before, after, rule)
         }
       }
     }
@@ -59,19 +59,18 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const rule = { name: row.joiner.name, keeps }
       const to = placeOf(row.v2)
       return (run) => {
-        const sent = sources.filter(({ from }) => typeof run.values[from] === 'string')
-        if (sent.length === 0) return
-        const before = sent.map(({ from }) => String(run.values[from]))
+        const names: string[] = []
+        const before: string[] = []
+        for (const { v1, from } of sources) {
+          const value = run.values[from]
+          if (typeof value !== 'string') continue
+          names.push(v1)
+          before.push(value)
+        }
+        if (before.length === 0) return
         const after = row.joiner.join(before)
         putAt(run.body, to, after)
-        explain(
-          run,
-          row.v2,
-          sent.map(({ v1 }) => v1),
-          before,
-          after,
-          rule,
-        )
+        if (run.explanations) explain(run, row.v2, names, before, after, rule)
       }
     }
     case 'lookup': {
@@ -88,7 +87,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           const after = table[by](before)
           if (after === undefined) continue
           putAt(run.body, to, after)
-          explain(run, row.v2, [v1], before, after, rule)
+          if (run.explanations) explain(run, row.v2, [v1], before, after, rule)
           return
         }
         fallBack(run, row.fallbacks, row.v2, to, reason)

@@ -45,10 +45,16 @@ export function observeDrift(
       const inspect = compileShape(places.reduce((known, place) => withPlace(known, parsePlace(place) ?? []), shape))
       // The replies to several actions show the same thing.
       const [thing = action] = action.split('.')
-      return [action, (body: unknown) => inspect(body, (kind, place) => note(kind, `${thing}.${place}`))] as const
+      return [action, { inspect, tell: (kind: DriftKind, place: string) => note(kind, `${thing}.${place}`) }] as const
     }),
   )
-  return { inspect: (action, body) => inspectors.get(action)?.(body), metric: counter.metric }
+  return {
+    inspect: (action, body) => {
+      const known = inspectors.get(action)
+      known?.inspect(body, known.tell)
+    },
+    metric: counter.metric,
+  }
 }
 
 /** Returns a shape that has this place, too; one that has it already stays as it is. */

@@ -97,7 +97,8 @@ function createBudget() {
   const sum = (of: 'calls' | 'retries') => slices.reduce((total, slice) => total + slice[of], 0)
   return {
     called: () => {
-      current().calls += 1
+      const slice = current()
+      slice.calls += 1
     },
     takes: () => {
       const slice = current()

@@ -109,7 +109,8 @@ export function createXref(
       const exact = await store.links(tenant, name)
       const links = exact.length > 0 ? exact : await inOtherCase(tenant, name)
       if (links.length === 0) return links
-      const oldest = links.reduce((before, { at }) => Math.min(before, at), Number.POSITIVE_INFINITY)
+      let oldest = Number.POSITIVE_INFINITY
+      for (const { at } of links) oldest = Math.min(oldest, at)
       noteUse(tenant, oldest, () => [
         ...new Set(links.map((link) => link.name)),
         ...links.flatMap(({ id }) => [id, thingKey(id)]),
@@ -155,7 +156,8 @@ export function createXref(
 
 function allRows(tenant: string, record: XrefRecord): XrefWrite {
   const { kind, id, vin, own, facts } = record
-  const links: NewLink[] = namesOf(record).map(([name, givenBy]) => ({ tenant, kind, name, vin, id, givenBy }))
+  const links: NewLink[] = []
+  for (const [name, givenBy] of namesOf(record)) links.push({ tenant, kind, name, vin, id, givenBy })
   const thing = { tenant, id, own: own ?? '', facts: facts ?? null }
   return { links, ...((own !== undefined || facts !== undefined) && { thing }) }
 }
@@ -173,11 +175,11 @@ function preferCallers(links: readonly Link[]): readonly Link[] {
 }
 
 /** Returns each name of a record once; the caller's own counts more. */
-function namesOf({ names, serviceNames = [] }: XrefRecord): readonly (readonly [name: string, givenBy: GivenBy])[] {
+function namesOf({ names, serviceNames = [] }: XrefRecord): ReadonlyMap<string, GivenBy> {
   const givers = new Map<string, GivenBy>()
   for (const name of serviceNames) givers.set(name, 'service')
   for (const name of names) givers.set(name, 'caller')
-  return [...givers]
+  return givers
 }
 
 /** Returns a VIN as the cross-reference compares it. */
