@@ -30,7 +30,7 @@ export function sizeGauges(store: Pick<Store, 'size' | 'now'>): readonly Gauge[]
       ]
     }),
     labelledGauge('transload_store_rows', 'Rows of the big tables of the store, about.', async () =>
-      (await tables()).flatMap(({ table, rows }) => (rows === undefined ? [] : [{ labels: { table }, value: rows }])),
+      (await tables()).map(({ table, rows }) => ({ labels: { table }, value: rows })),
     ),
     labelledGauge('transload_store_oldest_seconds', 'The age of the oldest row of a table.', async () =>
       (await tables()).flatMap(({ table, oldest }) =>

@@ -3,7 +3,7 @@ import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../observe/log.ts'
 import { type CountedMetric, createLabeledCounter, type Gauge } from '../observe/metrics.ts'
-import { PRUNED_TABLES, type PrunedTable, type Pruning } from '../store/pruning.ts'
+import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../store/scoreboard.ts'
 import type { Store } from '../store/store.ts'
 import { sizeGauges } from './metrics.ts'
@@ -26,12 +26,12 @@ export async function pruneTable(
   { olderThanMs, dryRun = false, pause, mayGoOn = () => true }: PruneOptions,
 ): Promise<number> {
   let pruned = 0
-  for (let more = true; more && mayGoOn(); ) {
+  let end: PruneStepEnd | undefined
+  while (end?.more !== false && mayGoOn()) {
     const begun = performance.now()
-    const end = await store.prune({ table, olderThanMs, dryRun })
+    end = await store.prune({ table, olderThanMs, dryRun, after: end?.after })
     pruned += end.pruned
-    more = end.more
-    if (more) await pause(performance.now() - begun)
+    if (end.more) await pause(performance.now() - begun)
   }
   return pruned
 }

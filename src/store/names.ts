@@ -17,8 +17,13 @@ export const LINK_KEY = 'tenant, name, kind, vin'
 
 const SELECT_LINKS = 'SELECT tenant, name, kind, vin, id, at FROM transload.links'
 const FIND_LINKS = `${SELECT_LINKS} WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
-const FIND_IN_ANY_CASE = `${SELECT_LINKS} WHERE tenant = $1 AND lower(name) = lower($2) ORDER BY ${LINK_ORDER} LIMIT 100`
-const FIND_THING = 'SELECT tenant, id, own, facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+const FIND_IN_ANY_CASE = `SELECT * FROM (
+    SELECT * FROM transload.links WHERE tenant = $1 AND name IN (lower($2), upper($2))
+    UNION ALL SELECT * FROM transload.links WHERE tenant = $1 AND lower(name) = lower($2) AND name <> lower(name) AND name <> upper(name)
+  ) AS found ORDER BY ${LINK_ORDER} LIMIT 100`
+// Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.
+const FIND_THING =
+  'SELECT tenant, id, own, json(facts) AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
 
 /** Returns the link in a row with all its columns. */
 export function linkOf(row: DatabaseRow): Link {
@@ -96,7 +101,7 @@ const PUT_LINK = `INSERT INTO transload.links AS old (tenant, name, kind, vin, i
   ON CONFLICT (${LINK_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
 const PUT_THING = `INSERT INTO transload.things (tenant, id, own, facts, at, used_day)
-  VALUES ($1, $2, $3, $4, transload.now_ms(), ${TODAY})
+  VALUES ($1, $2, $3, jsonb($4), transload.now_ms(), ${TODAY})
   ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at,
   used_day = excluded.used_day`
 

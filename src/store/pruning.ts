@@ -12,6 +12,8 @@ export interface PruneStep {
   readonly olderThanMs: number
   /** Counts all that would go, and deletes nothing. @default false */
   readonly dryRun?: boolean | undefined
+  /** Where the step before this one ended. @default this is the first step */
+  readonly after?: Place | undefined
 }
 
 export interface PruneStepEnd {
@@ -19,14 +21,18 @@ export interface PruneStepEnd {
   readonly pruned: number
   /** True if there may be more. */
   readonly more: boolean
+  /** Where the next step begins, in a table that is looked through. */
+  readonly after?: Place | undefined
 }
+
+/** The key of a row. */
+type Place = readonly (string | number)[]
 
 /** The size of a table; an estimate, because counting would read all of it. */
 export interface TableSize {
   readonly table: 'claims' | 'links' | 'things' | 'events'
-  /** Undefined where the engine has no estimate. */
-  readonly rows: number | undefined
-  /** When its oldest row was written or used, to the day; of claims and events only the finished ones. */
+  readonly rows: number
+  /** When its oldest row was written or used, to the day; of finished claims and events only. */
   readonly oldest: number | undefined
 }
 
@@ -34,7 +40,23 @@ export interface StoreSize {
   readonly bytes: number
   /** The part of `bytes` that later rows will use again. */
   readonly freeBytes: number
+  /** Links only where the engine has an estimate. */
   readonly tables: readonly TableSize[]
+}
+
+const OLDEST = `SELECT
+  (SELECT min(used_day) FROM transload.claims WHERE state NOT IN ('sending', 'unknown')) AS claims,
+  (SELECT min(used_day) FROM transload.events WHERE state IN ('recorded', 'delivered', 'skipped')) AS events`
+
+/** Returns the sizes of tables, with a statement that estimates the rows of each. */
+export function* tableSizes(estimate: string): Work<readonly TableSize[]> {
+  const [oldest] = yield sql(OLDEST)
+  return (yield sql(estimate)).map(({ name, rows }) => {
+    // Only these tables are asked for.
+    const table = name as TableSize['table']
+    const day = oldest?.[table] ?? undefined
+    return { table, rows: Number(rows ?? 0), oldest: day === undefined ? undefined : Number(day) * DAY_MS }
+  })
 }
 
 /**
@@ -68,51 +90,27 @@ export const NAMES_OF = 'names of '
 
 /** How many rows a step deletes at most, to leave room for other writes in between. */
 const STEP_ROWS = 200
+/** How many rows a step looks through: most of them stay. */
+const STEP_LOOKS = 1_000
 /** With its indexes, a claim is the work of several other rows. */
 const STEP_CLAIMS = 50
-/** A row that is old and still needed is looked at again so many days later. */
-const KEPT_DAYS = 30
 /** A gateway that has not renewed its lease for this long is gone for good. */
 const INSTANCE_KEPT_MS = DAY_MS
 
-/** The old rows of a table, with the last day that is old as $1. */
-interface Old {
+/** A table with an index by use, and its rows that go, with the last day that is old as $1. */
+interface Indexed {
   readonly table: string
   readonly key: string
   readonly where: string
-  /** Tells if an old row is needed; undefined if none is. */
-  readonly isNeeded?: string
 }
 
-const QUOTE = `substr(row.id, CASE WHEN row.id LIKE '${IDS_IN_APPROVAL_OF}%' THEN ${IDS_IN_APPROVAL_OF.length + 1} ELSE ${APPROVAL_OF.length + 1} END)`
-/** Claims are pruned first: one that is still there stays. */
-const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
-  WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
-const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
-
-const OLD: Readonly<Record<'claims' | 'audit' | 'links' | 'things' | 'events', Old>> = {
+const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', Indexed>> = {
   claims: {
     table: 'claims',
     key: 'tenant, key',
     where: `used_day <= $1 AND state NOT IN ('sending', 'unknown') AND expires <= transload.now_ms()`,
   },
   audit: { table: 'old_handles', key: 'handle', where: 'used_day <= $1' },
-  links: {
-    table: 'links',
-    key: 'tenant, name, kind, vin',
-    where: 'used_day <= $1',
-    isNeeded: `(${hasClaim('row.id')} OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
-  },
-  things: {
-    table: 'things',
-    key: 'tenant, id',
-    where: 'used_day <= $1',
-    isNeeded: `CASE WHEN row.id LIKE '${NAMES_OF}%' THEN
-        EXISTS (SELECT 1 FROM transload.claims AS claim WHERE claim.handle = substr(row.id, ${NAMES_OF.length + 1}))
-      WHEN row.id LIKE '${APPROVAL_OF}%' OR row.id LIKE '${IDS_IN_APPROVAL_OF}%'
-        THEN ${hasClaim(QUOTE)} OR row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1)
-      ELSE ${hasClaim('row.id')} END`,
-  },
   events: {
     table: 'events',
     key: 'no',
@@ -120,47 +118,88 @@ const OLD: Readonly<Record<'claims' | 'audit' | 'links' | 'things' | 'events', O
   },
 }
 
-/** Deletes a few old rows that nothing needs; those that are needed are put off, and in nobody's way then. */
-function* pruneRows({ table, key, where, isNeeded }: Old, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
-  const hasTrail = table === 'claims' || table === 'old_handles'
-  const isUnneeded = isNeeded === undefined ? '1 = 1' : `NOT (${isNeeded})`
+/** Deletes a few old rows. */
+function* pruneRows({ table, key, where }: Indexed, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
   if (dryRun) {
-    const [row] = yield sql(
-      `SELECT count(*) AS count FROM transload.${table} AS row WHERE ${where} AND ${isUnneeded}`,
-      lastDay,
-    )
+    const [row] = yield sql(`SELECT count(*) AS count FROM transload.${table} WHERE ${where}`, lastDay)
     return { pruned: Number(row?.['count']), more: false }
   }
-  const some = `(${key}) IN (SELECT ${key} FROM transload.${table} WHERE ${where} ORDER BY used_day
-    LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED)`
+  const hasTrail = table !== 'events'
   const gone = yield sql(
-    `DELETE FROM transload.${table} AS row WHERE ${some} AND ${isUnneeded}
-      RETURNING ${hasTrail ? 'handle' : '1 AS handle'}`,
+    `DELETE FROM transload.${table} WHERE (${key}) IN (SELECT ${key} FROM transload.${table} WHERE ${where} ORDER BY used_day
+      LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING ${hasTrail ? 'handle' : '1'}`,
     lastDay,
   )
   if (hasTrail) {
     const handles = JSON.stringify(gone.map(({ handle }) => handle))
     yield sql('DELETE FROM transload.claim_audit WHERE handle IN (SELECT value FROM transload.each($1))', handles)
   }
-  if (gone.length > 0 || isNeeded === undefined) return { pruned: gone.length, more: gone.length > 0 }
-  const putOff = yield sql(
-    `UPDATE transload.${table} AS row SET used_day = $2 WHERE ${some} AND ${isNeeded} RETURNING 1`,
-    ...[lastDay, lastDay + KEPT_DAYS],
-  )
-  return { pruned: 0, more: putOff.length > 0 }
+  return { pruned: gone.length, more: gone.length > 0 }
 }
 
-/** Drops the facts of things that were written on an old day; their links and `own` stay. */
-function* forget(beforeMs: number, dryRun: boolean): Work<PruneStepEnd> {
-  const old = 'FROM transload.things WHERE facts IS NOT NULL AND at < $1'
-  if (dryRun)
-    return { pruned: Number((yield sql(`SELECT count(*) AS count ${old}`, beforeMs))[0]?.['count']), more: false }
-  const forgotten = yield sql(
-    `UPDATE transload.things SET facts = NULL
-      WHERE (tenant, id) IN (SELECT tenant, id ${old} LIMIT ${STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING 1`,
-    beforeMs,
+/** A table without an index by use, which would be large, and what happens to its old rows. */
+interface LookedThrough {
+  readonly table: string
+  readonly key: readonly string[]
+  /** Before every key. */
+  readonly first: Place
+  readonly isOld: string
+  readonly isNeeded: string
+  /** @default they are deleted */
+  readonly set?: string
+}
+
+const QUOTE = `substr(row.id, CASE WHEN row.id LIKE '${IDS_IN_APPROVAL_OF}%' THEN ${IDS_IN_APPROVAL_OF.length + 1} ELSE ${APPROVAL_OF.length + 1} END)`
+/** Claims are pruned first: one that is still there stays. */
+const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
+  WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
+const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
+const THINGS = { table: 'things', key: ['no'], first: [0] }
+
+const LOOKED_THROUGH: Readonly<Record<'links' | 'things' | 'facts', LookedThrough>> = {
+  links: {
+    table: 'links',
+    key: ['tenant', 'name', 'kind', 'vin'],
+    first: ['', '', -1, ''],
+    isOld: 'used_day <=',
+    isNeeded: `(${hasClaim('row.id')} OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
+  },
+  things: {
+    ...THINGS,
+    isOld: 'used_day <=',
+    isNeeded: `CASE WHEN row.id LIKE '${NAMES_OF}%' THEN
+        EXISTS (SELECT 1 FROM transload.claims AS claim WHERE claim.handle = substr(row.id, ${NAMES_OF.length + 1}))
+      WHEN row.id LIKE '${APPROVAL_OF}%' OR row.id LIKE '${IDS_IN_APPROVAL_OF}%'
+        THEN ${hasClaim(QUOTE)} OR row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1)
+      ELSE ${hasClaim('row.id')} END`,
+  },
+  // Their links and `own` stay.
+  facts: { ...THINGS, isOld: 'facts IS NOT NULL AND at <', isNeeded: '1 = 0', set: 'facts = NULL' },
+}
+
+/** Looks at the next rows, and deletes or changes the old ones. */
+function* lookThrough(
+  { table, key, first, isOld, isNeeded, set }: LookedThrough,
+  before: number,
+  dryRun: boolean,
+  after: Place = first,
+): Work<PruneStepEnd> {
+  const keys = key.join(', ')
+  const place = (nth: number) => `(${key.map((_, index) => `$${nth + index}`).join(', ')})`
+  const [last] = yield sql(
+    `SELECT ${keys} FROM transload.${table} WHERE (${keys}) > ${place(1)} ORDER BY ${keys} LIMIT 1 OFFSET ${STEP_LOOKS - 1}`,
+    ...after,
   )
-  return { pruned: forgotten.length, more: forgotten.length > 0 }
+  // Only text and numbers are in keys.
+  const end = last && key.map((column) => last[column] as string | number)
+  const old = `SELECT ${keys} FROM transload.${table} WHERE ${isOld} $1 AND (${keys}) > ${place(2)}
+    ${end ? `AND (${keys}) <= ${place(2 + key.length)}` : ''} FOR UPDATE SKIP LOCKED`
+  const rows = `(${keys}) IN (${old}) AND NOT ${isNeeded}`
+  const values = [before, ...after, ...(end ?? [])]
+  const name = `transload.${table} AS row`
+  const change = set ? `UPDATE ${name} SET ${set} WHERE ${rows}` : `DELETE FROM ${name} WHERE ${rows}`
+  const done = yield sql(dryRun ? `SELECT 1 FROM ${name} WHERE ${rows}` : `${change} RETURNING 1`, ...values)
+  return { pruned: done.length, more: end !== undefined, after: end }
 }
 
 /** Drops the counts of old days, and the names that did not occur since. */
@@ -211,22 +250,26 @@ export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
     yield sql('UPDATE transload.calendar SET day = $1, looked_at = $2, gone_ms = $3', day, at, gone - turns * DAY_MS)
     return day
   },
-  *prune({ table, olderThanMs, dryRun = false }) {
+  *prune({ table, olderThanMs, dryRun = false, after }) {
     const [calendar] = yield sql('SELECT day FROM transload.calendar')
     const day = Number(calendar?.['day'])
     const keptDays = Math.ceil(olderThanMs / DAY_MS)
     // Facts and counts have the time of the clock, and the calendar may have begun while that was ahead.
     const firstKept = Math.min(day, Math.floor((yield* now()) / DAY_MS)) - keptDays
+    // A use may be noted a day late.
+    const lastDay = day - keptDays - 2
     switch (table) {
+      case 'links':
+      case 'things':
+        return yield* lookThrough(LOOKED_THROUGH[table], lastDay, dryRun, after)
       case 'facts':
-        return yield* forget(firstKept * DAY_MS, dryRun)
+        return yield* lookThrough(LOOKED_THROUGH[table], firstKept * DAY_MS, dryRun, after)
       case 'counts':
         return yield* dropCounts(firstKept)
       case 'instances':
         return yield* dropInstances(dryRun)
       default:
-        // A use may be noted a day late.
-        return yield* pruneRows(OLD[table], day - keptDays - 2, dryRun)
+        return yield* pruneRows(INDEXED[table], lastDay, dryRun)
     }
   },
 }

@@ -40,7 +40,8 @@ export const CLAIM_COLUMNS = Object.entries(CLAIM_TYPES).map(([property, type]) 
 const columns = CLAIM_COLUMNS.map(({ name, type }) => `${name} ${type} NOT NULL`).join(', ')
 
 /**
- * The migrations of both engines. Links cluster by name: a look-up is one descent. `kind` is 0 for a quote and 1 for a
+ * The migrations of both engines. Links cluster by name: a look-up is one descent, also in any case for names of which all letters
+ * have the same. Old links and things are found by a look at all: an index would be as large as a link. `kind` is 0 for a quote and 1 for a
  * shipment, plus 2 if the service gave the name. `turn` orders links of one name and the same age. `used_day` is the day of
  * the last write or noted use, by the calendar of the store. `old_handles` are those of claims that were taken again under another. Leases and locks count milliseconds of `lease_ms`. A shipment
  * with a `due` event has a queue, which is due when the first of its `due` events is; its row is locked by every write that
@@ -61,15 +62,12 @@ export const STEPS: readonly SchemaStep[] = [
     at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL,
     PRIMARY KEY (tenant, name, kind, vin)
   ) WITHOUT ROWID;
-  CREATE INDEX links_by_use ON transload.links (used_day);
-  CREATE INDEX links_in_any_case ON transload.links (tenant, lower(name));
+  CREATE INDEX links_in_mixed_case ON transload.links (tenant, lower(name)) WHERE name <> lower(name) AND name <> upper(name);
 
   CREATE TABLE transload.things (
-    tenant TEXT NOT NULL, id TEXT NOT NULL, own TEXT NOT NULL, facts TEXT, at INTEGER NOT NULL, used_day INTEGER NOT NULL,
-    UNIQUE (tenant, id)
+    no NUMBERED, tenant TEXT NOT NULL, id TEXT NOT NULL, own TEXT NOT NULL, facts TEXT, at INTEGER NOT NULL,
+    used_day INTEGER NOT NULL, UNIQUE (tenant, id)
   );
-  CREATE INDEX things_by_use ON transload.things (used_day);
-  CREATE INDEX things_to_forget ON transload.things (at) WHERE facts IS NOT NULL;
 
   CREATE TABLE transload.claims (${columns}, used_day INTEGER NOT NULL, UNIQUE (tenant, key), UNIQUE (handle));
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);

@@ -6,12 +6,12 @@ import { eventReads, eventWrites } from '../events.ts'
 import { newInstance, SILENT_FOR_MS } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import { nameReads, nameWrites, scan } from '../names.ts'
-import { pruneWrites, type StoreSize } from '../pruning.ts'
+import { pruneWrites, type StoreSize, tableSizes } from '../pruning.ts'
 import { VERSION } from '../schema.ts'
-import { countReads, countWrites, DAY_MS } from '../scoreboard.ts'
+import { countReads, countWrites } from '../scoreboard.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Store, StoreDown } from '../store.ts'
-import { bind, type Work } from '../work.ts'
+import { bind, sql, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
 import { createBatches } from './batches.ts'
 import { asStoreError, isReadOnly } from './errors.ts'
@@ -165,7 +165,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     trust: () => ask(() => run(pool, dropDoubt())),
     // A database has no place of its own, and is never a copy.
     origin: () => ask(async () => ({ kind: 'own' })),
-    size: () => ask(() => sizeOf(pool)),
+    size: () => ask(() => run(pool, sizeOf())),
   }
 }
 
@@ -189,27 +189,15 @@ async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Pro
 const CONTINUE_NUMBERS = `SELECT setval(pg_get_serial_sequence('transload.events', 'no'), (SELECT max(no) FROM transload.events))`
 
 /** The server's own estimates, which autovacuum renews. */
-const SIZES = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows, pg_total_relation_size(pg_class.oid) AS bytes
-  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+const FROM_TABLES = `FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = 'transload' AND relkind = 'r'`
+const BYTES = `SELECT sum(pg_total_relation_size(pg_class.oid)) AS bytes ${FROM_TABLES}`
+const ROWS = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows ${FROM_TABLES}
+  AND relname IN ('claims', 'events', 'links', 'things') ORDER BY relname`
 
-const OLDEST = `SELECT
-  (SELECT min(used_day) FROM transload.claims WHERE state NOT IN ('sending', 'unknown')) AS claims,
-  (SELECT min(used_day) FROM transload.events WHERE state IN ('recorded', 'delivered', 'skipped')) AS events,
-  (SELECT min(used_day) FROM transload.links) AS links, (SELECT min(used_day) FROM transload.things) AS things`
-
-async function sizeOf(pool: pg.Pool): Promise<StoreSize> {
-  const sizes = await pool.query<{ name: string; rows: string; bytes: string }>(SIZES)
-  const oldest: Readonly<Record<string, unknown>> = (await pool.query(OLDEST)).rows[0]
-  return {
-    bytes: sizes.rows.reduce((sum, { bytes }) => sum + Number(bytes), 0),
-    freeBytes: 0,
-    tables: (['claims', 'events', 'links', 'things'] as const).map((table) => ({
-      table,
-      rows: Number(sizes.rows.find(({ name }) => name === table)?.rows ?? 0),
-      oldest: oldest[table] === null ? undefined : Number(oldest[table]) * DAY_MS,
-    })),
-  }
+function* sizeOf(): Work<StoreSize> {
+  const [size] = yield sql(BYTES)
+  return { bytes: Number(size?.['bytes']), freeBytes: 0, tables: yield* tableSizes(ROWS) }
 }
 
 /** The interval of the look at how many connections all gateways may open together. */

@@ -63,9 +63,9 @@ export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_
 export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {
   const prepared = new Map<string, StatementSync>()
   let time = now
-  // Numbers are floating-point in SQLite, and so would be a day that is computed from them.
+  // Integers, which SQL divides as PostgreSQL does.
   db.function('now_ms', { deterministic: false }, () => BigInt(Math.floor(time)))
-  db.function('lease_ms', { deterministic: false }, () => Math.round(leaseMs()))
+  db.function('lease_ms', { deterministic: false }, () => BigInt(Math.round(leaseMs())))
 
   function rowsOf({ text, values }: Statement): readonly DatabaseRow[] {
     let statement = prepared.get(text)
@@ -91,6 +91,7 @@ export function inSqlite(text: string): string {
   return text
     .replaceAll('transload.each(', 'json_each(')
     .replaceAll('transload.', '')
+    .replaceAll('facts::text', 'json(facts)')
     .replaceAll(/::[a-z]+/g, '')
     .replaceAll(/ FOR UPDATE( SKIP LOCKED)?/g, '')
     .replaceAll(/\$(\d+)/g, '?$1')

@@ -4,8 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import { scan } from '../names.ts'
-import type { StoreSize, TableSize } from '../pruning.ts'
-import { DAY_MS } from '../scoreboard.ts'
+import { type StoreSize, tableSizes } from '../pruning.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Store, StoreDown } from '../store.ts'
 import { bind, sql, type Work } from '../work.ts'
@@ -155,24 +154,15 @@ function createStore({ read, write, logBytes, stamp, ...own }: Parts): Store {
   }
 }
 
+/** Rows get ascending numbers and go in about the same order, so their number is about the difference. Links have no numbers. */
+const ROWS = ['claims', 'events', 'things'].map(
+  (table) =>
+    `SELECT '${table}' AS name, (SELECT max(rowid) FROM ${table}) - (SELECT min(rowid) FROM ${table}) + 1 AS rows`,
+)
+
 function* sizeOf(logBytes: number): Work<StoreSize> {
   const [pages] = yield sql(`SELECT page_count * page_size AS bytes, freelist_count * page_size AS free
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size`)
-  const tables: TableSize[] = []
-  for (const { table, rowid, where } of SIZED) {
-    // Rows get ascending numbers and go in about the same order, so their number is about the difference.
-    const rows = rowid && (yield sql(`SELECT coalesce(max(${rowid}) - min(${rowid}) + 1, 0) AS rows FROM ${table}`))[0]
-    const day = (yield sql(`SELECT min(used_day) AS day FROM ${table} WHERE ${where}`))[0]?.['day']
-    const oldest = typeof day === 'number' ? day * DAY_MS : undefined
-    tables.push({ table, rows: rows ? Number(rows['rows']) : undefined, oldest })
-  }
+  const tables = yield* tableSizes(ROWS.join(' UNION ALL '))
   return { bytes: Number(pages?.['bytes']) + logBytes, freeBytes: Number(pages?.['free']), tables }
 }
-
-/** Links have no numbers: they stand by their names. */
-const SIZED = [
-  { table: 'claims', rowid: 'rowid', where: `state NOT IN ('sending', 'unknown')` },
-  { table: 'events', rowid: 'no', where: `state IN ('recorded', 'delivered', 'skipped')` },
-  { table: 'links', rowid: undefined, where: '1 = 1' },
-  { table: 'things', rowid: 'rowid', where: '1 = 1' },
-] as const

@@ -6,7 +6,11 @@ import { openStore } from '../../../src/store/open.ts'
 import { newFolder } from '../../command.ts'
 
 test.each([
-  ['a name in any case', "SELECT 1 FROM links WHERE tenant = 'a' AND lower(name) = lower('B')", 'links_in_any_case'],
+  [
+    'a name in any case',
+    "SELECT 1 FROM links WHERE tenant = 'a' AND lower(name) = lower('B') AND name <> lower(name) AND name <> upper(name)",
+    'links_in_mixed_case',
+  ],
   [
     'the bookings of a shipment',
     "SELECT 1 FROM claims WHERE tenant = 'a' AND lower(shipment) = lower('B') AND shipment <> ''",
