@@ -91,7 +91,7 @@ export const NAMES_OF = 'names of '
 /** How many rows a step deletes at most, to leave room for other writes in between. */
 const STEP_ROWS = 200
 /** How many rows a step looks through: most of them stay. */
-const STEP_LOOKS = 1_000
+const STEP_LOOKS = 500
 /** With its indexes, a claim is the work of several other rows. */
 const STEP_CLAIMS = 50
 /** A gateway that has not renewed its lease for this long is gone for good. */

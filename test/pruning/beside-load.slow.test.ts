@@ -12,7 +12,7 @@ import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { link, newClaim } from '../store/samples.ts'
 
 const OLD_LINKS = size(2_000, 20_000)
-const STEP_ROWS = 200
+const STEP_ROWS = 500
 const CALLERS = 16
 /** Everything of the days before today is old. */
 const NOTHING_KEPT_MS = -3 * 86_400_000

@@ -27,8 +27,8 @@ export interface Connection {
   readonly guard: FileGuard
   /** Begins a transaction as soon as other processes release the lock. Returns true if it waited, as it has told `onWait`. */
   begin(onWait: () => void): boolean
-  /** Counts the commit, commits, and returns the count. */
-  commit(): number
+  /** Commits, and returns the count of commits; undefined if nothing was written. */
+  commit(): number | undefined
   /** Closes the connection, which rolls back an open transaction. */
   close(): void
 }
@@ -74,6 +74,8 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
   const begin = db.prepare('BEGIN IMMEDIATE')
   const count = db.prepare('PRAGMA user_version')
   const commit = db.prepare('COMMIT')
+  const changes = db.prepare('SELECT total_changes() AS changes')
+  let committed = changes.get()?.['changes']
   return {
     db,
     session,
@@ -95,9 +97,12 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
       }
     },
     commit() {
-      const commits = (Number(count.get()?.['user_version']) + 1) | 0
-      db.exec(`PRAGMA user_version = ${commits}`)
+      const changed = changes.get()?.['changes']
+      // A claim that is taken already costs no write.
+      const commits = changed === committed ? undefined : (Number(count.get()?.['user_version']) + 1) | 0
+      if (commits !== undefined) db.exec(`PRAGMA user_version = ${commits}`)
       commit.run()
+      committed = changed
       return commits
     },
     close: () => db.close(),

@@ -81,7 +81,7 @@ function commitBatch(calls: WriteCall[], more: () => readonly WriteCall[]): Writ
       throw isStoreFailure(error) ? error : new InvalidWrite(messageOf(error))
     }
   })
-  commits = connection.commit()
+  commits = connection.commit() ?? commits
   guard.check()
   writesSinceCheckpoint += calls.length
   return { results }
