@@ -78,7 +78,8 @@ export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'lastRow' | 'liveInst
     const table = tableOf(name)
     const key = table.key.join(', ')
     const where = after ? ` WHERE (${key}) > (${table.key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
-    const text = `SELECT * FROM transload.${name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
+    const columns = table.columns.map((column) => (column.name === 'facts' ? 'facts::text AS facts' : column.name))
+    const text = `SELECT ${columns.join(', ')} FROM transload.${name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
     return (yield sql(text, ...(after ? keyOf(table, after) : []))).map((row) => rowOf(table, row))
   },
   *lastRow(name) {

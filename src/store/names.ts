@@ -23,7 +23,7 @@ const FIND_IN_ANY_CASE = `SELECT * FROM (
   ) AS found ORDER BY ${LINK_ORDER} LIMIT 100`
 // Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.
 const FIND_THING =
-  'SELECT tenant, id, own, json(facts) AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+  'SELECT tenant, id, own, facts::text AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
 
 /** Returns the link in a row with all its columns. */
 export function linkOf(row: DatabaseRow): Link {

@@ -186,7 +186,12 @@ async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Pro
 }
 
 /** Copied rows brought their numbers along. */
-const CONTINUE_NUMBERS = `SELECT setval(pg_get_serial_sequence('transload.events', 'no'), (SELECT max(no) FROM transload.events))`
+const CONTINUE_NUMBERS = ['events', 'things']
+  .map(
+    (table) =>
+      `SELECT setval(pg_get_serial_sequence('transload.${table}', 'no'), (SELECT max(no) FROM transload.${table}))`,
+  )
+  .join('; ')
 
 /** The server's own estimates, which autovacuum renews. */
 const FROM_TABLES = `FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
