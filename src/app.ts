@@ -12,6 +12,7 @@ import { type AnswerError, reply, replyReadably, toGatewayError } from './http/a
 import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn, type Work } from './http/middleware.ts'
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
+import type { CallRecorder } from './observe/record.ts'
 import { alive, readiness, welcome } from './pages/fixed.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 
@@ -21,6 +22,8 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ca
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
   readonly answerError: AnswerError
+  /** Undefined without RECORD_FILE. */
+  readonly recorder: CallRecorder | undefined
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
   readonly receiveEvent: ReceiveEvent
@@ -31,7 +34,7 @@ export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, Ca
  * `c.env.incoming` and write to `c.env.outgoing`.
  */
 export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, credentials, browserChecks, route, ready } = deps
+  const { config, catalog, credentials, browserChecks, route, ready, recorder } = deps
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // Where callers need no credential, web pages of other sites are refused.
@@ -44,6 +47,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const { headers: deprecation } = commonDeprecation(config)
   for (const endpoint of catalog.endpoints.values()) {
     all(`/legacy${endpoint.path}`, {}, async (c) => {
+      if (recorder) c.env.call.recording = recorder.begin()
       const answer = await legacyCall(c.env.incoming, endpoint, c.env.call, deps)
       await endOfTurn()
       return reply(c, answer, c.env.call.legacyHeaders ?? deprecation)

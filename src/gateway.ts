@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
@@ -23,6 +24,7 @@ import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
 import type { Logger } from './observe/log.ts'
 import { createMeters, openSignals } from './observe/meters.ts'
 import type { MetricsOptions } from './observe/metrics.ts'
+import { openRecorder } from './observe/record.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
 import { openPruning } from './pruning/pruning.ts'
@@ -134,6 +136,7 @@ export async function openGateway(
   })
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
+  const recorder = openRecorder({ ...config, catalog, log, worker: cluster.worker?.id })
   const tracing = await openTracing({ ...config, engine: store.engine, addressOf })
   let draining = false
   const ready = () => store.ready() && !draining
@@ -171,10 +174,12 @@ export async function openGateway(
       countUse: uses.count,
       clientOf: clientIdOf,
       tracing,
+      recorder,
     }),
     ready,
     route,
     answerError,
+    recorder,
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
   }
   const closeRest = async () => {
@@ -186,6 +191,7 @@ export async function openGateway(
     await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
+    await recorder?.close()
     await upstream.close()
   }
   try {

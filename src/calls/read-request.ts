@@ -47,6 +47,7 @@ export async function readRequest(incoming: IncomingMessage, call: Call, bodyLim
       ? readQuery(queryWithoutBody(incoming))
       : readWholeBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
   call.own = textOf(body, 'ShipmentNumber') ?? ''
+  if (call.recording) call.recording.body = body
   return body
 }
 

@@ -15,6 +15,7 @@ import {
   networks,
   newFile,
   overlap,
+  part,
   pathSecrets,
   pause,
   port,
@@ -140,6 +141,17 @@ export const sections = {
       .default('info')
       .describe(
         'The lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, or `silent` for none.',
+      ),
+    RECORD_FILE: newFile
+      .optional()
+      .describe(
+        'A file for version-1 calls and their replies, as [JSON lines](migration.md#rehearse-recorded-traffic); at 128 MiB it becomes `FILE.1`. Each of several `WORKERS` has its own. Without it, nothing is recorded.',
+      ),
+    RECORD_SHARE: part.prefault('1').describe('The share of calls that are recorded, from 0 to 1.'),
+    RECORD_VALUES: word('masked', 'plain')
+      .default('masked')
+      .describe(
+        '`masked` records values of the same shape instead of those that were sent, equal ones for equal ones within a file; `plain` records them as they are.',
       ),
     LOG_ADDRESSES: word('all', 'refused', 'none')
       .default('all')

@@ -37,6 +37,12 @@ export const wholeNumber = (least: number, most: number) =>
     return number >= least && number <= most ? number : undefined
   }, `must be a whole number from ${least} to ${most}`)
 
+/** A share from 0 to 1. */
+export const part = value((text) => {
+  const share = /^(0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : Number.NaN
+  return share >= 0 && share <= 1 ? share : undefined
+}, 'must be a number from 0 to 1')
+
 /** A TCP port; 0 means any free one. */
 export const port = wholeNumber(0, 65_535)
 

@@ -24,6 +24,7 @@ const BODILESS = new Set([204, 304])
 /** Writes an answer; its own headers win over `more`. An empty body is no JSON, and has only the type that it came with. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
   const { outgoing, call } = c.env
+  if (call.recording) call.recording.reply = body
   const bytes = Buffer.byteLength(body)
   outgoing
     .writeHead(status, {

@@ -7,6 +7,7 @@ import type { GatewayError } from '../errors.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/request.ts'
+import type { Recording } from './record.ts'
 
 /** The resources that a request holds; `callers/limits.ts` limits them. */
 export interface Share extends BodyMemory {
@@ -62,6 +63,8 @@ export interface Call {
   readonly traceHeaders: TraceHeaders | undefined
   /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
   trace: CallTrace | undefined
+  /** What is recorded of the call; undefined unless it was chosen for RECORD_FILE. */
+  recording: Recording | undefined
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
   /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
@@ -119,6 +122,7 @@ export function beginCall(incoming: IncomingMessage): Call {
     share: unlimitedShare,
     traceHeaders: incoming.headers['traceparent'] === undefined ? undefined : traceHeadersOf(incoming.headers),
     trace: undefined,
+    recording: undefined,
     own: '',
     use: undefined,
     acceptance: undefined,

@@ -6,6 +6,7 @@ import { escapeControls } from '../text/service-text.ts'
 import type { Call } from './call.ts'
 import { CALL_LINE_END, type Logger, NAME } from './log.ts'
 import type { Meters } from './meters.ts'
+import type { CallRecorder } from './record.ts'
 import type { Tracing } from './tracing.ts'
 
 /** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
@@ -20,6 +21,8 @@ export interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES'> {
   readonly clientOf: (incoming: IncomingMessage) => string | undefined
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
+  /** Undefined without RECORD_FILE. */
+  readonly recorder: CallRecorder | undefined
 }
 
 /**
@@ -28,7 +31,7 @@ export interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES'> {
  * the client id.
  */
 export function createEndOfCall(deps: EndOfCallDeps): EndCall {
-  const { log, countCall, countUse, clientOf, tracing, LOG_ADDRESSES: addresses } = deps
+  const { log, countCall, countUse, clientOf, tracing, recorder, LOG_ADDRESSES: addresses } = deps
   // A logger of pino keeps its destination under a symbol.
   const destination = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
   const isEnabled = log.isLevelEnabled('info')
@@ -82,6 +85,7 @@ export function createEndOfCall(deps: EndOfCallDeps): EndCall {
         notes,
       })
     }
+    if (call.recording) recorder?.end(call.recording, call, incoming, status)
     tracing?.end(call, status)
   }
 }

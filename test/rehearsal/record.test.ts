@@ -1,0 +1,119 @@
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { readBody } from '../../src/body/read.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { beginCall } from '../../src/observe/call.ts'
+import { openRecorder } from '../../src/observe/record.ts'
+import { serve, transload } from '../callers/commands.ts'
+import { newFolder } from '../command.ts'
+import { basic, CLIENT } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
+
+function folder(): string {
+  const path = newFolder('record')
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+const QUOTE = { ...quoteExample, Foo: 'Kanari', LoadReference: 'Kanari Box Van 1FDXE4', BillToState: 'Texas' }
+const BOOKING = {
+  ...bookingExample,
+  'PickupPhNo.': '+1 (214) 555-0100 x12',
+  PickupZip: '02134-1234',
+  DeliveryZip: 'KANARI',
+}
+
+/** Sends calls to a gateway that records, and returns the lines. */
+async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+  onTestFinished(() => sandbox.close())
+  const file = join(cwd, 'calls.ndjson')
+  const gateway = await serve(cwd, { V2_BASE_URL: sandbox.url, RECORD_FILE: file, ...env })
+  const send = async (path: string, body: string | undefined, authorization = basic(), key = 'Kanari-1') => {
+    const reply = await fetch(gateway.url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization, 'content-type': 'text/plain', 'idempotency-key': key },
+      ...(body !== undefined && { body }),
+    })
+    await reply.text()
+  }
+  await send('/getShippingQuote.php', JSON.stringify(QUOTE))
+  const reference = quoteExample.ShipmentNumber.toLowerCase()
+  await send('/quotes/createShipment.php', JSON.stringify({ ...BOOKING, ReferenceNumber: reference }))
+  await send(
+    '/createShipment.php',
+    String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' })),
+    basic(),
+    'Kanari-2',
+  )
+  await send('/getShipment.php?ReferenceNumber=Kanari', undefined)
+  await send('/getShippingQuote.php', JSON.stringify(QUOTE), basic('stranger', 'wrong'))
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).toBe(0)
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+test('calls are recorded in the same shape, without a value of their callers, and a rehearsal finds the same in both', async () => {
+  const cwd = folder()
+  const plain = await recorded(folder(), { RECORD_VALUES: 'plain' })
+  const masked = await recorded(cwd, {})
+  expect(statSync(join(cwd, 'calls.ndjson')).mode & 0o777).toBe(0o600)
+  const canaries =
+    /kanari|Pat Example|example\.com|2145550|555-0|WTS2025|1FDXE|Robin|Sample St|10314|33166|Test Dr|stranger/i
+  expect(plain).toMatch(canaries)
+  expect(masked.replaceAll('"client":"demo"', '')).not.toMatch(canaries)
+  const rehearsed = async (text: string) => {
+    const { out } = await transload(['rehearse', '--json'], cwd, {}, text)
+    const { calls, problems, unknown, otherCase, habits } = JSON.parse(out)
+    const told = problems.map(({ id, count, example }: { id: string; count: number; example: string }) => [
+      id,
+      count,
+      example,
+    ])
+    return {
+      calls,
+      told,
+      unknown: unknown.length,
+      otherCase: otherCase?.count,
+      habits: habits.map(({ habit }: { habit: string }) => habit),
+    }
+  }
+  const found = await rehearsed(masked)
+  expect(found).toEqual(await rehearsed(plain))
+  expect(found).toMatchObject({ calls: { all: 4, refused: 1 }, otherCase: 1 })
+  expect(found.told).toHaveLength(3)
+})
+
+test('none is recorded without a share or a file; a file from before is kept beside the new one', async () => {
+  const cwd = folder()
+  expect(await recorded(cwd, { RECORD_SHARE: '0' })).toBe('')
+  const lines = await recorded(cwd, { RECORD_FILE: join(cwd, 'other.ndjson') })
+  expect(lines).toBe('')
+  const first = readFileSync(join(cwd, 'other.ndjson'), 'utf8')
+  await recorded(cwd, { RECORD_FILE: join(cwd, 'other.ndjson') })
+  expect(readFileSync(join(cwd, 'other.ndjson.1'), 'utf8')).toBe(first)
+  // Each file has a key of its own.
+  expect(readFileSync(join(cwd, 'other.ndjson'), 'utf8').split('\n')[0]?.slice(100)).not.toBe(
+    first.split('\n')[0]?.slice(100),
+  )
+})
+
+test('a full file goes on in another one', async () => {
+  const RECORD_FILE = join(folder(), 'calls.ndjson')
+  const incoming = new IncomingMessage(new Socket())
+  const call = { ...beginCall(incoming), tenant: 'acme', acceptance: { isProven: () => true } }
+  const catalog = await loadMappings()
+  const setting = { RECORD_FILE, RECORD_SHARE: 1, RECORD_VALUES: 'plain', LOOKUPS_FILE: undefined } as const
+  const recorder = openRecorder({ ...setting, catalog, log: { warn: () => undefined }, limitBytes: 1 })
+  for (const value of ['one', 'two']) {
+    recorder?.end({ body: readBody(Buffer.from(`a=${value}`), undefined), reply: undefined }, call, incoming, 200)
+  }
+  await recorder?.close()
+  expect(readFileSync(RECORD_FILE, 'utf8')).toBe('')
+  await expect.poll(() => readFileSync(`${RECORD_FILE}.1`, 'utf8')).toContain('a=two')
+})
