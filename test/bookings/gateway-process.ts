@@ -31,7 +31,8 @@ export async function startGatewayProcess({
     ADMIN_PORT: '0',
     V2_BASE_URL: serviceUrl,
     STORE_URL: storeUrl,
-    EMERGENCY_LOG_FILE: join(tmpdir(), `transload-emergency-${process.pid}.ndjson`),
+    // A file for each store: beside it a gateway keeps which one it used last.
+    EMERGENCY_LOG_FILE: join(tmpdir(), `transload-${process.pid}${storeUrl.replace(/\W+/g, '-').slice(-80)}.ndjson`),
     ...env,
   }
   const child = spawn(process.execPath, [...nodeOptions, MAIN], { env: settings, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -23,7 +23,7 @@ test('list and show say how a booking was healed; reopen takes it back for good'
   const key = expectUnknown(await book(gateway))
   const { shipment } = await untilState(gateway.store, key, 'booked')
 
-  const [usual, healed] = (await bookings('list')).out.trim().split('\n')
+  const [, usual, healed] = (await bookings('list')).out.trim().split('\n')
   expect(usual).toMatch(/REF-USUAL .*[0-9a-f]$/)
   expect(healed).toMatch(new RegExp(`^${key} .* ${shipment}  healed: webhook$`))
   const listed = (await bookings('list', '--json')).out.trim().split('\n')

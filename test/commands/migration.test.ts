@@ -27,8 +27,7 @@ test('prints the same as the page, from the store of a running gateway', { timeo
   const { code, out } = await report('report', '--format', 'json')
   expect(code).toBe(0)
   const { json: page } = await get({ url: gateway.adminUrl }, '/migration')
-  // The report is about callers, not about the service.
-  expect({ ...JSON.parse(out), generatedAt: '' }).toEqual({ ...page, generatedAt: '', drift: undefined })
+  expect(page).toMatchObject({ ...JSON.parse(out), generatedAt: expect.any(String) })
 })
 
 test('prints Markdown, one tenant if asked, and no byte that a terminal or a browser obeys', {
