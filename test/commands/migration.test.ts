@@ -24,9 +24,9 @@ test('prints the same as the page, from the store of a running gateway', { timeo
   const store = await openStore(storeUrl)
   await fillCounts(store)
   const gateway = await startGateway({ store })
-  const { code, out } = await report('report', '--format', 'json')
+  const { code, out } = await report('report', '--tenant', 'acme', '--format', 'json')
   expect(code).toBe(0)
-  const { json: page } = await get({ url: gateway.adminUrl }, '/migration')
+  const { json: page } = await get({ url: gateway.adminUrl }, '/migration?tenant=acme', { accept: 'application/json' })
   expect(page).toMatchObject({ ...JSON.parse(out), generatedAt: expect.any(String) })
 })
 
