@@ -36,7 +36,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'kubectl apply --kustomize deploy/kubernetes/edge': 'test/debian/deploy.test.ts, without a cluster',
   'npm install --global transload': 'test/debian/install.test.ts, in a project',
   'systemctl enable --now transload': 'test/debian/deploy.test.ts runs the command of the unit',
-  'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/observe/tracing-import.test.ts',
+  'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/operations/tracing-import.test.ts',
   'npm run bench': 'takes an hour',
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
 }

@@ -1,127 +1,635 @@
+/** Promise: values are read and written by the tables of the contract (section 4). */
+
+import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { year } from '../../mappings/codecs.ts'
+import * as codecs from '../../mappings/codecs.ts'
+import {
+  contactParts,
+  equipmentType,
+  joinStreet,
+  money,
+  phone,
+  quoteZip,
+  splitStreet,
+  state,
+  text,
+  twoDecimals,
+  vin,
+  year,
+  zipcode,
+} from '../../mappings/codecs.ts'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
 import { type Codec, Failed, LeftOut } from '../../src/mapping/codec.ts'
+import { keepsText } from '../../src/mapping/keeps.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
+import { expectLaw } from '../laws.ts'
+import { runs } from '../size.ts'
 
-/** The decoded value, or the problem after the field's name. */
-function decoded<T>({ decode }: Codec<T>, before: string): unknown {
-  const made = decode(before)
-  return made instanceof Failed || made instanceof LeftOut ? { problem: made.message } : made
-}
+describe('what time and an operator change', () => {
+  /** The decoded value, or the problem after the field's name. */
+  function decoded<T>({ decode }: Codec<T>, before: string): unknown {
+    const made = decode(before)
+    return made instanceof Failed || made instanceof LeftOut ? { problem: made.message } : made
+  }
 
-describe('year', () => {
-  afterEach(() => {
-    vi.useRealTimers()
-  })
+  describe('year', () => {
+    afterEach(() => {
+      vi.useRealTimers()
+    })
 
-  test.each([
-    '23',
-    "'23",
-    '1885',
-    '2029',
-    '0',
-    '-2023',
-    '2023.5',
-    '2023.',
-    '02023',
-    '20230',
-    '2e3',
-    'MMXX',
-    '2023 Ford',
-  ])('refuses %j', (before) => {
-    vi.useFakeTimers({ now: Date.UTC(2026, 11, 31) })
-    expect(decoded(year, before)).toEqual({
-      problem: 'must be a year of four digits, from 1886 to the year after next',
+    test.each([
+      '23',
+      "'23",
+      '1885',
+      '2029',
+      '0',
+      '-2023',
+      '2023.5',
+      '2023.',
+      '02023',
+      '20230',
+      '2e3',
+      'MMXX',
+      '2023 Ford',
+    ])('refuses %j', (before) => {
+      vi.useFakeTimers({ now: Date.UTC(2026, 11, 31) })
+      expect(decoded(year, before)).toEqual({
+        problem: 'must be a year of four digits, from 1886 to the year after next',
+      })
+    })
+
+    test('takes a year later after New Year', () => {
+      vi.useFakeTimers({ now: Date.UTC(2027, 0, 1) })
+      expect(decoded(year, '2029')).toBe(2029)
     })
   })
 
-  test('takes a year later after New Year', () => {
-    vi.useFakeTimers({ now: Date.UTC(2027, 0, 1) })
-    expect(decoded(year, '2029')).toBe(2029)
+  describe('vehicle types', () => {
+    const types = compileLookup(vehicleTypes)
+
+    test.each([
+      ['BOX TRUCK', 'truck_ext'],
+      ['box truck', 'truck_ext'],
+      ['Box_Truck', 'truck_ext'],
+      ['BOX - TRUCK', 'truck_ext'],
+      ['BOX VAN', 'truck_ext'],
+      ['SEDAN', 'car'],
+      ['CARGO VAN', 'work_van'],
+      ['CREW CAB', 'truck_ext'],
+      ['UTILITY BODY', 'service_body'],
+      ['car', 'car'],
+      ['suv', 'suv'],
+      ['van', 'van'],
+      ['truck', 'truck'],
+      ['truck_ext', 'truck_ext'],
+      ['work_van', 'work_van'],
+      ['service_body', 'service_body'],
+      ['BOX', undefined],
+      ['BOX TRUCK 26FT', undefined],
+      ['VEHICLE', undefined],
+      ['', undefined],
+      ['-', undefined],
+      ['toString', undefined],
+      ['__proto__', undefined],
+      ['constructor', undefined],
+    ])('the code %j is %j', (code, type) => {
+      expect(types.wholeValue(code)).toBe(type)
+    })
+
+    test.each([
+      ['2023 Ford E-450 RWD, Box Van', 'truck_ext'],
+      ['a van', 'van'],
+      ['2021 Ford F-150', 'truck'],
+      ['2021 Ford F-150 Crew Cab', 'truck_ext'],
+      ['2021 Ford F 150 Crew Cab', 'truck_ext'],
+      ['2020 Ram ProMaster 1500', 'work_van'],
+      ['2020 Ram 1500 Quad Cab', 'truck_ext'],
+      ['2019 Honda CR-V; runs and drives', 'suv'],
+      ['2019 Toyota RAV4/blue', 'suv'],
+      ['Toyota Camry (sedan)', 'car'],
+      ['2022 Ford Mustang Mach-E', 'suv'],
+      ['2022 Ford Mustang', 'car'],
+      ['Jeep Gladiator', 'truck'],
+      ['2018 Dodge Grand Caravan', 'van'],
+      ['Chrysler Town & Country', 'van'],
+      ['sedan, or SUV', 'car'],
+      ['box-truck', 'truck_ext'],
+      ['vandalised', undefined],
+      ['something else', undefined],
+      ['', undefined],
+      [', - /', undefined],
+      ['__proto__ constructor toString', undefined],
+    ])('the text %j is %j', (words, type) => {
+      expect(types.phraseIn(words)).toBe(type)
+    })
+
+    test('every built-in phrase finds its own type both ways', () => {
+      for (const [phrase, type] of Object.entries(vehicleTypes)) {
+        expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
+      }
+    })
+
+    test("an operator's table wins over the built-in one, in any spelling", () => {
+      const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
+      expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
+      expect(extended.phraseIn('26ft box truck')).toBe('truck')
+      expect(extended.phraseIn('a reefer box truck')).toBe('service_body')
+      expect(extended.wholeValue('SEDAN')).toBe('car')
+    })
+
+    test('a phrase named like an inherited property is a phrase like others', () => {
+      const odd = compileLookup(JSON.parse('{"__proto__": "van", "constructor": "suv"}'))
+      expect(odd.wholeValue('__proto__')).toBe('van')
+      expect(odd.phraseIn('the constructor')).toBe('suv')
+    })
+
+    test('a phrase that could never match is refused', () => {
+      expect(() => compileLookup({ ' - ': 'van' })).toThrow('a phrase of a lookup table has no words')
+    })
   })
 })
 
-describe('vehicle types', () => {
-  const types = compileLookup(vehicleTypes)
+describe('every codec', () => {
+  /** Texts that callers send somewhere, and the values that the service answers. */
+  const TEXTS: Readonly<Record<string, readonly string[]>> = {
+    equipmentType: ['OPEN AUTO', 'open  auto', 'Open_Auto', 'enclosed-auto', 'ENCLOSED', 'OPENAUTO', 'x'],
+    contactParts: [
+      'Pat Example',
+      'Pat Example~2145550000~~~pat@example.com',
+      ' Pat ~ (214) 555-0000 x12 ~pat@example.com',
+      '2145550000',
+      '24/7 Towing~x',
+      '123456~1234567',
+      '1234567',
+      'pat@example.com',
+      'pat@example.com~other@example.com~pat@example.com',
+      '~~',
+      'Pat~555 0000~5550000~5550000',
+      'Pat~a@b~c d@e~@~N/A',
+      'Pat~12ab~1a~123ab',
+      'Pat~2145550000 ext 5~other~21455',
+    ],
+    money: [
+      ...[
+        '0',
+        '1',
+        '12.5',
+        '12.50',
+        '1234.5',
+        '1,234.50',
+        '$1,234.5',
+        '-$ 5',
+        '+5',
+        '.5',
+        '5.',
+        '.',
+        '',
+        '-',
+        '1,23',
+        '1e3',
+      ],
+      ...[
+        '1.005',
+        '0.005',
+        '0.004',
+        '-0.004',
+        '-0.005',
+        '99.995',
+        '00012',
+        '123456789012345.67',
+        '1234567890123456',
+        '1e-3',
+      ],
+      ...['1e400', '12.345', '1e999999999', 'x', 'USD 5', '1 000', '1.2.3', '0x10'],
+    ],
+    email: ['Pat@Example.com', 'TBD', 'n/a', '-', 'none at all'],
+    phone: [
+      ...['1-800-FLOWERS', '+1 (800) Contacts', '214-555-CARS', '214-555-0000 cell', '555-0000 home'],
+      ...['214-555-0000 / 214-555-1111', '2145550000 2145551111', '555-1111 or 555-2222 x5', '2145550000.0'],
+      ...[
+        '2145550000',
+        '(214) 555-0000',
+        '+1 214 555 0000',
+        '12145550000',
+        '+1 1 214 555 0000',
+        '214-555-0000 x12',
+        '#12',
+      ],
+      ...[
+        '5550000 ext. 5',
+        '555000 ext 5',
+        '2145550000;ext=9',
+        '2145550000 extension #3',
+        'TBD',
+        '5551',
+        'x',
+        '+44 20 7946 0000',
+      ],
+      ...['2145550000extn: 7', 'Alex 5', '2145550000 # 8', '+12145550000 x1', '22145550000'],
+    ],
+    state: [
+      'TX',
+      'tx',
+      'Texas',
+      'new york',
+      'N.Y.',
+      'Washington, DC',
+      'ZZ',
+      'x',
+      'T1',
+      'ß',
+      'straße',
+      'Nowhere',
+      'Virgin Islands',
+    ],
+    text: ['x', ' x ', '0', 'é'],
+    vin: [
+      'TBD',
+      'N/A',
+      '?',
+      '--',
+      '1FDXE4FN9PDD32477',
+      '1fdxe4fn9 pdd32477',
+      '1FDXE4FN9PDD3247',
+      '1FDXE4FN9PDD324777',
+      'IFDXE4FN9PDD32477',
+      'x',
+    ],
+    year: ['TBD', 'N/A', '?', '--', '1885', '1886', '2023', '2023.0', '2023.00', '2023.5', '23', '02023', '9999', 'x'],
+    zipcode: [
+      '10314.0',
+      '2134.0',
+      '75201',
+      '75201-1234',
+      '75201 1234',
+      '752011234',
+      '75201 – 1234',
+      '2134',
+      '213',
+      '21',
+      '00000',
+      '0',
+      'x',
+      '75201-12',
+      '021341',
+    ],
+    quoteZip: [
+      '75201',
+      '75201-1234',
+      '75201 1234',
+      '75201 - 1234',
+      '75201–1234',
+      '2134',
+      '213',
+      '21',
+      'K1A 0B1',
+      '00000',
+      'x',
+      '752011234',
+    ],
+  }
 
-  test.each([
-    ['BOX TRUCK', 'truck_ext'],
-    ['box truck', 'truck_ext'],
-    ['Box_Truck', 'truck_ext'],
-    ['BOX - TRUCK', 'truck_ext'],
-    ['BOX VAN', 'truck_ext'],
-    ['SEDAN', 'car'],
-    ['CARGO VAN', 'work_van'],
-    ['CREW CAB', 'truck_ext'],
-    ['UTILITY BODY', 'service_body'],
-    ['car', 'car'],
-    ['suv', 'suv'],
-    ['van', 'van'],
-    ['truck', 'truck'],
-    ['truck_ext', 'truck_ext'],
-    ['work_van', 'work_van'],
-    ['service_body', 'service_body'],
-    ['BOX', undefined],
-    ['BOX TRUCK 26FT', undefined],
-    ['VEHICLE', undefined],
-    ['', undefined],
-    ['-', undefined],
-    ['toString', undefined],
-    ['__proto__', undefined],
-    ['constructor', undefined],
-  ])('the code %j is %j', (code, type) => {
-    expect(types.wholeValue(code)).toBe(type)
+  const VALUES = [
+    ...['', 'x', 'TX', 'open', 'enclosed', '2145550000', '75201-1234', '2134', '1234.5', '1,234', 'NaN'],
+    ...[
+      0,
+      1,
+      2023,
+      2134,
+      75_201,
+      1234.5,
+      1.005,
+      -0.001,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      1e21,
+      true,
+      null,
+      [],
+      {},
+    ],
+    { contact_name: 'Pat ~ Example', contact_phone: '2145550000', contact_email: 'pat@example.com' },
+    { contact_phone: '5' },
+    { contact_name: 5 },
+  ]
+
+  const isCodec = (value: unknown): value is Codec =>
+    typeof value === 'object' && value !== null && 'decode' in value && 'summary' in value
+
+  function told(value: unknown): string {
+    if (value instanceof Failed) return `fails: ${value.message}`
+    if (value instanceof LeftOut) return `left out: ${value.message}`
+    return JSON.stringify(value) ?? 'nothing'
+  }
+
+  const decoded = ({ decode }: Codec, text: string): string => told(decode(text))
+
+  const encoded = ({ encode }: Codec, value: unknown): string => told(encode(value))
+
+  test('every codec reads and writes as it did', async () => {
+    const all = Object.values<unknown>(codecs).filter(isCodec)
+    expect(all.map(({ name }) => name).sort()).toEqual(Object.keys(TEXTS).sort())
+    const lines = all.flatMap((codec) => {
+      const { name, summary, problem, keeps, passThroughUnknown, remark } = codec
+      const senseOf = keeps && 'sense' in keeps ? keeps.sense : undefined
+      return [
+        `${name}: ${summary}`,
+        `  ${problem ?? 'no problem'}; ${keeps ? keepsText(keeps) : '-'}; unknown values: ${passThroughUnknown ?? 'passed through'}`,
+        ...(TEXTS[name] ?? []).map((text) => {
+          const remarks = remark?.(text)
+          const sense = senseOf ? ` {${senseOf(text)}}` : ''
+          return `  ${JSON.stringify(text)} → ${decoded(codec, text)}${sense}${remarks ? ` ${JSON.stringify(remarks)}` : ''}`
+        }),
+        ...VALUES.map((value) => `  ${told(value)} ← ${encoded(codec, value)}`),
+        '',
+      ]
+    })
+    await expect(lines.join('\n')).toMatchFileSnapshot('codecs.txt')
   })
 
-  test.each([
-    ['2023 Ford E-450 RWD, Box Van', 'truck_ext'],
-    ['a van', 'van'],
-    ['2021 Ford F-150', 'truck'],
-    ['2021 Ford F-150 Crew Cab', 'truck_ext'],
-    ['2021 Ford F 150 Crew Cab', 'truck_ext'],
-    ['2020 Ram ProMaster 1500', 'work_van'],
-    ['2020 Ram 1500 Quad Cab', 'truck_ext'],
-    ['2019 Honda CR-V; runs and drives', 'suv'],
-    ['2019 Toyota RAV4/blue', 'suv'],
-    ['Toyota Camry (sedan)', 'car'],
-    ['2022 Ford Mustang Mach-E', 'suv'],
-    ['2022 Ford Mustang', 'car'],
-    ['Jeep Gladiator', 'truck'],
-    ['2018 Dodge Grand Caravan', 'van'],
-    ['Chrysler Town & Country', 'van'],
-    ['sedan, or SUV', 'car'],
-    ['box-truck', 'truck_ext'],
-    ['vandalised', undefined],
-    ['something else', undefined],
-    ['', undefined],
-    [', - /', undefined],
-    ['__proto__ constructor toString', undefined],
-  ])('the text %j is %j', (words, type) => {
-    expect(types.phraseIn(words)).toBe(type)
+  test('lines of an address are joined and split at their commas', () => {
+    expect(codecs.joinStreet([' 1 Test Dr ', '', '  ', 'Suite 5'])).toBe('1 Test Dr, Suite 5')
+    expect(codecs.joinStreet([])).toBe('')
+    expect(['1 Test Dr', ' 1 Test Dr , Suite 5, Floor 2 ', ', x', ''].map(codecs.splitStreet)).toEqual([
+      ['1 Test Dr', ''],
+      ['1 Test Dr', 'Suite 5, Floor 2'],
+      ['', 'x'],
+      ['', ''],
+    ])
   })
 
-  test('every built-in phrase finds its own type both ways', () => {
-    for (const [phrase, type] of Object.entries(vehicleTypes)) {
-      expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
-    }
+  test('a choice names what it accepts, and writes the first of two names', () => {
+    const speed = codecs.choice({ STANDARD: 'std', 'VERY FAST': 'exp', RUSH: 'exp' }, 'speed')
+    expect([speed.name, speed.summary, speed.problem]).toEqual([
+      'speed',
+      'STANDARD, VERY FAST or RUSH, in any case.',
+      'must be STANDARD, VERY FAST or RUSH',
+    ])
+    expect(encoded(speed, 'exp')).toBe('"VERY FAST"')
+    expect(decoded(speed, 'very__fast')).toBe('"exp"')
+    expect(codecs.choice({ ONE: '1' }, 'one').problem).toBe('must be ONE')
+    expect(codecs.choice({}, 'none').problem).toBe('must be ')
+  })
+})
+
+describe('laws', () => {
+  const codecs: readonly Codec[] = [
+    text,
+    zipcode,
+    quoteZip,
+    phone,
+    state,
+    year,
+    vin,
+    money,
+    equipmentType,
+    contactParts,
+  ]
+
+  /** Strings that have broken parsers before. */
+  const NAUGHTY = [
+    '0',
+    '-1',
+    'null',
+    'undefined',
+    'NaN',
+    'true',
+    '__proto__',
+    'constructor',
+    '\0',
+    '\ud800',
+    'ß',
+    'İstanbul',
+    '\u202eTX',
+    'ﬃ',
+    '１２３４５',
+    '٣٤٥٦٧',
+    '👩‍👩‍👧',
+    "'; DROP TABLE shipments; --",
+    '{{7*7}}',
+    '$&',
+    '%s%n',
+    '~',
+    '~~~~~',
+    '@',
+    '.',
+    '-',
+    '+1',
+    '1e309',
+    '1e-9999999999',
+    '9'.repeat(400),
+  ]
+
+  /** Strings that one codec or another reads. */
+  const READABLE = ['75201', '2134-1234', '(214) 555-0000', 'TX', 'new york', '2023', '1FDXE4FN9PDD32477', '$1,234.50']
+  READABLE.push('OPEN AUTO', 'enclosed', 'Pat Example~2145550000~~~pat@example.com')
+
+  /** Strings as the engine hands them over, near to what each codec looks for. */
+  const anyField = fc
+    .oneof(
+      fc.constantFrom(...NAUGHTY),
+      fc.constantFrom(...READABLE),
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.string({ unit: fc.constantFrom(...'0123456789 -.+,$#~@xeXE()/NYny') }),
+      fc.stringMatching(/^\d{3,9}(-\d{4})?$/),
+      fc.stringMatching(/^\+?1?[ (]?\d{3}[)-]? ?\d{3}-?\d{4} ?((x|ext\.?|#) ?\d{1,4})?$/),
+      fc.stringMatching(/^[A-Za-z ]{0,9}~[\d() -]{0,14}~~~[a-z]{0,5}@?[a-z]{0,5}$/),
+    )
+    .map((value) => value.trim())
+    .filter((value) => value !== '')
+
+  const anyValue = fc.oneof(fc.anything(), fc.double(), fc.string(), fc.integer())
+
+  describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { remark, decode, encode }) => {
+    test('never throws, and refuses in words that do not repeat the value', () => {
+      expectLaw(
+        fc.property(anyField, (before) => {
+          remark?.(before)
+          const made = decode(before)
+          if (!(made instanceof Failed)) return
+          expect(made.message).toMatch(/^must /)
+          if (before.length > 12) expect(made.message).not.toContain(before)
+        }),
+        runs(200, 1_000),
+      )
+    })
+
+    test('never throws on a value of the service, and writes only strings', () => {
+      expectLaw(
+        fc.property(anyValue, (value) => {
+          const written = encode(value)
+          if (!(written instanceof Failed)) expect(written).toBeTypeOf('string')
+        }),
+        runs(200, 1_000),
+      )
+    })
+
+    test('writes values that read back unchanged', () => {
+      const isRead = (before: string) => {
+        const first = decode(before)
+        if (first instanceof Failed || first instanceof LeftOut) return false
+        const written = encode(first)
+        if (written !== '') expect(encode(decode(String(written)))).toBe(written)
+        return true
+      }
+      expect(READABLE.filter(isRead)).not.toEqual([])
+      expectLaw(
+        fc.property(anyField, (before) => void isRead(before)),
+        runs(200, 1_000),
+      )
+    })
+
+    test('takes linear time on long input', () => {
+      // In quadratic time, one of them would exceed the time-out of the test.
+      const LENGTH = 200_000
+      const PIECES = [' ', '1', 'x', '#', '# ', 'x ', '~', '-', ',', '1,', '1 ', 'x1', '\u00a0', '.']
+      const results: unknown[] = []
+      for (const piece of PIECES) {
+        for (const before of [`75201${piece.repeat(LENGTH)}!`, `2145550000 x${piece.repeat(LENGTH)}!`]) {
+          remark?.(before)
+          results.push(decode(before), encode(before))
+        }
+      }
+      expect(results).toHaveLength(4 * PIECES.length)
+    })
   })
 
-  test("an operator's table wins over the built-in one, in any spelling", () => {
-    const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
-    expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
-    expect(extended.phraseIn('26ft box truck')).toBe('truck')
-    expect(extended.phraseIn('a reefer box truck')).toBe('service_body')
-    expect(extended.wholeValue('SEDAN')).toBe('car')
+  const trimmed = (unit: string, maxLength: number) =>
+    fc.string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength })
+
+  const VIN_ALPHABET = 'ABCDEFGHJKLMNPRSTUVWXYZ0123456789'
+  const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+
+  /** Reading is a left inverse of writing, for each value that version 2 may hold. */
+  function roundTrip<T>({ decode, encode }: Codec<T>, value: fc.Arbitrary<T>) {
+    expectLaw(
+      fc.property(value, (before) => {
+        expect(decode(String(encode(before)))).toEqual(before)
+      }),
+      runs(200, 1_000),
+    )
+  }
+
+  describe('a value of version 2 survives writing and reading', () => {
+    test('text', () => roundTrip(text, fc.string()))
+    test('zipcode', () => roundTrip(zipcode, fc.integer({ min: 1, max: 99_999 })))
+    test('quoteZip', () => roundTrip(quoteZip, fc.stringMatching(/^(\d{5}|\d{5}-\d{4}|[A-Z]\d[A-Z] \d[A-Z]\d)$/)))
+    test('phone', () => roundTrip(phone, fc.stringMatching(/^[2-9]\d{6,14}$/)))
+    test('state', () => roundTrip(state, fc.string({ unit: fc.constantFrom(...LETTERS), minLength: 2, maxLength: 2 })))
+    test('year', () => roundTrip(year, fc.integer({ min: 1886, max: new Date().getUTCFullYear() + 2 })))
+    test('vin', () => roundTrip(vin, trimmed(VIN_ALPHABET, 17)))
+    test('money', () =>
+      roundTrip(
+        money,
+        fc.integer({ min: -1e12, max: 1e12 }).map((cents) => Number(`${cents}e-2`)),
+      ))
+    test('equipmentType', () => roundTrip(equipmentType, fc.constantFrom('open', 'enclosed')))
+    test('contactParts', () =>
+      roundTrip(
+        contactParts,
+        fc.record(
+          {
+            contact_name: trimmed(LETTERS, 20),
+            contact_phone: fc.stringMatching(/^[2-9]\d{6,11}$/),
+            contact_email: fc.stringMatching(/^[a-z.]{1,9}@[a-z.]{1,9}$/),
+          },
+          { requiredKeys: [] },
+        ),
+      ))
   })
 
-  test('a phrase named like an inherited property is a phrase like others', () => {
-    const odd = compileLookup(JSON.parse('{"__proto__": "van", "constructor": "suv"}'))
-    expect(odd.wholeValue('__proto__')).toBe('van')
-    expect(odd.phraseIn('the constructor')).toBe('suv')
+  test('an amount of any size and scale is rounded half up on its decimal digits', () => {
+    expectLaw(
+      fc.property(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.nat(40), (units, scale) => {
+        // The model: cents = floor(|units| · 100 / 10^scale + ½).
+        const size = units < 0n ? -units : units
+        const cents = (size * 200n + 10n ** BigInt(scale)) / (2n * 10n ** BigInt(scale))
+        const sign = units < 0n && cents > 0n ? '-' : ''
+        const expected = `${sign}${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`
+
+        const digits = String(size).padStart(scale + 1, '0')
+        const cut = digits.length - scale
+        const minus = units < 0n ? '-' : ''
+        expect(twoDecimals(`${minus}${digits.slice(0, cut)}.${digits.slice(cut)}`)).toBe(expected)
+        expect(twoDecimals(`${units}e-${scale}`)).toBe(expected)
+      }),
+      runs(500, 5_000),
+    )
   })
 
-  test('a phrase that could never match is refused', () => {
-    expect(() => compileLookup({ ' - ': 'van' })).toThrow('a phrase of a lookup table has no words')
+  test('a number is rounded like the digits that it is written with', () => {
+    expectLaw(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+        const after = twoDecimals(value)
+        expect(after).toMatch(/^-?\d+\.\d\d$/)
+        expect(after).toBe(twoDecimals(String(value)))
+        // Within half a cent, as far as a floating-point number can tell.
+        expect(Math.abs(Number(after) - value)).toBeLessThanOrEqual(0.005 + Math.abs(value) * Number.EPSILON)
+      }),
+      runs(500, 5_000),
+    )
+  })
+
+  test('two lines of a street survive, if the first has no comma', () => {
+    const line = fc.string().map((value) => value.trim())
+    fc.assert(
+      fc.property(
+        line.filter((value) => value !== '' && !value.includes(',')),
+        line,
+        (first, second) => {
+          expect(splitStreet(joinStreet([first, second]))).toEqual([first, second])
+        },
+      ),
+    )
+  })
+
+  test('a street that came apart joins to the same text, but for blanks and blank parts', () => {
+    fc.assert(
+      fc.property(fc.string(), (line) => {
+        const once = joinStreet(splitStreet(line))
+        const letters = (value: string) => value.replace(/[\s,]/g, '')
+        expect(letters(once)).toBe(letters(line))
+      }),
+    )
+  })
+
+  test('looking up agrees with trying every phrase at every place', () => {
+    const value = fc.constantFrom('car', 'van', 'truck')
+    const word = fc.constantFrom('A', 'B', 'C', 'd')
+    const phrase = fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join(' '))
+    const table = fc.dictionary(phrase, value)
+    fc.assert(
+      fc.property(table, fc.array(word), (entries, words) => {
+        const lookup = compileLookup(entries)
+        const phrases = new Map(Object.entries(entries).map(([key, type]) => [key.toUpperCase(), type]))
+        let expected: string | undefined
+        search: for (let length = words.length; length > 0; length--) {
+          for (let start = 0; start + length <= words.length; start++) {
+            expected = phrases.get(
+              words
+                .slice(start, start + length)
+                .join(' ')
+                .toUpperCase(),
+            )
+            if (expected !== undefined) break search
+          }
+        }
+        expect(lookup.phraseIn(words.join(', '))).toBe(expected)
+        expect(lookup.wholeValue(words.join('_'))).toBe(phrases.get(words.join(' ').toUpperCase()))
+      }),
+      { numRuns: runs(300, 2_000) },
+    )
+  })
+
+  test('looking up never throws and gives nothing but built-in types', () => {
+    const types = compileLookup(vehicleTypes)
+    const builtIn = new Set<string | undefined>([undefined, ...Object.values(vehicleTypes)])
+    fc.assert(
+      fc.property(anyField, (before) => {
+        expect(builtIn).toContain(types.phraseIn(before))
+        expect(builtIn).toContain(types.wholeValue(before))
+      }),
+    )
   })
 })

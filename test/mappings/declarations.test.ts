@@ -1,6 +1,12 @@
-import { expect, test } from 'vitest'
+/** Promise: a change of a shipped declaration or table is reviewed (contract, section 4). */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { tables } from '../../mappings/index.ts'
 import { replyShapes } from '../../mappings/service-shapes.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
+import { knownStates, stateCodes } from '../../mappings/us-states.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import type { Shape } from '../../src/mapping/shape.ts'
 
@@ -57,4 +63,68 @@ function placesOf(shape: Shape, place: string, isRequired = false): readonly str
 test('the shapes of the replies are the reviewed ones', async () => {
   const lines = Object.entries(replyShapes).flatMap(([name, shape]) => placesOf(shape, `(${name})`))
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('declarations/shapes.txt')
+})
+
+describe('tables', () => {
+  /*
+   * A lookup table is data that no rule can prove. It is compared with what was reviewed: the mapping reference, and for states the
+   * list below. A change of one entry has to be made in both.
+   */
+
+  type Table = Readonly<Record<string, string>>
+
+  const reference = readFileSync(join(import.meta.dirname, '../../docs/writing-a-mapping.md'), 'utf8')
+
+  /** Reads a table back from the reference: `| `car` | CAR, SEDAN |`. */
+  function documented(name: string): Table {
+    const section = reference.split(`### ${name}\n`)[1]?.split('\n### ')[0] ?? ''
+    const rows = [...section.matchAll(/^\| `(\w+)` \| (.+) \|$/gm)]
+    return Object.fromEntries(
+      rows.flatMap(([, value = '', words = '']) => words.split(', ').map((word) => [word, value])),
+    )
+  }
+
+  /** Every table with one entry dropped, or with another value. */
+  const mutants = (table: Table): readonly Table[] =>
+    Object.entries(table).flatMap(([phrase, value]) => {
+      const { [phrase]: _, ...rest } = table
+      return [rest, { ...table, [phrase]: value === 'car' ? 'van' : 'car' }]
+    })
+
+  const sorted = (table: Table) => JSON.stringify(Object.entries(table).sort())
+
+  describe.each(Object.entries(tables))('%s', (name, table) => {
+    test('is as documented', () => expect(documented(name)).toEqual(table))
+
+    test('with one entry changed, is not', () => {
+      const all = mutants(table)
+      const reviewed = sorted(documented(name))
+      expect(all.length).toBeGreaterThan(100)
+      expect(all.filter((mutant) => sorted(mutant) === reviewed)).toEqual([])
+    })
+  })
+
+  /** The codes of the postal service: states, the federal district, territories, military mail. */
+  const POSTAL = `
+  AL Alabama, AK Alaska, AZ Arizona, AR Arkansas, CA California, CO Colorado, CT Connecticut, DE Delaware, FL Florida, GA Georgia,
+  HI Hawaii, ID Idaho, IL Illinois, IN Indiana, IA Iowa, KS Kansas, KY Kentucky, LA Louisiana, ME Maine, MD Maryland,
+  MA Massachusetts, MI Michigan, MN Minnesota, MS Mississippi, MO Missouri, MT Montana, NE Nebraska, NV Nevada,
+  NH New Hampshire, NJ New Jersey, NM New Mexico, NY New York, NC North Carolina, ND North Dakota, OH Ohio, OK Oklahoma, OR Oregon,
+  PA Pennsylvania, RI Rhode Island, SC South Carolina, SD South Dakota, TN Tennessee, TX Texas, UT Utah, VT Vermont, VA Virginia,
+  WA Washington, WV West Virginia, WI Wisconsin, WY Wyoming`
+
+  const OTHERS = `
+  DC District of Columbia, DC Washington DC, PR Puerto Rico, GU Guam, VI Virgin Islands, VI US Virgin Islands,
+  VI United States Virgin Islands, AS American Samoa, MP Northern Mariana Islands, AA Armed Forces Americas, AE Armed Forces Europe,
+  AP Armed Forces Pacific`
+
+  test('the states are those of the postal service', () => {
+    const entries = [...POSTAL.split(','), ...OTHERS.split(',')].map((entry): [string, string] => {
+      const [code = '', ...name] = entry.trim().split(' ')
+      return [name.join('').toUpperCase(), code]
+    })
+    expect(entries).toHaveLength(62)
+    expect([...stateCodes].sort()).toEqual(entries.sort())
+    expect([...knownStates].sort()).toEqual([...new Set(entries.map(([, code]) => code))].sort())
+  })
 })

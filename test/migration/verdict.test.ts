@@ -1,158 +1,410 @@
+/** Promise: the verdict says when version 1 can be switched off, and why not yet (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
-import { type DayUse, type Evidence, verdictOf, weeklyShares } from '../../src/migration/report.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { fieldsOf } from '../../src/mapping/row-parts.ts'
+import { slotKinds } from '../../src/migration/counts.ts'
+import {
+  createEquivalents,
+  createListWork,
+  type DayUse,
+  type Evidence,
+  readReport,
+  tenantReport,
+  verdictOf,
+  weeklyShares,
+} from '../../src/migration/report.ts'
+import { type CallCount, DAY_MS, type NameCount, type NameKind, type Use } from '../../src/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 
-/** The first day of the tests; every test ends at most 60 days later. */
-const START = 20_000
+const catalog = await loadMappings()
 
-type Use = Omit<DayUse, 'day'>
-const NOTHING: Use = { version1: 0, version2: 0, failed: 0 }
+describe('verdicts', () => {
+  /** The first day of the tests; every test ends at most 60 days later. */
+  const START = 20_000
 
-interface Watching {
-  readonly quietDays?: number
-  readonly watches?: (day: number) => boolean
-}
+  type Use = Omit<DayUse, 'day'>
+  const NOTHING: Use = { version1: 0, version2: 0, failed: 0 }
 
-/** Describes what a gateway has seen by the end of a day, if it watched on the days that `watches` says. */
-function seenBy(
-  today: number,
-  use: (day: number) => Partial<Use>,
-  { quietDays = 30, watches = () => true }: Watching = {},
-): Evidence {
-  const days = Array.from({ length: today + 1 }, (_, day) => day).filter(watches)
-  const used = days.map((day) => ({ ...NOTHING, ...use(day), day: START + day }))
-  const lastOf = (what: 'version1' | 'version2') => used.findLast((day) => day[what] > 0)?.day
-  return {
-    today: START + today,
-    watched: days.map((day) => START + day),
-    quietDays,
-    lastVersion1: lastOf('version1'),
-    lastVersion2: lastOf('version2'),
-    days: used.filter(({ version1, version2 }) => version1 + version2 > 0),
+  interface Watching {
+    readonly quietDays?: number
+    readonly watches?: (day: number) => boolean
   }
-}
 
-/** Returns the states of 60 days, each with its first day. */
-function statesOf(use: (day: number) => Partial<Use>, options: Watching = {}) {
-  const states = Array.from({ length: 60 }, (_, day) => verdictOf(seenBy(day, use, options)).state)
-  return states.flatMap((state, day) => (day > 0 && states[day - 1] === state ? [] : [[day, state]]))
-}
+  /** Describes what a gateway has seen by the end of a day, if it watched on the days that `watches` says. */
+  function seenBy(
+    today: number,
+    use: (day: number) => Partial<Use>,
+    { quietDays = 30, watches = () => true }: Watching = {},
+  ): Evidence {
+    const days = Array.from({ length: today + 1 }, (_, day) => day).filter(watches)
+    const used = days.map((day) => ({ ...NOTHING, ...use(day), day: START + day }))
+    const lastOf = (what: 'version1' | 'version2') => used.findLast((day) => day[what] > 0)?.day
+    return {
+      today: START + today,
+      watched: days.map((day) => START + day),
+      quietDays,
+      lastVersion1: lastOf('version1'),
+      lastVersion2: lastOf('version2'),
+      days: used.filter(({ version1, version2 }) => version1 + version2 > 0),
+    }
+  }
 
-describe('over 60 days', () => {
-  test('a tenant that calls every day is calling', () => {
-    expect(statesOf(() => ({ version1: 5 }))).toEqual([[0, 'calling']])
-  })
+  /** Returns the states of 60 days, each with its first day. */
+  function statesOf(use: (day: number) => Partial<Use>, options: Watching = {}) {
+    const states = Array.from({ length: 60 }, (_, day) => verdictOf(seenBy(day, use, options)).state)
+    return states.flatMap((state, day) => (day > 0 && states[day - 1] === state ? [] : [[day, state]]))
+  }
 
-  test('one that calls on weekdays only is never quiet', () => {
-    expect(statesOf((day) => ({ version1: day % 7 < 5 ? 5 : 0 }))).toEqual([[0, 'calling']])
-  })
+  describe('over 60 days', () => {
+    test('a tenant that calls every day is calling', () => {
+      expect(statesOf(() => ({ version1: 5 }))).toEqual([[0, 'calling']])
+    })
 
-  test('one that stops is quiet after a week, and safe after 30 watched days', () => {
-    expect(statesOf((day) => ({ version1: day < 10 ? 5 : 0 }))).toEqual([
-      [0, 'calling'],
-      [16, 'quiet'],
-      [39, 'safe'],
-    ])
-  })
+    test('one that calls on weekdays only is never quiet', () => {
+      expect(statesOf((day) => ({ version1: day % 7 < 5 ? 5 : 0 }))).toEqual([[0, 'calling']])
+    })
 
-  test('a call in the quiet time starts it anew', () => {
-    expect(statesOf((day) => ({ version1: day < 10 || day === 38 ? 5 : 0 }))).toEqual([
-      [0, 'calling'],
-      [16, 'quiet'],
-      [38, 'calling'],
-      [45, 'quiet'],
-    ])
-  })
+    test('one that stops is quiet after a week, and safe after 30 watched days', () => {
+      expect(statesOf((day) => ({ version1: day < 10 ? 5 : 0 }))).toEqual([
+        [0, 'calling'],
+        [16, 'quiet'],
+        [39, 'safe'],
+      ])
+    })
 
-  test('days on which no gateway watched prove nothing', () => {
-    const stops = (day: number) => ({ version1: day < 10 ? 5 : 0 })
-    expect(statesOf(stops, { watches: (day) => day < 20 || day >= 30 })).toEqual([
-      [0, 'calling'],
-      [16, 'quiet'],
-      [49, 'safe'],
-    ])
-  })
+    test('a call in the quiet time starts it anew', () => {
+      expect(statesOf((day) => ({ version1: day < 10 || day === 38 ? 5 : 0 }))).toEqual([
+        [0, 'calling'],
+        [16, 'quiet'],
+        [38, 'calling'],
+        [45, 'quiet'],
+      ])
+    })
 
-  test('one that moves is moving, then quiet, then safe', () => {
-    const moves = (day: number) => ({ version1: day < 25 ? 5 : 0, version2: day >= 10 ? 5 : 0 })
-    expect(statesOf(moves)).toEqual([
-      [0, 'calling'],
-      [10, 'moving'],
-      [31, 'quiet'],
-      [54, 'safe'],
-    ])
-  })
+    test('days on which no gateway watched prove nothing', () => {
+      const stops = (day: number) => ({ version1: day < 10 ? 5 : 0 })
+      expect(statesOf(stops, { watches: (day) => day < 20 || day >= 30 })).toEqual([
+        [0, 'calling'],
+        [16, 'quiet'],
+        [49, 'safe'],
+      ])
+    })
 
-  test('one that only ever used version 2 is safe once the gateway has watched for long enough', () => {
-    expect(statesOf(() => ({ version2: 5 }))).toEqual([
-      [0, 'quiet'],
-      [29, 'safe'],
-    ])
-  })
+    test('one that moves is moving, then quiet, then safe', () => {
+      const moves = (day: number) => ({ version1: day < 25 ? 5 : 0, version2: day >= 10 ? 5 : 0 })
+      expect(statesOf(moves)).toEqual([
+        [0, 'calling'],
+        [10, 'moving'],
+        [31, 'quiet'],
+        [54, 'safe'],
+      ])
+    })
 
-  test('one that never calls is never safe', () => {
-    expect(statesOf(() => ({}))).toEqual([[0, 'never-seen']])
-  })
+    test('one that only ever used version 2 is safe once the gateway has watched for long enough', () => {
+      expect(statesOf(() => ({ version2: 5 }))).toEqual([
+        [0, 'quiet'],
+        [29, 'safe'],
+      ])
+    })
 
-  test('one with more than 5 % errors is failing, for the week after', () => {
-    const fails = (day: number) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 })
-    expect(statesOf(fails)).toEqual([
-      [0, 'calling'],
-      [20, 'failing'],
-      [27, 'calling'],
-    ])
-  })
+    test('one that never calls is never safe', () => {
+      expect(statesOf(() => ({}))).toEqual([[0, 'never-seen']])
+    })
 
-  test('QUIET_DAYS of one day trusts one day', () => {
-    expect(statesOf((day) => ({ version1: day < 10 ? 5 : 0 }), { quietDays: 1 })).toEqual([
-      [0, 'calling'],
-      [10, 'safe'],
-    ])
-  })
-})
+    test('one with more than 5 % errors is failing, for the week after', () => {
+      const fails = (day: number) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 })
+      expect(statesOf(fails)).toEqual([
+        [0, 'calling'],
+        [20, 'failing'],
+        [27, 'calling'],
+      ])
+    })
 
-describe('the reasons', () => {
-  test('name the last call, and how much is left to wait', () => {
-    const verdict = verdictOf(seenBy(30, (day) => ({ version1: day < 10 ? 5 : 0 })))
-    expect(verdict).toEqual({
-      state: 'quiet',
-      since: '2024-10-13',
-      reasons: [
-        'Its last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
-      ],
+    test('QUIET_DAYS of one day trusts one day', () => {
+      expect(statesOf((day) => ({ version1: day < 10 ? 5 : 0 }), { quietDays: 1 })).toEqual([
+        [0, 'calling'],
+        [10, 'safe'],
+      ])
     })
   })
 
-  test('say since when a gateway has watched a tenant that never called', () => {
-    expect(verdictOf(seenBy(5, () => ({}))).reasons).toEqual([
-      'It has never called since 2024-10-04, when the gateway began to watch. It may still have callers elsewhere.',
-    ])
-    expect(verdictOf({ ...seenBy(5, () => ({})), watched: [] }).reasons).toEqual([
-      'It has never called, but no gateway has watched yet: that proves nothing.',
-    ])
+  describe('the reasons', () => {
+    test('name the last call, and how much is left to wait', () => {
+      const verdict = verdictOf(seenBy(30, (day) => ({ version1: day < 10 ? 5 : 0 })))
+      expect(verdict).toEqual({
+        state: 'quiet',
+        since: '2024-10-13',
+        reasons: [
+          'Its last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
+        ],
+      })
+    })
+
+    test('say since when a gateway has watched a tenant that never called', () => {
+      expect(verdictOf(seenBy(5, () => ({}))).reasons).toEqual([
+        'It has never called since 2024-10-04, when the gateway began to watch. It may still have callers elsewhere.',
+      ])
+      expect(verdictOf({ ...seenBy(5, () => ({})), watched: [] }).reasons).toEqual([
+        'It has never called, but no gateway has watched yet: that proves nothing.',
+      ])
+    })
+
+    test('give the share of version 2 and its trend over four weeks', () => {
+      const rising = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 0 : 10 })))
+      expect(rising.reasons).toEqual([
+        '33.3 % of its 420 calls in the last four weeks use version 2; the share is rising, from 0 % in the first of these weeks to 50 % in the last.',
+      ])
+      const falling = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 10 : 0 })))
+      expect(falling.reasons[0]).toContain('the share is falling, from 50 %')
+      const steady = verdictOf(seenBy(27, () => ({ version1: 10, version2: 10 })))
+      expect(steady.reasons[0]).toContain('the share is steady')
+    })
+
+    test('give the errors of one that fails', () => {
+      const [reason] = verdictOf(seenBy(6, () => ({ version1: 10, failed: 1 }))).reasons
+      expect(reason).toBe(
+        '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
+      )
+    })
   })
 
-  test('give the share of version 2 and its trend over four weeks', () => {
-    const rising = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 0 : 10 })))
-    expect(rising.reasons).toEqual([
-      '33.3 % of its 420 calls in the last four weeks use version 2; the share is rising, from 0 % in the first of these weeks to 50 % in the last.',
-    ])
-    const falling = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 10 : 0 })))
-    expect(falling.reasons[0]).toContain('the share is falling, from 50 %')
-    const steady = verdictOf(seenBy(27, () => ({ version1: 10, version2: 10 })))
-    expect(steady.reasons[0]).toContain('the share is steady')
-  })
-
-  test('give the errors of one that fails', () => {
-    const [reason] = verdictOf(seenBy(6, () => ({ version1: 10, failed: 1 }))).reasons
-    expect(reason).toBe(
-      '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
+  test('a week without calls has no share', () => {
+    const { today, days } = seenBy(27, (day) =>
+      day < 7 ? { version1: 1 } : day >= 21 ? { version1: 3, version2: 1 } : {},
     )
+    expect(weeklyShares(today, days)).toEqual([0, undefined, undefined, 0.25])
   })
 })
 
-test('a week without calls has no share', () => {
-  const { today, days } = seenBy(27, (day) =>
-    day < 7 ? { version1: 1 } : day >= 21 ? { version1: 3, version2: 1 } : {},
-  )
-  expect(weeklyShares(today, days)).toEqual([0, undefined, undefined, 0.25])
+describe('reports', () => {
+  const TODAY = 20_100
+
+  /** Returns a store whose tenants last called so many days ago, watched for 100 days. */
+  async function storeWith(lastCalls: Readonly<Record<string, number>>) {
+    const store = createMemoryStore({ now: () => (TODAY + 0.5) * DAY_MS })
+    const days = Array.from({ length: 100 }, (_, i) => TODAY - i)
+    const calls = Object.entries(lastCalls).map(([tenant, ago]) => ({
+      tenant,
+      day: TODAY - ago,
+      use: 'version-1' as const,
+      action: 'quote.get',
+      outcome: 'done',
+      calls: 5,
+    }))
+    const names = Object.entries(lastCalls).map(([tenant, ago]): NameCount => {
+      const at = (TODAY - ago) * DAY_MS
+      return { tenant, kind: 'use', action: '', name: 'version-1', count: 5, firstAt: at, lastAt: at, example: '' }
+    })
+    await store.addCounts({ instance: 'test', no: 1, days, calls, names })
+    return store
+  }
+
+  const reportOn = async (
+    lastCalls: Readonly<Record<string, number>>,
+    tenants: readonly string[] = [],
+    only?: string,
+  ) => readReport({ store: await storeWith(lastCalls), catalog, quietDays: 30, tenants }, only)
+
+  describe('the verdict on all tenants', () => {
+    test('is safe once every tenant is safe', async () => {
+      expect((await reportOn({ one: 40, other: 60 })).verdict.state).toBe('safe')
+      expect((await reportOn({ one: 40, other: 10 })).verdict.state).toBe('quiet')
+      expect((await reportOn({ one: 40, other: 1 })).verdict.state).toBe('calling')
+    })
+
+    test('is not safe while a declared tenant has never called', async () => {
+      const { verdict, tenants } = await reportOn({ one: 40 }, ['one', 'silent'])
+      expect(tenants.map(({ verdict: { state } }) => state)).toEqual(['safe', 'never-seen'])
+      expect(verdict.state).toBe('quiet')
+      expect(verdict.reasons).toContain('1 tenant never called, which proves nothing: silent.')
+    })
+
+    test('counts a tenant with dry runs alone as one that never called', async () => {
+      const store = await storeWith({ one: 40 })
+      const at = TODAY * DAY_MS
+      const dryRun = {
+        tenant: 'dry',
+        kind: 'use',
+        action: '',
+        name: 'dry-run',
+        count: 1,
+        firstAt: at,
+        lastAt: at,
+      } as const
+      await store.addCounts({ instance: 'test', no: 2, days: [], calls: [], names: [{ ...dryRun, example: '' }] })
+      const { verdict } = await readReport({ store, catalog, quietDays: 30, tenants: [] })
+      expect(verdict.state).toBe('quiet')
+    })
+  })
+
+  test.each([...catalog.actions.values()])('every field of $action.name has an equivalent, or a reason', (compiled) => {
+    const { action, fields } = compiled
+    const equivalent = createEquivalents(catalog)
+    const kinds = slotKinds(compiled)
+    expect(new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))).toEqual(new Set(fields.names))
+    for (const [slot, field] of fields.names.entries()) {
+      const found = equivalent(action.name, field)
+      expect(found?.note, field).not.toBe('')
+      // A field without effect has no place in version 2, and every other one has.
+      expect((found?.places.length ?? 0) > 0, field).toBe(kinds[slot] === 'used')
+    }
+  })
+
+  test('an action or a field that is not declared any more has no equivalent', () => {
+    const equivalent = createEquivalents(catalog)
+    expect(equivalent('gone', 'ActionName')).toBeUndefined()
+    expect(equivalent('quote.get', 'Gone')).toBeUndefined()
+  })
+})
+
+describe('a tenant', () => {
+  const TODAY = 20_000
+  const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
+
+  type Story = Partial<Omit<Evidence, 'days' | 'watched'>> & {
+    readonly watchedDays?: number
+    /** The calls of a day, by how many days ago it was. */
+    readonly use?: (ago: number) => Partial<Omit<DayUse, 'day'>>
+  }
+
+  function told({ watchedDays = 100, use = () => ({}), ...more }: Story): string {
+    const days = range(0, 60).flatMap((ago): DayUse[] => {
+      const calls = use(ago)
+      return Object.keys(calls).length === 0
+        ? []
+        : [{ day: TODAY - ago, version1: 0, version2: 0, failed: 0, ...calls }]
+    })
+    const last = (what: 'version1' | 'version2') =>
+      days
+        .filter((day) => day[what] > 0)
+        .reduce<number | undefined>((max, { day }) => Math.max(max ?? 0, day), undefined)
+    const { state, since, reasons } = verdictOf({
+      today: TODAY,
+      watched: range(TODAY - watchedDays + 1, TODAY),
+      quietDays: 30,
+      lastVersion1: last('version1'),
+      lastVersion2: last('version2'),
+      days,
+      ...more,
+    })
+    return [`${state}${since === undefined ? '' : ` since ${since}`}`, ...reasons.map((reason) => `  ${reason}`)].join(
+      '\n',
+    )
+  }
+
+  const STORIES: Readonly<Record<string, Story>> = {
+    'never called': {},
+    'never called, not watched': { watchedDays: 0 },
+    ...Object.fromEntries(
+      [0, 1, 5, 6, 7, 8, 28, 29, 30, 31, 59].map((ago) => [
+        `last version-1 call ${ago} days ago`,
+        { use: (at: number) => (at === ago ? { version1: 3 } : {}) },
+      ]),
+    ),
+    'version 1 long ago, version 2 now': { use: (ago) => (ago > 40 ? { version1: 1 } : { version2: 1 }) },
+    'version 1 two weeks ago, version 2 now': { use: (ago) => (ago > 13 ? { version1: 1 } : { version2: 1 }) },
+    'version 2 alone': { use: () => ({ version2: 2 }) },
+    'version 2 alone, watched for a week': { watchedDays: 7, use: (ago) => (ago < 7 ? { version2: 2 } : {}) },
+    'quiet for as long as it was watched': { watchedDays: 29, use: (ago) => (ago === 29 ? { version1: 2 } : {}) },
+    'two quiet days are enough': { quietDays: 2, use: (ago) => (ago === 2 ? { version1: 2 } : {}) },
+    'two quiet days are not there yet': { quietDays: 2, use: (ago) => (ago === 1 ? { version1: 2 } : {}) },
+    'version 1 alone': { use: () => ({ version1: 5 }) },
+    'one call': { use: (ago) => (ago === 0 ? { version1: 1 } : {}) },
+    'steady share': { use: () => ({ version1: 3, version2: 1 }) },
+    'growing share': { use: (ago) => ({ version1: 10, version2: 30 - Math.min(ago, 28) }) },
+    'shrinking share': { use: (ago) => ({ version1: 10, version2: Math.min(ago, 28) + 1 }) },
+    'just begun': { use: (ago) => ({ version1: 10, ...(ago < 3 && { version2: 10 }) }) },
+    'a share that barely moves': { use: (ago) => ({ version1: 100, version2: ago < 7 ? 109 : 100 }) },
+    'a share that moves': { use: (ago) => ({ version1: 100, version2: ago < 7 ? 125 : 100 }) },
+    'weeks without calls': { use: (ago) => (ago < 7 || ago > 20 ? { version1: 1, version2: 1 } : {}) },
+    'five of a hundred are refused': { use: (ago) => (ago < 7 ? { version1: 100, failed: 5 } : {}) },
+    'six of a hundred are refused': { use: (ago) => (ago < 7 ? { version1: 100, failed: 6 } : {}) },
+    'refused a week ago': { use: (ago) => (ago === 7 ? { version1: 9, failed: 9 } : ago < 7 ? { version1: 9 } : {}) },
+    'refused and moving': { use: () => ({ version1: 5, version2: 5, failed: 5 }) },
+  }
+
+  test('the verdict on every story is the reviewed one', async () => {
+    const lines = Object.entries(STORIES).map(([name, story]) => `${name}: ${told(story)}\n`)
+    await expect(lines.join('')).toMatchFileSnapshot('verdicts.txt')
+  })
+
+  const call = (ago: number, use: Use, action: string, outcome: string, calls: number): CallCount => ({
+    tenant: 'acme',
+    day: TODAY - ago,
+    use,
+    action,
+    outcome,
+    calls,
+  })
+
+  const named = (kind: NameKind, action: string, name: string, count: number, lastAgo = 0): NameCount => ({
+    tenant: 'acme',
+    kind,
+    action,
+    name,
+    count,
+    firstAt: (TODAY - 50) * DAY_MS + count,
+    lastAt: (TODAY - lastAgo) * DAY_MS + count,
+    example: kind === 'error' ? `request-${count}` : '',
+  })
+
+  test('the report on a tenant is the reviewed one', async () => {
+    const report = tenantReport('acme', {
+      calls: [
+        call(0, 'version-1', 'quote.get', 'done', 10),
+        call(0, 'version-1', 'quote.get', 'untranslatable', 2),
+        call(0, 'version-1', 'shipment.create', 'replayed', 3),
+        call(0, 'version-1', 'shipment.create', 'brownout', 4),
+        call(0, 'version-2', '', 'service-404', 5),
+        call(0, 'dry-run', 'quote.get', 'untranslatable', 6),
+        call(1, 'version-1', 'version-2-body', 'done', 7),
+        call(29, 'version-1', 'gone', 'done', 8),
+        call(30, 'version-1', 'shipment.get', 'done', 9),
+        call(1, 'version-1', '', 'action-unknown', 1),
+      ],
+      names: [
+        named('use', '', 'version-1', 30),
+        named('use', '', 'version-2', 5, 3),
+        named('use', '', 'dry-run', 6, 2),
+        named('used', 'quote.get', 'TempShipFromPostalCode', 12),
+        named('lossy', 'quote.get', 'TempShipFromPostalCode', 4),
+        named('used', 'quote.get', 'Gone', 2),
+        named('used', 'gone', 'Field', 2),
+        named('unused', 'quote.get', 'CSR', 3),
+        named('unused', 'quote.get', 'TempShipFromCity', 3, 29),
+        named('unused', 'quote.get', 'TempShipToCity', 3, 30),
+        named('assumed', 'quote.get', 'vehicle_type', 5),
+        named('assumed', 'shipment.create', 'PickupZip', 5),
+        named('unknown', '', 'Foo', 2),
+        named('unknown', '', '', 9),
+        named('agent', '', 'OldShop/3', 20),
+        named('agent', '', 'curl/8', 30),
+        named('network', '', '192.0.2.0/24', 30),
+        named('error', '', 'untranslatable', 2),
+        named('error', '', 'number-unknown', 3),
+      ],
+      today: TODAY,
+      watched: range(TODAY - 60, TODAY),
+      quietDays: 30,
+      listWork: createListWork(await loadMappings()),
+    })
+    await expect(`${JSON.stringify(report, null, 1)}\n`).toMatchFileSnapshot('tenant-report.txt')
+  })
+})
+
+describe('equivalents', () => {
+  test('the version-2 equivalent of every field of every action is the reviewed one', async () => {
+    const catalog = await loadMappings()
+    const equivalent = createEquivalents(catalog)
+    const lines = [...catalog.actions.values()].flatMap((compiled) => {
+      const kinds = slotKinds(compiled)
+      const { name } = compiled.action
+      return compiled.fields.names.map((field, slot) => {
+        const { places = [], note = '' } = equivalent(name, field) ?? {}
+        return `${name} ${field} (${kinds[slot]}): ${places.join(', ') || '-'}: ${note}`
+      })
+    })
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('equivalents.txt')
+  })
 })

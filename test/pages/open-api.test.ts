@@ -1,3 +1,5 @@
+/** Promise: the description of the interface is generated from the declarations (contract, section 1). */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -8,182 +10,201 @@ import { fieldsOf } from '../../src/mapping/row-parts.ts'
 import { ROOT } from '../command.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
-interface Operation {
-  readonly operationId: string
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: Property }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: { readonly anyOf: Body[] } }>> }
-  readonly responses: Readonly<
-    Record<string, { readonly content: Readonly<Record<string, { schema: { anyOf: Body[] } }>> }>
-  >
-}
-interface Body {
-  readonly title: string
-  readonly properties: Readonly<Record<string, Property>>
-  readonly required?: readonly string[]
-}
-interface Property {
-  readonly type?: string
-  readonly enum?: readonly string[]
-  readonly description?: string
-}
-interface Document extends Readonly<Record<string, unknown>> {
-  readonly openapi: string
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: {
-    readonly securitySchemes: object
-    readonly schemas: Readonly<Record<string, Parameters<typeof z.fromJSONSchema>[0]>>
-  }
-}
-
-async function readDocument(env: Readonly<Record<string, string>> = {}): Promise<Document> {
-  const { status, headers, json } = await get(await startGateway({ env }), '/openapi.json')
-  expect(status).toBe(200)
-  expect(headers.get('content-type')).toContain('application/json')
-  return json
-}
-
-/** Reads the document with every reference replaced by the part that it names. */
-async function readWhole(env: Readonly<Record<string, string>> = {}): Promise<Document> {
-  const document = await readDocument(env)
-  const part = (pointer: string) =>
-    pointer
-      .slice(2)
-      .split('/')
-      .reduce<unknown>((at, key) => entries(at)[key], document)
-  const whole = (value: unknown): unknown => {
-    if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) return value.map(whole)
-    const { $ref: pointer } = entries(value)
-    if (typeof pointer === 'string') return whole(part(pointer))
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, whole(inner)]))
-  }
-  return { ...document, ...entries(whole({ paths: document.paths })) }
-}
-
-const entries = (value: unknown): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(typeof value === 'object' && value !== null ? value : {}))
-
-/** Returns the errors of an independent validator. */
-async function validate(document: Readonly<Record<string, unknown>>) {
-  const { valid, errors } = await new Validator().validate(structuredClone(document))
-  return { valid, errors }
-}
-
 describe('/openapi.json', () => {
-  test('is OpenAPI 3.1, and the validator would notice if it were not', async () => {
-    const document = await readDocument()
-    expect(document.openapi).toMatch(/^3\.1\.\d$/)
-    expect(await validate(document)).toEqual({ valid: true, errors: undefined })
-    expect(await validate({ ...document, paths: { '/x': { get: { responses: 5 } } } })).toMatchObject({ valid: false })
-  })
-
-  test('has at most 120 KB and the version of the package, and is compressed for callers that accept gzip', async () => {
-    const { url } = await startGateway()
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    const read = async (acceptEncoding: string) => {
-      const response = await fetch(`${url}/openapi.json`, { headers: { 'accept-encoding': acceptEncoding } })
-      const text = await response.text()
-      expect(response.headers.get('vary')).toBe('Accept-Encoding')
-      return {
-        text,
-        encoding: response.headers.get('content-encoding'),
-        bytes: Number(response.headers.get('content-length')),
-      }
+  interface Operation {
+    readonly operationId: string
+    readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: Property }[]
+    readonly requestBody?: {
+      readonly content: Readonly<Record<string, { readonly schema: { readonly anyOf: Body[] } }>>
     }
-    const plain = await read('identity')
-    expect(JSON.parse(plain.text).info.version).toBe(version)
-    expect(plain.encoding).toBeNull()
-    expect(plain.bytes).toBe(Buffer.byteLength(plain.text))
-    expect(plain.bytes).toBeLessThan(120_000)
-    for (const accepted of ['gzip', 'br, gzip;q=0.5', 'deflate, GZIP ; q=1.0']) {
-      const compressed = await read(accepted)
-      expect({ accepted, ...compressed }).toEqual({
-        accepted,
-        text: plain.text,
-        encoding: 'gzip',
-        bytes: compressed.bytes,
+    readonly responses: Readonly<
+      Record<string, { readonly content: Readonly<Record<string, { schema: { anyOf: Body[] } }>> }>
+    >
+  }
+  interface Body {
+    readonly title: string
+    readonly properties: Readonly<Record<string, Property>>
+    readonly required?: readonly string[]
+  }
+  interface Property {
+    readonly type?: string
+    readonly enum?: readonly string[]
+    readonly description?: string
+  }
+  interface Document extends Readonly<Record<string, unknown>> {
+    readonly openapi: string
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+    readonly components: {
+      readonly securitySchemes: object
+      readonly schemas: Readonly<Record<string, Parameters<typeof z.fromJSONSchema>[0]>>
+    }
+  }
+
+  async function readDocument(env: Readonly<Record<string, string>> = {}): Promise<Document> {
+    const { status, headers, json } = await get(await startGateway({ env }), '/openapi.json')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toContain('application/json')
+    return json
+  }
+
+  /** Reads the document with every reference replaced by the part that it names. */
+  async function readWhole(env: Readonly<Record<string, string>> = {}): Promise<Document> {
+    const document = await readDocument(env)
+    const part = (pointer: string) =>
+      pointer
+        .slice(2)
+        .split('/')
+        .reduce<unknown>((at, key) => entries(at)[key], document)
+    const whole = (value: unknown): unknown => {
+      if (typeof value !== 'object' || value === null) return value
+      if (Array.isArray(value)) return value.map(whole)
+      const { $ref: pointer } = entries(value)
+      if (typeof pointer === 'string') return whole(part(pointer))
+      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, whole(inner)]))
+    }
+    return { ...document, ...entries(whole({ paths: document.paths })) }
+  }
+
+  const entries = (value: unknown): Readonly<Record<string, unknown>> =>
+    Object.fromEntries(Object.entries(typeof value === 'object' && value !== null ? value : {}))
+
+  /** Returns the errors of an independent validator. */
+  async function validate(document: Readonly<Record<string, unknown>>) {
+    const { valid, errors } = await new Validator().validate(structuredClone(document))
+    return { valid, errors }
+  }
+
+  describe('/openapi.json', () => {
+    test('is OpenAPI 3.1, and the validator would notice if it were not', async () => {
+      const document = await readDocument()
+      expect(document.openapi).toMatch(/^3\.1\.\d$/)
+      expect(await validate(document)).toEqual({ valid: true, errors: undefined })
+      expect(await validate({ ...document, paths: { '/x': { get: { responses: 5 } } } })).toMatchObject({
+        valid: false,
       })
-      expect(compressed.bytes).toBeLessThan(plain.bytes / 5)
-    }
-    for (const refused of ['gzip;q=0', 'br', 'gzip;q=0.0, br', 'gzipped'])
-      expect((await read(refused)).encoding).toBeNull()
-  })
+    })
 
-  test('has every legacy and dry-run path, with the methods that they take', async () => {
-    const { paths } = await readDocument()
-    const methods = Object.fromEntries(Object.entries(paths).map(([path, item]) => [path, Object.keys(item).sort()]))
-    const expected = ['', '/quotes'].flatMap((base) =>
-      actions.flatMap(({ legacy }) =>
-        legacy.paths.flatMap((path) => [
-          [base + path, [legacy.method.toLowerCase()]],
-          [`/dry-run${base}${path}`, legacy.method === 'GET' ? ['get', 'post'] : ['post']],
-        ]),
-      ),
+    test('has at most 120 KB and the version of the package, and is compressed for callers that accept gzip', async () => {
+      const { url } = await startGateway()
+      const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+      const read = async (acceptEncoding: string) => {
+        const response = await fetch(`${url}/openapi.json`, { headers: { 'accept-encoding': acceptEncoding } })
+        const text = await response.text()
+        expect(response.headers.get('vary')).toBe('Accept-Encoding')
+        return {
+          text,
+          encoding: response.headers.get('content-encoding'),
+          bytes: Number(response.headers.get('content-length')),
+        }
+      }
+      const plain = await read('identity')
+      expect(JSON.parse(plain.text).info.version).toBe(version)
+      expect(plain.encoding).toBeNull()
+      expect(plain.bytes).toBe(Buffer.byteLength(plain.text))
+      expect(plain.bytes).toBeLessThan(120_000)
+      for (const accepted of ['gzip', 'br, gzip;q=0.5', 'deflate, GZIP ; q=1.0']) {
+        const compressed = await read(accepted)
+        expect({ accepted, ...compressed }).toEqual({
+          accepted,
+          text: plain.text,
+          encoding: 'gzip',
+          bytes: compressed.bytes,
+        })
+        expect(compressed.bytes).toBeLessThan(plain.bytes / 5)
+      }
+      for (const refused of ['gzip;q=0', 'br', 'gzip;q=0.0, br', 'gzipped'])
+        expect((await read(refused)).encoding).toBeNull()
+    })
+
+    test('has every legacy and dry-run path, with the methods that they take', async () => {
+      const { paths } = await readDocument()
+      const methods = Object.fromEntries(Object.entries(paths).map(([path, item]) => [path, Object.keys(item).sort()]))
+      const expected = ['', '/quotes'].flatMap((base) =>
+        actions.flatMap(({ legacy }) =>
+          legacy.paths.flatMap((path) => [
+            [base + path, [legacy.method.toLowerCase()]],
+            [`/dry-run${base}${path}`, legacy.method === 'GET' ? ['get', 'post'] : ['post']],
+          ]),
+        ),
+      )
+      expect(methods).toEqual({
+        ...Object.fromEntries(expected),
+        '/dry-run/webhook/{event}': ['get', 'post'],
+        '/dry-run/reply/{action}': ['post'],
+      })
+    })
+
+    test('has the paths of the base paths that the operator chose alone', async () => {
+      const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/api/v1' })
+      for (const path of Object.keys(paths))
+        expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/(reply|webhook)\//)
+      expect(paths).toHaveProperty(['/api/v1/createShipment.php'])
+    })
+
+    test.each(actions.map((action) => [action.name, action] as const))(
+      'has every field of %s',
+      async (name, action) => {
+        const { paths } = await readWhole()
+        const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))
+        for (const path of action.legacy.paths) {
+          const operation = paths[path]?.[action.legacy.method.toLowerCase()]
+          const bodies = operation?.requestBody?.content['application/json']?.schema.anyOf
+          const properties = bodies
+            ? bodies.find(({ title }) => title === name)?.properties
+            : Object.fromEntries((operation?.parameters ?? []).map((parameter) => [parameter.name, parameter.schema]))
+          expect(new Set(Object.keys(properties ?? {}))).toEqual(fields)
+          for (const property of Object.values(properties ?? {})) {
+            expect(property).toMatchObject({ type: 'string', description: expect.stringMatching(/./) })
+          }
+          const names = action.legacy.actionNames
+          expect(properties?.['ActionName']?.enum).toEqual(names === 'any' ? undefined : names)
+          const replies = operation?.responses['200']?.content['application/json']?.schema.anyOf
+          const reply = replies?.find(({ title }) => title === `${name} reply`)
+          expect(Object.keys(reply?.properties ?? {})).toEqual(action.reply.flatMap(fieldsOf))
+        }
+      },
     )
-    expect(methods).toEqual({
-      ...Object.fromEntries(expected),
-      '/dry-run/webhook/{event}': ['get', 'post'],
-      '/dry-run/reply/{action}': ['post'],
+
+    test('describes the dry run of an event', async () => {
+      const gateway = await startGateway()
+      const { components } = (await get(gateway, '/openapi.json')).json
+      const { json } = await get(gateway, '/dry-run/webhook/shipment.modified')
+      expect(z.fromJSONSchema(components.schemas.EventDryRun).safeParse(json).error).toBeUndefined()
+    })
+
+    test('says which fields a quote cannot do without', async () => {
+      const { paths } = await readWhole()
+      const bodies = paths['/getShippingQuote.php']?.['post']?.requestBody?.content['application/json']?.schema.anyOf
+      expect(bodies?.map(({ title, required }) => [title, required])).toEqual([
+        ['quote.get', ['TempShipFromPostalCode', 'TempShipToPostalCode']],
+        ['quote.update', undefined],
+        ['quote.approve', undefined],
+      ])
+    })
+
+    test.each([
+      ['DryRun', '/dry-run/createShipment.php', { PickupZip: '02134-1234', Year: '1', Foo: '1' }],
+      ['DryRun', '/dry-run/updateShipment.php', { id: 'REF-1', PickupState: 'ZZ' }],
+      ['ReplyDryRun', '/dry-run/reply/quote.get', { price: 'none', more: 1 }],
+      ['ProblemDetails', '/dry-run/createShipment.php', '[]'],
+      ['QuoteError', '/getShippingQuote.php', { ShipmentNumber: 'WTS-1' }],
+      ['ShipmentError', '/createShipment.php', {}],
+    ])('describes as %s what %s answers', async (name, path, body) => {
+      const gateway = await startGateway()
+      const { components } = (await get(gateway, '/openapi.json')).json as Document
+      const schema = z.fromJSONSchema(components.schemas[name] ?? {})
+      expect(schema.safeParse((await post(gateway, path, body)).json)).toMatchObject({ success: true })
+      expect(schema.safeParse({}).success).toBe(false)
     })
   })
+})
 
-  test('has the paths of the base paths that the operator chose alone', async () => {
-    const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/api/v1' })
-    for (const path of Object.keys(paths))
-      expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/(reply|webhook)\//)
-    expect(paths).toHaveProperty(['/api/v1/createShipment.php'])
-  })
-
-  test.each(actions.map((action) => [action.name, action] as const))('has every field of %s', async (name, action) => {
-    const { paths } = await readWhole()
-    const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))
-    for (const path of action.legacy.paths) {
-      const operation = paths[path]?.[action.legacy.method.toLowerCase()]
-      const bodies = operation?.requestBody?.content['application/json']?.schema.anyOf
-      const properties = bodies
-        ? bodies.find(({ title }) => title === name)?.properties
-        : Object.fromEntries((operation?.parameters ?? []).map((parameter) => [parameter.name, parameter.schema]))
-      expect(new Set(Object.keys(properties ?? {}))).toEqual(fields)
-      for (const property of Object.values(properties ?? {})) {
-        expect(property).toMatchObject({ type: 'string', description: expect.stringMatching(/./) })
-      }
-      const names = action.legacy.actionNames
-      expect(properties?.['ActionName']?.enum).toEqual(names === 'any' ? undefined : names)
-      const replies = operation?.responses['200']?.content['application/json']?.schema.anyOf
-      const reply = replies?.find(({ title }) => title === `${name} reply`)
-      expect(Object.keys(reply?.properties ?? {})).toEqual(action.reply.flatMap(fieldsOf))
-    }
-  })
-
-  test('describes the dry run of an event', async () => {
-    const gateway = await startGateway()
-    const { components } = (await get(gateway, '/openapi.json')).json
-    const { json } = await get(gateway, '/dry-run/webhook/shipment.modified')
-    expect(z.fromJSONSchema(components.schemas.EventDryRun).safeParse(json).error).toBeUndefined()
-  })
-
-  test('says which fields a quote cannot do without', async () => {
-    const { paths } = await readWhole()
-    const bodies = paths['/getShippingQuote.php']?.['post']?.requestBody?.content['application/json']?.schema.anyOf
-    expect(bodies?.map(({ title, required }) => [title, required])).toEqual([
-      ['quote.get', ['TempShipFromPostalCode', 'TempShipToPostalCode']],
-      ['quote.update', undefined],
-      ['quote.approve', undefined],
-    ])
-  })
-
-  test.each([
-    ['DryRun', '/dry-run/createShipment.php', { PickupZip: '02134-1234', Year: '1', Foo: '1' }],
-    ['DryRun', '/dry-run/updateShipment.php', { id: 'REF-1', PickupState: 'ZZ' }],
-    ['ReplyDryRun', '/dry-run/reply/quote.get', { price: 'none', more: 1 }],
-    ['ProblemDetails', '/dry-run/createShipment.php', '[]'],
-    ['QuoteError', '/getShippingQuote.php', { ShipmentNumber: 'WTS-1' }],
-    ['ShipmentError', '/createShipment.php', {}],
-  ])('describes as %s what %s answers', async (name, path, body) => {
-    const gateway = await startGateway()
-    const { components } = (await get(gateway, '/openapi.json')).json as Document
-    const schema = z.fromJSONSchema(components.schemas[name] ?? {})
-    expect(schema.safeParse((await post(gateway, path, body)).json)).toMatchObject({ success: true })
-    expect(schema.safeParse({}).success).toBe(false)
+describe('the document', () => {
+  test('the description of the interface is the reviewed one', async () => {
+    const { status, json } = await get(await startGateway(), '/openapi.json')
+    expect(status).toBe(200)
+    const { version, ...info } = json.info
+    expect(version).toMatch(/^\d+\.\d+\.\d+/)
+    await expect(`${JSON.stringify({ ...json, info }, null, 1)}\n`).toMatchFileSnapshot('open-api.txt')
   })
 })

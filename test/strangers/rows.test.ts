@@ -57,7 +57,7 @@ const COVERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'test/strangers/controls.slow.test.ts': ['a path that leads out of /v2/ is not sent on'],
   },
   'a wrong secret of events costs a comparison': {
-    'test/events/receive.test.ts': [
+    'test/events/received.test.ts': [
       'a wrong secret is answered like any other unknown path, and its body is not read',
       'a wrong secret is refused before its body arrives',
     ],

@@ -1,0 +1,354 @@
+/** Promise: a call is one line, without bodies, personal data or secrets (contract, section 11). */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { keepLeases } from '../../src/bookings/leases.ts'
+import { type ErrorCode, GatewayError } from '../../src/errors.ts'
+import { beginCall, recordError } from '../../src/observe/call.ts'
+import { createLog } from '../../src/observe/log.ts'
+import { openPruning } from '../../src/pruning/pruning.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createReadiness, type StoreState } from '../../src/store/state.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
+import { book } from '../bookings/desk.ts'
+import { COMPILED_ONCE } from '../command.ts'
+import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { newClaim } from '../store/samples.ts'
+
+describe('the line', () => {
+  /** Returns the lines of calls. */
+  const calls = ({ lines }: TestGateway) => lines().filter(({ msg }) => msg === 'call')
+  const lastCall = (gateway: TestGateway) => calls(gateway).at(-1) ?? expect.fail('no line of a call')
+
+  describe('the line of a call', () => {
+    test('has these fields, and no others', async () => {
+      const gateway = await startGateway()
+      const headers = { 'user-agent': 'LegacyShop/4.2 (PHP)', 'x-request-id': 'call-1' }
+      await post(gateway, '/getShippingQuote.php', { ...quoteExample, EquipmentType: '', Foo: 'bar' }, headers)
+      const { time, ms, gateway_ms, store_ms, service_ms, ...rest } = lastCall(gateway)
+      expect(rest).toEqual({
+        level: 'info',
+        name: 'transload',
+        id: 'call-1',
+        method: 'POST',
+        path: '/legacy/getShippingQuote.php',
+        action: 'quote.get',
+        status: 200,
+        service_status: 200,
+        tries: 1,
+        tenant: 'demo',
+        unknown_fields: 1,
+        notes: ['transport_type assumed'],
+        source: '127.0.0.1',
+        user_agent: 'LegacyShop/4.2 (PHP)',
+        msg: 'call',
+      })
+      const [whole, own, service] = [Number(ms), Number(gateway_ms), Number(service_ms)]
+      expect(service).toBeGreaterThan(0)
+      expect(own + service).toBeLessThanOrEqual(whole + 0.2)
+      expect(typeof time).toBe('number')
+      expect([undefined, 'number']).toContain(store_ms === undefined ? undefined : typeof store_ms)
+    })
+
+    test('tells the time at the service from the time of the gateway', async () => {
+      const gateway = await startGateway()
+      gateway.sandbox.fail({ kind: 'delay', ms: 120, times: 1 })
+      await post(gateway, '/getShippingQuote.php', quoteExample)
+      const { service_ms, gateway_ms } = lastCall(gateway)
+      expect(service_ms).toBeGreaterThanOrEqual(115)
+      expect(gateway_ms).toBeLessThan(100)
+    })
+
+    test('counts every request to the service, and has the status of the last reply', async () => {
+      const gateway = await startGateway()
+      gateway.sandbox.fail({ kind: 'status', status: 503, times: 2 })
+      await post(gateway, '/getShippingQuote.php', quoteExample)
+      expect(lastCall(gateway)).toMatchObject({ status: 200, service_status: 200, tries: 3 })
+      gateway.sandbox.fail({ kind: 'status', status: 418, times: 1 })
+      await post(gateway, '/getShippingQuote.php', quoteExample)
+      expect(lastCall(gateway)).toMatchObject({ status: 418, service_status: 418, tries: 1 })
+      await post(gateway, '/getShippingQuote.php', { TempShipFromPostalCode: '10314' })
+      expect(lastCall(gateway)).not.toHaveProperty('tries')
+      await get(gateway, '/v2/shipments/none')
+      expect(lastCall(gateway)).toMatchObject({ path: '/service', status: 404, service_status: 404, tries: 1 })
+    })
+
+    test('names what was lost or assumed, never a value', async () => {
+      const gateway = await startGateway()
+      await book(gateway, { PickupZip: '02134-9876', 'DeliveryPhNo.': 'TBD', VinNo: 'ODD-VIN-77' })
+      const { notes } = lastCall(gateway)
+      expect(notes).toEqual(
+        expect.arrayContaining(['PickupZip lossy', 'DeliveryPhNo. lossy', 'VinNo warning', 'transport_type assumed']),
+      )
+      expect(JSON.stringify(lastCall(gateway))).not.toMatch(/02134|9876|TBD|ODD-VIN/)
+      expect(JSON.stringify(lastCall(gateway))).not.toContain(bookingExample.BillToName)
+    })
+  })
+
+  describe('the source address and the user agent', () => {
+    const ask = async (LOG_ADDRESSES: string) => {
+      const gateway = await startGateway({ env: { LOG_ADDRESSES } })
+      await post(gateway, '/getShippingQuote.php', quoteExample)
+      const answered = lastCall(gateway)
+      await post(gateway, '/getShippingQuote.php', quoteExample, { authorization: basic('demo', 'wrong') })
+      return [answered, lastCall(gateway)].map(({ source, user_agent, client }) => [source, typeof user_agent, client])
+    }
+
+    test('are in the lines of the calls that LOG_ADDRESSES names', async () => {
+      expect(await ask('all')).toEqual([
+        ['127.0.0.1', 'string', undefined],
+        ['127.0.0.1', 'string', 'demo'],
+      ])
+      expect(await ask('refused')).toEqual([
+        [undefined, 'string', undefined],
+        ['127.0.0.1', 'string', 'demo'],
+      ])
+      expect(await ask('none')).toEqual([
+        [undefined, 'string', undefined],
+        [undefined, 'string', 'demo'],
+      ])
+    })
+
+    test('are those behind a trusted proxy', async () => {
+      const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
+      await post(gateway, '/getShippingQuote.php', quoteExample, { 'x-forwarded-for': '198.51.100.7, 192.0.2.9' })
+      expect(lastCall(gateway)['source']).toBe('192.0.2.9')
+    })
+
+    test('hostile ones are cut and cannot steer a terminal or forge a line', async () => {
+      const gateway = await startGateway()
+      const hostile = [
+        '\u009b31mred',
+        `${'x'.repeat(200)}`,
+        '"},{"msg":"forged"',
+        'é\u0085next',
+        '\u00adsoft\u009d0;title',
+      ]
+      for (const agent of hostile) await post(gateway, '/getShippingQuote.php', quoteExample, { 'user-agent': agent })
+      const agents = calls(gateway).map(({ user_agent }) => String(user_agent))
+      expect(agents).toHaveLength(hostile.length)
+      for (const agent of agents) {
+        expect(agent).not.toMatch(/\p{Cc}/u)
+        expect(agent.length).toBeLessThanOrEqual(128 * 6)
+      }
+      expect(agents[0]).toBe('\\u009b31mred')
+      expect(agents[1]).toHaveLength(128)
+      expect(agents[2]).toBe('"},{"msg":"forged"')
+    })
+  })
+})
+
+describe('the call', () => {
+  function begun(id?: string | string[]) {
+    const incoming = new IncomingMessage(new Socket())
+    if (id !== undefined) Object.assign(incoming.headers, { 'x-request-id': id })
+    return beginCall(incoming)
+  }
+
+  test.each(['call-1', 'A.b_c-9', 'x'.repeat(64)])('the request id %s of a caller is kept', (id) => {
+    expect(begun(id).id).toBe(id)
+  })
+
+  test('an error is recorded with its cause only if the gateway itself failed', () => {
+    const recorded = (code: ErrorCode, status?: number) => {
+      const call = begun()
+      recordError(call, new GatewayError(code, 'text', { cause: 'reason', ...(status !== undefined && { status }) }))
+      return [call.error, call.unauthorized, call.cause]
+    }
+    expect(recorded('gateway-failed')).toEqual(['gateway-failed', false, 'reason'])
+    expect(recorded('credential-wrong')).toEqual(['credential-wrong', true, undefined])
+    expect(recorded('service-refused', 401)).toEqual(['service-refused', true, undefined])
+    expect(recorded('untranslatable')).toEqual(['untranslatable', false, undefined])
+  })
+})
+
+describe('causes', () => {
+  const HOUR_MS = 3_600_000
+
+  /** A store of which some methods fail. */
+  const broken = (faults: Partial<Store>): Store => ({ ...createMemoryStore(), ...faults })
+  const failing = (error: Error) => () => Promise.reject(error)
+
+  function collect() {
+    const lines: Readonly<Record<string, unknown>>[] = []
+    return { lines, log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }) }
+  }
+
+  describe('the log has the cause', () => {
+    test('of a call that failed because of the gateway itself, with its place', async () => {
+      const gateway = await startGateway({
+        env: OWN,
+        store: broken({ put: failing(new TypeError('a bug of the store')) }),
+      })
+      const { status, json } = await post(gateway, '/getShippingQuote.php', quoteExample)
+      expect(status).toBe(500)
+      expect(JSON.stringify(json)).not.toContain('a bug of the store')
+      expect(await gateway.logged(/^call/)).toMatchObject({
+        level: 'error',
+        msg: 'call failed',
+        error: 'gateway-failed',
+        status: 500,
+        err: { type: 'TypeError', message: 'a bug of the store', stack: expect.stringContaining('logs.test.ts') },
+      })
+    })
+
+    test('of a lease that cannot be kept, at each step', async () => {
+      const { lines, log } = collect()
+      const catchUp = async () => undefined
+      const store = broken({
+        engine: 'sqlite',
+        listClaims: failing(new Error('no list')),
+        renewLease: failing(new Error('no renewal')),
+        endLease: failing(new Error('no end')),
+      })
+      const leases = await keepLeases('gateway-1', { store, log, onRenewed: catchUp, catchUp })
+      await expect(leases.hold()).rejects.toThrow('no renewal')
+      await leases.end()
+      expect(lines.map(({ level, msg, err }) => [level, msg, (err as Error).message])).toEqual([
+        ['warn', 'the leases of earlier runs could not be ended', 'no list'],
+        ['warn', 'the lease could not be renewed', 'no renewal'],
+        ['warn', 'the lease could not be ended', 'no end'],
+      ])
+    })
+
+    test('of old rows that cannot be deleted, every hour anew', async () => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+      try {
+        const { lines, log } = collect()
+        const store = broken({ prune: failing(new Error('no room')) })
+        const config = { BOOKING_DAYS: 400, QUOTE_MEMORY: 90 * HOUR_MS }
+        const { close } = openPruning({ config, store, log, lookEveryMs: undefined })
+        await vi.advanceTimersByTimeAsync(HOUR_MS - 1)
+        expect(lines).toEqual([])
+        await vi.advanceTimersByTimeAsync(1)
+        await vi.waitUntil(() => lines.length === 1)
+        await vi.advanceTimersByTimeAsync(HOUR_MS)
+        await vi.waitUntil(() => lines.length === 2)
+        await close()
+        await vi.advanceTimersByTimeAsync(HOUR_MS)
+        const line = { level: 'warn', msg: 'old rows could not be deleted from the store', err: { message: 'no room' } }
+        expect(lines).toMatchObject([line, line])
+      } finally {
+        vi.useRealTimers()
+      }
+    })
+  })
+
+  describe('a lease', () => {
+    const SILENT_FOR_MS = 20
+    const catchUp = async () => undefined
+
+    test('says which claims became unknown because their gateway is gone', async () => {
+      const { lines, log } = collect()
+      const store = createMemoryStore({ monotonicNow: () => performance.now() })
+      await store.renewLease('gateway-1', 1)
+      const { claim } = await store.claim(newClaim({ instance: 'gateway-1' }))
+      const silentSince = performance.now()
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => silentSince + SILENT_FOR_MS + 1)
+      const unknown: string[] = []
+      const leases = await keepLeases('gateway-2', {
+        store,
+        log,
+        onRenewed: catchUp,
+        catchUp,
+        onUnknown: ({ handle }) => unknown.push(handle),
+        silentForMs: SILENT_FOR_MS,
+      }).finally(() => clock.mockRestore())
+      await leases.end()
+      expect(unknown).toEqual([claim.handle])
+      expect(lines).toMatchObject([
+        { level: 'error', booking: claim.handle, tenant: 'acme', why: 'its gateway is gone' },
+      ])
+      expect(await store.claimByHandle(claim.handle)).toMatchObject({ state: 'unknown', instance: 'gateway-2' })
+    })
+
+    test('is held until the store says that it may have lapsed', async () => {
+      const renewals = [true, true, false, true]
+      const { log } = collect()
+      const store = broken({ renewLease: async () => renewals.shift() ?? true })
+      let now = performance.now()
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+      try {
+        const leases = await keepLeases('gateway-1', { store, log, onRenewed: catchUp, catchUp })
+        const first = await leases.hold()
+        expect(first()).toBe(true)
+        // Fresh enough: no renewal.
+        expect(renewals).toHaveLength(3)
+        now += 3_001
+        const second = await leases.hold()
+        expect([first(), second(), renewals.length]).toEqual([true, true, 2])
+        now += 3_001
+        const third = await leases.hold()
+        expect([first(), second(), third()]).toEqual([false, false, true])
+        now += 5_001
+        expect(third()).toBe(false)
+        await leases.end()
+      } finally {
+        clock.mockRestore()
+      }
+    })
+  })
+
+  test('the readiness of a store is reported when it changes, or its reason does, and not after its end', () => {
+    const states: StoreState[] = []
+    const readiness = createReadiness((state) => states.push(state))
+    expect(readiness.ready()).toBe(false)
+    const down = (reason: string): StoreState => ({ ready: false, error: new StoreDown(reason) })
+    readiness.set(down('full'))
+    readiness.set(down('full'))
+    readiness.set(down('gone'))
+    readiness.set({ ready: true })
+    readiness.set({ ready: true })
+    expect(readiness.ready()).toBe(true)
+    readiness.end()
+    expect(readiness.ready()).toBe(false)
+    readiness.set(down('late'))
+    expect(states.map(({ ready, error }) => (ready ? 'ready' : error?.message))).toEqual(['full', 'gone', 'ready'])
+  })
+})
+
+describe('the end of a process', () => {
+  interface Writer {
+    readonly child: ChildProcess
+    /** Returns the next thing that the process tells. */
+    readonly told: () => Promise<Readonly<Record<string, unknown>>>
+    /** Reads standard output up to the line of a number, and resolves with its lines. */
+    readonly read: (last: number) => Promise<readonly string[]>
+  }
+
+  function startWriter(count: number, bytes: number): Writer {
+    const program = join(import.meta.dirname, 'log-output-child.ts')
+    const child = spawn(process.execPath, [program, String(count), String(bytes)], {
+      env: { ...COMPILED_ONCE, PATH: process.env['PATH'] },
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const events = createInterface(child.stderr)[Symbol.asyncIterator]()
+    return {
+      child,
+      told: async () => JSON.parse(String((await events.next()).value)),
+      read: async (last) => {
+        const lines: string[] = []
+        for await (const line of createInterface(child.stdout)) {
+          lines.push(line)
+          if (line.startsWith(`${last} `)) break
+        }
+        return lines
+      },
+    }
+  }
+
+  const numbered = (lines: readonly string[]) => lines.map((line) => Number.parseInt(line, 10)).filter(Number.isInteger)
+  const upTo = (count: number) => Array.from({ length: count }, (_, i) => i)
+
+  test('the lines of a process that ends at once are written before it ends', async () => {
+    const { child, read } = startWriter(3, 20)
+    child.stdin?.end()
+    expect(numbered(await read(2))).toEqual(upTo(3))
+  })
+})
