@@ -394,13 +394,3 @@ test('every relative import is found and leads to a file', () => {
   const specifiers = program.flatMap(({ text }) => text.match(/from '\.[^']+'|import\('\.[^']+'\)/g) ?? [])
   expect(within.length).toBe(specifiers.length)
 })
-
-/** Folders of tests that mirror none of src: programs from Debian, cases of the mappings, attacks on the whole, doubtful replies. */
-const TEST_FOLDERS = ['stand-in', 'debian', 'cases', 'strangers', 'doubt']
-
-test('folders of tests mirror those of src', () => {
-  const sources = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const known = new Set(['mappings', ...TEST_FOLDERS, ...sources.map(({ name }) => name)])
-  const folders = readdirSync(join(ROOT, 'test'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  expect(folders.map(({ name }) => name).filter((name) => !known.has(name))).toEqual([])
-})
