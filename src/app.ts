@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { type Context, Hono, type NotFoundHandler } from 'hono'
 import type { Answer } from './answer.ts'
+import { readBytes } from './body/bytes.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
@@ -13,8 +15,12 @@ import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn, type W
 import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
 import { type Call, recordError } from './observe/call.ts'
 import type { CallRecorder } from './observe/record.ts'
-import { alive, readiness, welcome } from './pages/fixed.ts'
+import { alive, readiness, STYLE_PATH, style, welcome } from './pages/fixed.ts'
+import { SCRIPT_PATH, wantsHtml } from './pages/layout.ts'
 import { openApiAnswer } from './pages/open-api.ts'
+
+/** What a visitor may paste. */
+const PASTED_BYTES = 512 * 1024
 
 /** The dependencies of the public app. */
 export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, CallsDeps {
@@ -97,7 +103,28 @@ export function createApp(deps: AppDeps): Hono<Env> {
       called(path, entrance, (c) => reply(c, answer(c))),
     )
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
-  page('/own/', {}, () => welcome)
+  if (config.WORKBENCH === 'on') {
+    // The pages for visitors are loaded when one of them is asked for.
+    const workbench = () => import('./pages/workbench.ts')
+    const visitors = { ...deps, destination: deps, sunset: config.SUNSET }
+    const form = async (incoming: IncomingMessage, call: Call) => {
+      if (incoming.method !== 'POST') return new URLSearchParams((incoming.url ?? '').split('?')[1])
+      const bytes = await readBytes(incoming, Math.min(deps.bodyLimitBytes, PASTED_BYTES), call.share)
+      call.share.enter()
+      return new URLSearchParams(bytes.toString('utf8'))
+    }
+    all('/own/', { methods: ['GET', 'POST'] }, async (c) => {
+      if (!wantsHtml(c.env.incoming)) return reply(c, welcome)
+      const asked = await form(c.env.incoming, c.env.call)
+      return reply(c, await (await workbench()).workbenchPage(visitors, asked))
+    })
+    all('/own/reference', { methods: ['GET'] }, async (c) =>
+      reply(c, await (await workbench()).referencePage(visitors)),
+    )
+    all('/own/guide', { methods: ['GET'] }, async (c) => reply(c, await (await workbench()).guidePage(visitors)))
+    all(`/own${SCRIPT_PATH}`, { methods: ['GET'] }, async (c) => reply(c, (await workbench()).script))
+    page(`/own${STYLE_PATH}`, {}, () => style)
+  } else page('/own/', {}, () => welcome)
   page('/own/openapi.json', {}, (c) => description(c.req.header('accept-encoding')))
   page('/own/healthz', { from: 'any host' }, () => alive)
   page('/own/readyz', { from: 'any host' }, () => readiness(ready()))

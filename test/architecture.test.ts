@@ -314,6 +314,7 @@ const rules: readonly Rule[] = [
     name: 'the service is called through undici, never through the global fetch, which costs six times as much',
     breaches: mayNotContain((path) => inside(path, 'src/'), /(?<![.\w])fetch\(|globalThis\.fetch/, {
       'src/pages/snippets.ts': 'the programs that it writes are not the gateway',
+      'src/pages/workbench.ts': 'its script runs in browsers',
     }),
     broken: [{ path: 'src/slow.ts', text: "export const slow = () => fetch('https://service.example.com')" }],
   },

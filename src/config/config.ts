@@ -175,6 +175,9 @@ export const sections = {
     SUNSET: sunset
       .optional()
       .describe('The ISO 8601 date on which the legacy paths end, sent as a `Sunset` header (RFC 8594).'),
+    WORKBENCH: word('on', 'off')
+      .default('on')
+      .describe('`off` takes away the pages for visitors: the workbench at `/`, `/reference` and `/guide`.'),
     MIGRATION_GUIDE_URL: webAddress
       .optional()
       .describe('The address of a migration guide for callers, sent as a `Link` header.'),

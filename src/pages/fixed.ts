@@ -18,6 +18,12 @@ Point the old integration at this host, or try a call below /dry-run first. The 
 `,
 }
 
+/** A number ties a field to its place: pointing at one marks the other. */
+const TIES = Array.from(
+  { length: 40 },
+  (_, at) => `main:has([data-n="${at + 1}"]:is(:hover, :focus)) [data-n="${at + 1}"]`,
+).join(',\n')
+
 const STYLE = `:root {
   color-scheme: light dark;
   --text: #1a1d21; --soft: #5b6470; --paper: #ffffff; --panel: #f6f7f9; --line: #dfe3e8; --link: #0b5cad;
@@ -83,7 +89,22 @@ button, .button { background: var(--link); border-color: var(--link); color: var
 svg .version1 { fill: var(--version1); } svg .version2 { fill: var(--version2); }
 svg .axis { stroke: var(--line); fill: none; vector-effect: non-scaling-stroke; }
 summary { cursor: pointer; padding: 0.3rem 0; color: var(--link); }
+.lead { font-size: 1.1rem; color: var(--soft); max-width: 48rem; }
+.pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 2rem; }
+.pair h2 { margin-top: 1.25rem; } .pair > section { min-width: 0; }
+.tabs { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 1.25rem 0 0; font-size: 0.92rem; background: none; border: 0; }
+.tabs span { color: var(--soft); } .tabs a[aria-current] { color: var(--text); font-weight: 650; text-decoration: none; }
+.block { display: flex; gap: 0.6rem; align-items: center; margin: 0 0 0.6rem; color: var(--soft); font-size: 0.92rem; }
+.notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
+.json { min-height: 12rem; }
+.n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 0.75rem/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
+[data-n] { border-radius: 0.25rem; }
+${TIES} { background: var(--link); color: var(--paper); }
+button.plain { background: none; color: var(--link); border-color: var(--line); font-weight: 400; }
+.steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
+td p { margin: 0 0 0.4rem; }
 @media (max-width: 48rem) {
+  .pair { grid-template-columns: minmax(0, 1fr); gap: 0.5rem; }
   main, nav ul { padding-left: 1rem; padding-right: 1rem; }
   h1 { font-size: 1.6rem; }
   table, caption, tbody, tr, td { display: block; width: 100%; }

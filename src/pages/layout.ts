@@ -7,24 +7,17 @@ import { STYLE_PATH } from './fixed.ts'
 /** HTML whose texts are escaped. */
 export type Html = ReturnType<typeof html>
 
-/** No scripts, frames or foreign addresses; one style sheet. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const HEADERS = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-  'Cache-Control': 'no-store',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  Vary: 'Accept',
-}
+/** No frames and no foreign addresses; one style sheet, and one script for visitors. */
+const policy = (script: string) =>
+  [
+    "default-src 'none'",
+    ...(script === '' ? [] : [`script-src 'self'`, `connect-src 'self'`]),
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ')
 
 const ADMIN_PAGES = [
   ['/', 'Transload'],
@@ -34,8 +27,29 @@ const ADMIN_PAGES = [
   ['/settings', 'Settings'],
 ] as const
 
-/** Makes the answer of a page. */
-export async function page(title: string, content: Html): Promise<Answer> {
+const PUBLIC_PAGES = [
+  ['/', 'Transload'],
+  ['/reference', 'Reference'],
+  ['/guide', 'Guide'],
+  ['/openapi.json', 'OpenAPI'],
+] as const
+
+/** The address of the script of the pages for visitors. */
+export const SCRIPT_PATH = '/workbench.js'
+
+/** Makes the answer of a page for operators. */
+export const page = (title: string, content: Html): Promise<Answer> => pageWith(title, content, ADMIN_PAGES, '')
+
+/** Makes the answer of a page for visitors. */
+export const publicPage = (title: string, content: Html): Promise<Answer> =>
+  pageWith(title, content, PUBLIC_PAGES, SCRIPT_PATH)
+
+async function pageWith(
+  title: string,
+  content: Html,
+  pages: readonly (readonly [path: string, name: string])[],
+  script: string,
+): Promise<Answer> {
   const body = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -44,17 +58,26 @@ export async function page(title: string, content: Html): Promise<Answer> {
 <title>${shown(title)} – Transload</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${STYLE_PATH}">
+${script === '' ? '' : html`<script type="module" src="${script}"></script>`}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<nav aria-label="Pages"><ul>${ADMIN_PAGES.map(([path, name]) => html`<li><a href="${path}">${name}</a></li>`)}</ul></nav>
+<nav aria-label="Pages"><ul>${pages.map(([path, name]) => html`<li><a href="${path}">${name}</a></li>`)}</ul></nav>
 <main id="content">
 ${content}
 </main>
 </body>
 </html>
 `
-  return { status: 200, headers: HEADERS, body: String(body) }
+  const headers = {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': policy(script),
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+    Vary: 'Accept',
+  }
+  return { status: 200, headers, body: String(body) }
 }
 
 /** Returns text that a caller or the service chose without characters that a browser obeys. */

@@ -55,6 +55,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
       version: programVersion(),
       description: 'The legacy calls of a vehicle-transport service, answered by its version 2.',
     },
+    servers: [{ url: '/', description: 'The gateway that this document is from.' }],
     paths,
     components: {
       securitySchemes: { basic: { type: 'http', scheme: 'basic' } },

@@ -139,3 +139,78 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   expect(await page.getByText('--not-booked').count()).toBe(1)
   expect(complaints).toEqual([])
 })
+
+const VISITED = ['/', '/?example=shipment.create', '/reference', '/guide']
+
+test.each(LOOKS)(
+  'the pages for visitors are sound on a $device, $scheme',
+  { timeout: LONG_MS },
+  async ({ device, scheme }) => {
+    const { url } = await startGateway({ serviceUrl: 'https://service.example.com' })
+    const browser = await openBrowser({ ...DEVICES[device], colorScheme: scheme })
+    const page = await browser.newPage()
+    const complaints = complaintsOf(page)
+    const folder = process.env['TRANSLOAD_SCREENSHOTS']
+    for (const [i, path] of VISITED.entries()) {
+      await page.goto(url + path)
+      await page.screenshot({ ...(folder && { path: `${folder}/visitor-${device}-${scheme}-${i}.png` }) })
+      const overflow = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      )
+      expect(overflow, path).toBeLessThanOrEqual(0)
+      expect(complaints, path).toEqual([])
+      expect(await breachesOf(page), path).toEqual([])
+    }
+  },
+)
+
+test('the workbench translates while one types, and a link carries an example', { timeout: LONG_MS }, async () => {
+  const { url, sandbox } = await startGateway()
+  const browser = await openBrowser({ ...DEVICES['desktop'] })
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(url)
+  const body = page.getByRole('textbox', { name: 'A version-1 request' })
+  await body.fill('{"ActionName":"Get Rate","TempShipFromPostalCode":"98101","TempShipToPostalCode":"33166"}')
+  await page.getByText('"98101"').first().waitFor()
+  await body.fill('<script>alert(1)</script>')
+  await page.getByText('neither a JSON object').waitFor()
+  await body.fill('{"ActionName":"Get Rate","TempShipFromPostalCode":"60601","TempShipToPostalCode":"33166"}')
+  await page.getByText('"60601"').first().waitFor()
+  await page.getByRole('combobox', { name: 'Action' }).selectOption('shipment.cancel')
+  await page.getByText('canceled').first().waitFor()
+  await page.getByRole('combobox', { name: 'Action' }).selectOption('quote.get')
+  await page.getByText('"60601"').first().waitFor()
+  await page.getByRole('button', { name: 'Copy a link' }).click()
+  expect(page.url()).toContain('#try=')
+  const other = await browser.newPage()
+  await other.goto(page.url())
+  await other.getByText('"60601"').first().waitFor()
+  await other.goto(`${url}/reference`)
+  await other.getByRole('searchbox').fill('TempShipFromPostalCode')
+  await other.getByRole('cell', { name: 'PickupZip' }).first().waitFor({ state: 'hidden' })
+  expect(complaints).toEqual([])
+  expect(sandbox.requests).toEqual([])
+})
+
+test('the workbench works without scripts, and by keyboard alone', { timeout: LONG_MS }, async () => {
+  const { url } = await startGateway()
+  const browser = await openBrowser({ javaScriptEnabled: false, ...DEVICES['desktop'] })
+  const page = await browser.newPage()
+  await page.goto(url)
+  const link = page.getByRole('link', { name: 'shipment.cancel' })
+  await link.focus()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/example=shipment.cancel/)
+  const body = page.getByRole('textbox', { name: 'A version-1 request' })
+  await body.focus()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.type('ReferenceNumber=R-77')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByText('{shipment_id of R-77}').first().waitFor()
+  const php = page.getByText('PHP', { exact: true })
+  await php.focus()
+  await page.keyboard.press('Enter')
+  expect(await page.getByText('CURLOPT_CUSTOMREQUEST').isVisible()).toBe(true)
+})
