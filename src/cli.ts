@@ -17,7 +17,7 @@ interface CommandEntry {
 }
 
 const option = (flags: string, about: string) => new Option(flags, about)
-const json = (about = 'Prints JSON.', value = '') => option(`--json ${value}`.trim(), about)
+const json = (about = 'Prints JSON.') => option('--json', about)
 const tenant = (about: string) => option('--tenant <NAME>', about)
 const since = (about: string) => option('--since <TIME>', about)
 const until = (about: string) => option('--until <TIME>', about)
@@ -103,9 +103,9 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     options: [
       option('--show-values', 'Shows values in examples; otherwise only their shapes.'),
       option('--min-pass <PERCENT>', 'The least share of calls that pass, such as 99.9; below it the exit code is 1.'),
-      json('Prints the report as JSON, or writes it to FILE.', '[FILE]'),
-      option('--markdown [FILE]', 'Prints the report as Markdown, or writes it to FILE.'),
-      option('--junit [FILE]', 'Prints the report as JUnit, or writes it to FILE.'),
+      json('Prints the report as JSON.'),
+      option('--markdown <FILE>', 'Writes the report as Markdown.'),
+      option('--junit <FILE>', 'Writes the report as JUnit.'),
       option('--html <FILE>', 'Writes the report as one page with pictures.'),
       option('--baseline <REPORT>', 'Tells what is new and what is gone since a report of --json.'),
       option('--lookups <FILE>', 'Writes the values that no table knows as a LOOKUPS_FILE to edit.'),

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSendPlan } from '../calls/send.ts'
 import { type Config, readConfig } from '../config/config.ts'
@@ -24,20 +25,19 @@ import { openUpstream, type Upstream } from '../service/upstream.ts'
 import { loadEngine, pathOf } from '../store/open.ts'
 import { createMemoryStore } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
-import { printableJson } from '../text/service-text.ts'
 import { createXref } from '../xref/xref.ts'
 import { chosenAccount } from './auth.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
-import { clearStatus, count, print, printError, showStatus } from './output.ts'
+import { clearStatus, count, print, printError, printJson, showStatus } from './output.ts'
 import { forgettableSignal } from './process.ts'
 
-/** The options, as they were given. An output without a file goes to standard output. */
+/** The options, as they were given. */
 export interface RehearseOptions {
   readonly showValues?: boolean | undefined
-  readonly json?: string | true | undefined
-  readonly markdown?: string | true | undefined
-  readonly junit?: string | true | undefined
+  readonly json?: boolean | undefined
+  readonly markdown?: string | undefined
+  readonly junit?: string | undefined
   readonly html?: string | undefined
   readonly lookups?: string | undefined
   readonly learn?: string | undefined
@@ -62,6 +62,11 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
   const threads = options.threads === undefined ? undefined : Math.max(1, numberOf('--threads', options.threads, 256))
   const before = options.baseline === undefined ? undefined : earlier(options.baseline)
   const names = filesOf(operands)
+  const { html, markdown, junit, lookups, learn } = options
+  const own = [html, markdown, junit, lookups, learn].find(
+    (file) => file !== undefined && names.map((name) => resolve(name)).includes(resolve(file)),
+  )
+  if (own !== undefined) throw new UsageError(`${own} is a recording; it would be overwritten`)
   const ignored = options.ignore?.split(',').map((field) => field.trim()) ?? []
   const env = options.against === undefined ? withoutService() : process.env
   const setup = {
@@ -113,17 +118,11 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
 const OWNER_ONLY = 0o600
 
 function write(report: Report, { json, markdown, junit, html }: RehearseOptions): void {
-  const outputs: readonly (readonly [where: string | true | undefined, text: () => string])[] = [
-    [json, () => `${printableJson(report, 2)}\n`],
-    [markdown, () => markdownOf(report)],
-    [junit, () => junitOf(report)],
-    [html, () => pageOf(report)],
-  ]
-  for (const [where, text] of outputs) {
-    if (where === true) process.stdout.write(text())
-    else if (where !== undefined) writeFileSync(where, text())
-  }
-  if (!outputs.some(([where]) => where === true)) print(...textOf(report))
+  if (markdown !== undefined) writeFileSync(markdown, markdownOf(report))
+  if (junit !== undefined) writeFileSync(junit, junitOf(report))
+  if (html !== undefined) writeFileSync(html, pageOf(report))
+  if (json) printJson(report, 2)
+  else print(...textOf(report))
 }
 
 function filesOf(operands: readonly string[]): readonly string[] {

@@ -1,6 +1,7 @@
 import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { PassThrough, Readable, type Transform } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress, unzipSync } from 'node:zlib'
 import { freePart } from '../body/growing-buffer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
@@ -140,12 +141,9 @@ async function* linesOf(source: AsyncGenerator<Buffer>, file: RecordedFile, cata
   let [head, rest] = await headOf(source)
   const compression = compressionOf(head)
   if (compression) {
-    const { Readable } = await import('node:stream')
-    const unpack = compression === 'gzip' ? createGunzip() : createZstdDecompress()
-    // An error of the source reaches the reader of the unpacked bytes.
-    const packed = Readable.from(chained(head, rest))
-    packed.on('error', (error) => unpack.destroy(error)).pipe(unpack)
-    ;[head, rest] = await headOf(unpack as AsyncIterable<Buffer>)
+    ;[head, rest] = await headOf(
+      compression === 'gzip' ? unpacked(createGunzip(), chained(head, rest)) : unzstd(chained(head, rest)),
+    )
     if (compressionOf(head)) throw new NotARecording('is compressed twice; decompress it once')
   }
   const format = formatOf(head, file.name)
@@ -176,6 +174,42 @@ async function headOf(source: AsyncIterable<Buffer>): Promise<[head: Buffer, res
 async function* chained(head: Buffer, rest: Rest): AsyncGenerator<Buffer> {
   yield head
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+}
+
+/** Decompresses bytes; an error of the source reaches the reader, too. */
+function unpacked(unpack: Transform, source: AsyncGenerator<Buffer>): AsyncIterable<Buffer> {
+  const packed = Readable.from(source)
+  return packed.on('error', (error) => unpack.destroy(error)).pipe(unpack)
+}
+
+/** Decompresses zstd frame by frame: Node's stream loses what follows the end of a frame in the same chunk. */
+function unzstd(source: AsyncGenerator<Buffer>): AsyncIterable<Buffer> {
+  const out = new PassThrough()
+  const open = () => {
+    const unpack = createZstdDecompress()
+    unpack.on('error', (error) => out.destroy(error)).pipe(out, { end: false })
+    return unpack
+  }
+  const pump = async () => {
+    let unpack = open()
+    let given = 0
+    for await (const chunk of source) {
+      for (let left = chunk; left.length > 0; ) {
+        await new Promise<void>((resolve, reject) => unpack.write(left, (error) => (error ? reject(error) : resolve())))
+        given += left.length
+        const over = given - unpack.bytesWritten
+        left = left.subarray(left.length - over)
+        if (over === 0) continue
+        await finished(unpack.end(), { writable: false })
+        unpack = open()
+        given = 0
+      }
+    }
+    await finished(unpack.end(), { writable: false })
+    out.end()
+  }
+  pump().catch((error: unknown) => out.destroy(error instanceof Error ? error : undefined))
+  return out
 }
 
 async function collected(source: AsyncGenerator<Buffer>): Promise<Buffer> {

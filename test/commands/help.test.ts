@@ -28,7 +28,7 @@ describe('the help', () => {
       const [, options = '', examples = ''] =
         /\nOptions:\n([\s\S]*?)\n\n[\s\S]*Examples:\n([\s\S]*)$/.exec(pageOf(`${name} --help`)) ?? []
       const rows = options.replace(/\n {8,}/g, ' ').split('\n')
-      for (const row of rows) expect(row).toMatch(/^ {2}(-h, )?--[a-z\d-]+( [<[][A-Z]+[>\]])? {2,}[A-Z].+[.)]$/)
+      for (const row of rows) expect(row).toMatch(/^ {2}(-h, )?--[a-z\d-]+( <[A-Z]+>)? {2,}[A-Z].+[.)]$/)
       const known = [...options.matchAll(/^ {2}(--[a-z\d-]+)/gm)].map(([, option]) => option)
       const used = [...examples.matchAll(/ (--[a-z\d-]+)/g)].map(([, option]) => option)
       expect(used.filter((option) => !known.includes(option))).toEqual([])

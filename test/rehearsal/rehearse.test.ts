@@ -381,6 +381,7 @@ test('mistakes of the command line end in one line', async () => {
     [['none.ndjson'], 1, /^transload: cannot \w+ none\.ndjson: no such file or directory\n$/],
     [['--min-pass', '101'], 64, /--min-pass takes a number up to 100/],
     [['--baseline', 'a.json'], 1, /no report of transload rehearse --json/],
+    [['a.json', '--html', './a.json'], 64, /a\.json is a recording; it would be overwritten/],
     [['--against', 'us'], 64, /--against takes service/],
   ] as const
   for (const [words, code, err] of ends) {
