@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Claim, type Store, StoreDown } from '../../src/store/store.ts'
+import type { Claim, Store } from '../../src/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, SAMPLE_TIME, scanned, thing } from './samples.ts'
@@ -31,15 +31,12 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     await fresh.close()
   })
 
-  test('rejects everything once closed', async () => {
-    await Promise.all([store.close(), other.close()])
-    await store.close()
-    expect(store.ready()).toBe(false)
-    await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
-    await expect(store.links('acme', 'Q-1')).rejects.toThrow(StoreDown)
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    await expect(store.exclusive('key', 1_000, async () => {})).rejects.toThrow(StoreDown)
-    await expect(scanned(store)).rejects.toThrow(StoreDown)
+  test.each(['\0', 'a\0b', '\ud800'])('a look for %j, which no name has, finds nothing', async (text) => {
+    await store.put({ links: [link({ name: 'a' })], thing: thing({ id: 'a' }) })
+    expect([await store.links('acme', text), await store.linksInAnyCase(text, 'a')]).toEqual([[], []])
+    expect([await store.thing('acme', text), await store.findClaim(text, 'a')]).toEqual([undefined, undefined])
+    expect([await store.claimByHandle(text), await store.findEvent(text)]).toEqual([undefined, undefined])
+    expect([await store.listClaims({ tenant: text }), await store.listEvents({ tenant: text })]).toEqual([[], []])
   })
 
   describe('links', () => {

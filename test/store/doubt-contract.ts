@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import type { Place } from './places.ts'
 import { newClaim, SAMPLE_TIME } from './samples.ts'
 
@@ -49,14 +49,6 @@ export function doubtContract(newPlace: () => Promise<Place>): void {
       expect(await store.declareDoubt({ since: 400, until: SAMPLE_TIME + 100 })).toMatchObject({ since: 400 })
       await place.setClock(SAMPLE_TIME + 100)
       expect(await store.declareDoubt({ since: 900, until: 0 })).toMatchObject({ since: 900, until: 0 })
-    })
-
-    test('rejects once the store is closed', async () => {
-      await Promise.all([store.close(), other.close()])
-      await expect(store.doubt()).rejects.toThrow(StoreDown)
-      await expect(store.origin()).rejects.toThrow(StoreDown)
-      await expect(store.trust()).rejects.toThrow(StoreDown)
-      await expect(store.declareDoubt({ since: 1, until: 0 })).rejects.toThrow(StoreDown)
     })
   })
 

@@ -86,61 +86,6 @@ test('the clock of the machine counts, too, if it has gone further', async () =>
   expect(isHeld()).toBe(false)
 })
 
-test('one renewal runs at a time, and a lock is dropped after it', async () => {
-  const opened = open()
-  const { letGo, done } = await hold(opened)
-  const renewal = Promise.withResolvers<boolean>()
-  opened.answer.take = () => renewal.promise
-  opened.calls.length = 0
-  await vi.advanceTimersByTimeAsync(LEASE_MS)
-  expect(opened.calls).toEqual([TAKE])
-  letGo()
-  await vi.advanceTimersByTimeAsync(0)
-  expect(opened.calls).toHaveLength(1)
-  renewal.resolve(true)
-  await done
-  await vi.advanceTimersByTimeAsync(0)
-  expect(opened.calls).toEqual([TAKE, 'drop key me'])
-})
-
-test('a lock that cannot be dropped does not spoil its work', async () => {
-  const opened = open()
-  opened.answer.drop = () => Promise.reject(new StoreDown('down'))
-  expect(await opened.locks.exclusive('key', PATIENT_MS, async () => 'done')).toBe('done')
-  expect(await opened.locks.exclusive('key', PATIENT_MS, async () => 'again')).toBe('again')
-})
-
-test('a lock of another process is tried again after 20 to 60 ms, until the time is over', async () => {
-  vi.useRealTimers()
-  const random = vi.spyOn(Math, 'random')
-  onTestFinished(() => random.mockRestore())
-  for (const [chosen, leastMs] of [
-    [0, 20],
-    [1, 60],
-  ] as const) {
-    random.mockReturnValue(chosen)
-    const opened = open()
-    const times: number[] = []
-    opened.answer.take = async () => {
-      times.push(performance.now())
-      return times.length > 2
-    }
-    expect(await opened.locks.exclusive('key', PATIENT_MS, async () => 'done')).toBe('done')
-    // Node's timers may be a millisecond early.
-    for (const [i, time] of times.slice(1).entries()) expect(time - (times[i] ?? 0)).toBeGreaterThan(leastMs - 2)
-  }
-  const opened = open()
-  opened.answer.take = async () => false
-  await expect(opened.locks.exclusive('key', 29.6, () => expect.fail('it has no lock'))).rejects.toThrow(
-    new LockTimeout('Other work of key did not end within 30 ms.'),
-  )
-  // It does not try any more: the next one alone takes the lock.
-  opened.answer.take = async () => true
-  expect(await opened.locks.exclusive('key', PATIENT_MS, async () => 'done')).toBe('done')
-  await opened.locks.exclusive('other key', PATIENT_MS, async () => 'done')
-  expect(opened.calls.filter((call) => call === 'drop key me')).toHaveLength(1)
-})
-
 test('a lock that comes too late is dropped, and its work does not run', async () => {
   const opened = open()
   const taken = Promise.withResolvers<boolean>()
@@ -156,17 +101,5 @@ test('a lock that comes too late is dropped, and its work does not run', async (
   await vi.advanceTimersByTimeAsync(0)
   expect(ran).toBe(false)
   expect(opened.calls).toEqual([TAKE, 'drop key me'])
-  expect(vi.getTimerCount()).toBe(0)
-})
-
-test('a store that fails, and work that fails, are told at once', async () => {
-  const opened = open()
-  opened.answer.take = () => Promise.reject(new StoreDown('down'))
-  await expect(opened.locks.exclusive('key', PATIENT_MS, async () => 'done')).rejects.toThrow(StoreDown)
-  expect(opened.calls).toEqual([TAKE])
-  opened.answer.take = async () => true
-  const failing = opened.locks.exclusive('key', PATIENT_MS, () => Promise.reject(new Error('no')))
-  await expect(failing).rejects.toThrow('no')
-  expect(opened.calls.slice(1)).toEqual([TAKE, 'drop key me'])
   expect(vi.getTimerCount()).toBe(0)
 })

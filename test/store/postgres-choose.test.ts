@@ -36,10 +36,6 @@ test('no server is named with its reason', () => {
   )
 })
 
-test('the error of a server alone stays what it is', () => {
-  expect(() => choose([down])).toThrow(/^connect ECONNREFUSED$/)
-})
-
 test.each([
   ['of two clusters', [primary(at(1, 'a')), primary(at(2, 'b'))]],
   ['of the same timeline', [primary(at(1, 'a', '1')), primary(at(1, 'a', '2'))]],

@@ -11,10 +11,10 @@ import { VERSION } from '../schema.ts'
 import { countReads, countWrites } from '../scoreboard.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Store, StoreDown } from '../store.ts'
-import { bind, sql, type Work } from '../work.ts'
+import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
 import { createBatches } from './batches.ts'
-import { asStoreError, isReadOnly } from './errors.ts'
+import { asStoreError, isInvalidWrite, isReadOnly } from './errors.ts'
 import { createPool } from './servers.ts'
 import { startSession, stepsOf } from './session.ts'
 
@@ -110,8 +110,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
 
   const calls = createBatches(pool)
+  const reader: Queryable = { query: (query) => found<Rows>(pool.query(query), { rows: [] }) }
   const { page: readPage, ...reads } = bind(READS, (name, args) =>
-    ask(() => run(pool, (READS[name] as AnyWork)(...args))),
+    ask(() => run(reader, (READS[name] as AnyWork)(...args))),
   )
   const { takeLock, dropLock, ...writes } = bind(WRITES, (name, args) => {
     const work = () => (WRITES[name] as AnyWork)(...args)
@@ -146,8 +147,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     ...writes,
     exclusive,
     scan: (wanted) => scan(readPage, wanted),
-    links: (tenant, name) => ask(() => calls.links({ tenant, name })),
-    thing: (tenant, id) => ask(() => calls.thing({ tenant, id })),
+    links: (tenant, name) => ask(() => found(calls.links({ tenant, name }), [])),
+    thing: (tenant, id) => ask(() => found(calls.thing({ tenant, id }), undefined)),
     put: (names) => ask(() => calls.put(names)),
     async claim(wanted) {
       const claim = wanted.doubtSince === undefined ? await ask(() => calls.claim(wanted)) : undefined
@@ -172,7 +173,23 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 /** Work whose arguments are those of its name, as `bind` has paired them. */
 type AnyWork = (...args: readonly unknown[]) => Work<unknown>
 
-type Queryable = Pick<pg.ClientBase, 'query'>
+interface Rows {
+  readonly rows: readonly DatabaseRow[]
+}
+
+interface Queryable {
+  query(query: pg.QueryConfig): Promise<Rows>
+}
+
+/** A look for text that PostgreSQL refuses, such as NUL, finds nothing. */
+async function found<T>(answer: Promise<T>, nothing: T): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (isInvalidWrite(error)) return nothing
+    throw error
+  }
+}
 
 async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Promise<T> {
   let step = work.next()

@@ -22,15 +22,16 @@ export interface Identity {
 /** The part of a server in its cluster, or why it does not answer. */
 export type Role =
   | Primary
-  | { readonly kind: 'standby' | 'read-only' | 'waiting' }
+  | { readonly kind: keyof typeof SHORTCOMINGS }
   | { readonly kind: 'down'; readonly error: unknown }
 
 /** A commit of this user that waits for a standby as long as this is not answered any more. */
 const STUCK_AFTER = `interval '5 seconds'`
 // A client that has given up leaves its session behind: it waits on, and shows that further commits would wait, too.
-const ASK_ROLE = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
-  EXISTS (SELECT FROM pg_stat_activity WHERE usename = current_user AND wait_event = 'SyncRep'
-    AND query_start < clock_timestamp() - ${STUCK_AFTER}) AS waiting`
+const ASK_ROLE = `SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
+  WHEN current_setting('transaction_read_only') = 'on' THEN 'read-only'
+  WHEN EXISTS (SELECT FROM pg_stat_activity WHERE usename = current_user AND wait_event = 'SyncRep'
+    AND query_start < clock_timestamp() - ${STUCK_AFTER}) THEN 'waiting' ELSE 'primary' END AS kind`
 // `pg_control_checkpoint()` names the old timeline until the first checkpoint after a promotion; the name of the log file does not.
 const ASK_IDENTITY = `SELECT (pg_control_system()).system_identifier::text AS cluster,
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint::int AS timeline,
@@ -39,9 +40,8 @@ const ASK_IDENTITY = `SELECT (pg_control_system()).system_identifier::text AS cl
 /** Asks a server for its role. */
 export async function askRole(client: pg.ClientBase): Promise<Exclude<Role, { kind: 'down' }>> {
   const { rows } = await client.query(ASK_ROLE)
-  if (rows[0]?.standby === true) return { kind: 'standby' }
-  if (rows[0]?.read_only === 'on') return { kind: 'read-only' }
-  if (rows[0]?.waiting === true) return { kind: 'waiting' }
+  const kind = rows[0]?.kind
+  if (kind !== 'primary') return { kind }
   // Without the right to ask, servers cannot be told apart, and one alone works.
   const answer = await client.query(ASK_IDENTITY).catch(() => undefined)
   const row = answer?.rows[0]
@@ -59,18 +59,11 @@ export function isSameServer(one: Identity | undefined, other: Identity | undefi
   return one.cluster === other.cluster && one.timeline === other.timeline && one.started === other.started
 }
 
-/** Says why a server that answers cannot be used. */
-export function shortcomingOf(kind: Exclude<Role['kind'], 'primary' | 'down'>): string {
-  switch (kind) {
-    case 'standby':
-      return 'is a standby'
-    case 'read-only':
-      return 'is read-only (default_transaction_read_only)'
-    case 'waiting':
-      return 'commits nothing while it waits for a synchronous standby (synchronous_standby_names)'
-    default:
-      return kind satisfies never
-  }
+/** Why a server that answers cannot be used. */
+export const SHORTCOMINGS = {
+  standby: 'is a standby',
+  'read-only': 'is read-only (default_transaction_read_only)',
+  waiting: 'commits nothing while it waits for a synchronous standby (synchronous_standby_names)',
 }
 
 /* The choice among several */
@@ -81,10 +74,9 @@ export interface Answer<R = Role> {
   readonly role: R
 }
 
-/** The server to use. */
+/** The server to use, and why others that take writes are not used. */
 export interface Choice {
   readonly chosen: Answer<Primary>
-  /** Why other servers that take writes are not used. */
   readonly notices: readonly string[]
 }
 
@@ -145,14 +137,9 @@ function noServer(answers: readonly Answer[], newest: Identity | undefined): unk
 }
 
 function reasonOf(role: Role, newest: Identity | undefined): string {
-  switch (role.kind) {
-    case 'down':
-      return `does not answer: ${messageOf(role.error)}`
-    case 'primary':
-      return `is an old primary: it has timeline ${role.identity?.timeline}, and the gateway has used timeline ${newest?.timeline}`
-    default:
-      return shortcomingOf(role.kind)
-  }
+  if (role.kind === 'down') return `does not answer: ${messageOf(role.error)}`
+  if (role.kind !== 'primary') return SHORTCOMINGS[role.kind]
+  return `is an old primary: it has timeline ${role.identity?.timeline}, and the gateway has used timeline ${newest?.timeline}`
 }
 
 /* Connections */
@@ -188,27 +175,27 @@ export function end(client: pg.Client): void {
   void client.end().catch(() => undefined)
 }
 
-/** Asks all servers for their roles. */
+/** Asks all servers for their roles, each on a new connection. */
 async function askAll(servers: readonly Server[], name: string) {
   return Promise.all(
-    servers.map(async (server): Promise<{ answer: Answer; client?: pg.Client }> => {
+    servers.map(async (server): Promise<Answer & { readonly client?: pg.Client }> => {
       let client: pg.Client | undefined
       try {
         client = await connectTo(server, name)
-        return { answer: { server, role: await askRole(client) }, client }
+        return { server, role: await askRole(client), client }
       } catch (error) {
         if (client) end(client)
-        return { answer: { server, role: { kind: 'down', error } } }
+        return { server, role: { kind: 'down', error } }
       }
     }),
   )
 }
 
-/** Returns what the servers answer now, each on a new connection. */
+/** Returns what the servers answer now. */
 export async function look(servers: readonly Server[]): Promise<readonly Answer[]> {
-  const asked = await askAll(servers, 'transload probe')
-  for (const { client } of asked) if (client) end(client)
-  return asked.map(({ answer }) => answer)
+  const answers = await askAll(servers, 'transload probe')
+  for (const { client } of answers) if (client) end(client)
+  return answers
 }
 
 /** Connects to the server that takes writes. */
@@ -216,32 +203,23 @@ export async function connectToPrimary(
   servers: readonly Server[],
   newest: Identity | undefined,
 ): Promise<Choice & { readonly client: pg.Client }> {
-  const asked = await askAll(servers, 'transload session')
+  const answers = await askAll(servers, 'transload session')
   let client: pg.Client | undefined
   try {
-    const choice = chooseServer(
-      asked.map(({ answer }) => answer),
-      newest,
-    )
-    client = asked.find(({ answer }) => answer.server === choice.chosen.server)?.client
+    const choice = chooseServer(answers, newest)
+    client = answers.find(({ server }) => server === choice.chosen.server)?.client
     if (!client) throw new Error('The chosen server has no connection.')
     return { ...choice, client }
   } finally {
-    for (const { client: other } of asked) if (other && other !== client) end(other)
+    for (const { client: other } of answers) if (other && other !== client) end(other)
   }
-}
-
-/** The pool's server, and its identity once known. */
-export interface Target {
-  readonly server: Server
-  readonly identity: Identity | undefined
 }
 
 /** The connections of the store's calls. */
 export interface Pool {
   readonly pool: pg.Pool
   /** New connections go to this server. */
-  use(target: Target): void
+  use(target: Answer<Primary>): void
   /** Breaks all connections: calls that wait for a server that is left fail at once. */
   leave(): void
 }
@@ -251,7 +229,7 @@ export interface Pool {
  * server, or one that takes no writes, is refused, and `onOther` is told.
  */
 export function createPool(first: Server, max: number, onOther: (error: Error) => void): Pool {
-  let target: Target = { server: first, identity: undefined }
+  let target: Answer<Primary> = { server: first, role: { kind: 'primary', identity: undefined } }
   const sockets = new Set<Socket>()
 
   class ServerClient extends pg.Client {
@@ -269,10 +247,9 @@ export function createPool(first: Server, max: number, onOther: (error: Error) =
 
   async function verify(client: pg.ClientBase): Promise<void> {
     const role = await askRole(client)
-    const { server, identity } = target
-    if (role.kind === 'primary' && isSameServer(role.identity, identity)) return
-    const found = role.kind === 'primary' ? 'is another server than before' : shortcomingOf(role.kind)
-    const error = new Error(`${server.place} ${found}.`)
+    if (role.kind === 'primary' && isSameServer(role.identity, target.role.identity)) return
+    const found = role.kind === 'primary' ? 'is another server than before' : SHORTCOMINGS[role.kind]
+    const error = new Error(`${target.server.place} ${found}.`)
     onOther(error)
     throw error
   }

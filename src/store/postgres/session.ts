@@ -15,9 +15,9 @@ import {
   type Identity,
   isSameServer,
   look,
+  type Primary,
   QUERY_TIMEOUT_MS,
-  shortcomingOf,
-  type Target,
+  SHORTCOMINGS,
 } from './servers.ts'
 
 /** The interval of the session's test that the server answers. */
@@ -30,7 +30,7 @@ const LONGEST_PAUSE_MS = 1_000
 /** The settings and callbacks of a session. */
 export interface SessionOptions {
   readonly servers: readonly Server[]
-  readonly onUp: (target: Target) => void
+  readonly onUp: (target: Answer<Primary>) => void
   readonly onDown: (error: Error) => void
   readonly onNotice: (notice: string) => void
 }
@@ -92,8 +92,7 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
         onNotice(`${chosen.server.place} is of another cluster than the server before: its data may be another's`)
       }
       newest = identity ?? newest
-      const target = { server: chosen.server, identity }
-      onUp(target)
+      onUp(chosen)
       notices.forEach(onNotice)
       start()
       // One at a time: a server that hangs must not find a queue.
@@ -106,7 +105,7 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
             isPinging = false
           })
       }, PING_EVERY_MS)
-      looks = setInterval(() => void lookAround(target).catch(lost.reject), LOOK_EVERY_MS)
+      looks = setInterval(() => void lookAround(chosen).catch(lost.reject), LOOK_EVERY_MS)
       return await lost.promise
     } finally {
       clearInterval(pings)
@@ -118,12 +117,12 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
   }
 
   /** Rejects if the server should not be used any more: it commits nothing, another one was promoted, or its name has moved. */
-  async function lookAround({ server, identity }: Target): Promise<void> {
+  async function lookAround({ server, role: { identity } }: Answer<Primary>): Promise<void> {
     const answers = await look(servers)
     const role = answers.find((answer) => answer.server === server)?.role
     // If it is down for new connections only, the session itself tells.
     if (role && role.kind !== 'primary' && role.kind !== 'down') {
-      throw new NoServer(`${server.place} ${shortcomingOf(role.kind)}.`)
+      throw new NoServer(`${server.place} ${SHORTCOMINGS[role.kind]}.`)
     }
     const choice = choiceOf(answers)
     if (!choice || isSameServer(choice.chosen.role.identity, identity)) return

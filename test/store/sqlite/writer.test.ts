@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startWriter } from '../../../src/store/sqlite/writer.ts'
 import { StoreDown } from '../../../src/store/store.ts'
 import { newClaim, SAMPLE_TIME, thing } from '../samples.ts'
@@ -67,22 +67,6 @@ test('a thread that dies with writes under way and others queued rejects each, a
   expect(ids.map(({ id }) => id)).toEqual(['before', 'one', 'two'])
 })
 
-test('a thread that dies of an error says of which, and dies as often as it must', async () => {
-  const { threads, states, writer } = await openWriter()
-  for (const [round, no] of [0, 1].entries()) {
-    const down = states.next(false)
-    const up = states.next(true)
-    threads[no]?.emit('error', new Error(`fault ${round}`))
-    await threads[no]?.terminate()
-    expect(await down).toMatchObject({
-      error: { message: `The writing thread of the store has ended: fault ${round}` },
-    })
-    await up
-    await writer.call('put', put(`round ${round}`))
-  }
-  expect(threads).toHaveLength(3)
-})
-
 test('a thread that dies before the store is open lets the start go on, and the store is not ready', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transload-writer-'))
   const kill = (thread: Worker) => void thread.terminate()
@@ -114,47 +98,6 @@ test('a writer that closes lets the queued writes through, and starts no other t
   expect(threads).toHaveLength(1)
 })
 
-test('a thread that dies again and again is started later each time, and soon again once it was ready', async () => {
-  const random = vi.spyOn(Math, 'random').mockReturnValue(0)
-  const { threads, states, writer } = await openWriter()
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => {
-    vi.useRealTimers()
-    random.mockRestore()
-  })
-  /** Ends the newest thread, and expects the next one after this pause, and not before. */
-  const expectNextAfter = async (pauseMs: number) => {
-    const count = threads.length
-    const down = states.next(false)
-    await threads.at(-1)?.terminate()
-    await down
-    vi.advanceTimersByTime(pauseMs - 1)
-    await nextTurn()
-    expect(threads).toHaveLength(count)
-    vi.advanceTimersByTime(1)
-    await nextTurn()
-    expect(threads).toHaveLength(count + 1)
-  }
-  for (const pauseMs of [50, 100, 200]) await expectNextAfter(pauseMs)
-  await states.next(true)
-  await expectNextAfter(50)
-  await states.next(true)
-  await writer.call('put', put('at last'))
-  expect(writer.opened()).toBe(true)
-})
-
-test('a thread that ends after the writer was closed is not started again', async () => {
-  const { threads, states, writer } = await openWriter()
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const down = states.next(false)
-  await threads[0]?.terminate()
-  await down
-  expect(vi.getTimerCount()).toBe(1)
-  await writer.close()
-  expect(vi.getTimerCount()).toBe(0)
-})
-
 test('a damaged store takes no more writes, and says what to do', async () => {
   const lost: string[] = []
   const { path, states, writer } = await openWriter(() => lost.push('lost'))
@@ -178,16 +121,4 @@ test('a write that the store refuses fails alone, with its reason', async () => 
   expect(results[1]).toMatchObject({
     reason: { name: 'Error', message: expect.stringMatching(/^The store refused a write: /) },
   })
-})
-
-test('steps of housekeeping are commits of their own, after the writes that wait', async () => {
-  const { writer } = await openWriter()
-  const order: string[] = []
-  const note = (what: string) => () => void order.push(what)
-  await Promise.all([
-    writer.call('turnDay', [0], true).then(note('step')),
-    writer.call('put', put('one')).then(note('put')),
-    writer.call('put', put('two')).then(note('put')),
-  ])
-  expect(order).toEqual(['put', 'put', 'step'])
 })
