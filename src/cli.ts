@@ -78,8 +78,12 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   check: {
     about:
-      'Checks the configuration, the lookups, the mappings and the tenants file, and prints the configuration in effect without secrets; starts nothing.',
-    options: [json()],
+      'Checks the configuration, the lookups, the mappings and the tenants file, tries the store, and prints what is in effect without secrets; starts nothing.',
+    options: [
+      option('--all', 'Prints all variables, also those that are not set.'),
+      option('--connect', 'Tries the service, with each credential of the gateway.'),
+      json(),
+    ],
     examples: ['V2_BASE_URL=https://service.example.com transload check --json'],
     load: async () => (await import('./commands/check.ts')).check,
   },

@@ -102,7 +102,8 @@ export async function rehearse(): Promise<number> {
   return allAccepted ? 0 : EXIT_FAILED
 }
 
-async function attempt(account: Account, upstream: Upstream, timeoutMs: number) {
+/** Tries a credential at the service with a read that finds nothing. */
+export async function attempt(account: Account, upstream: Upstream, timeoutMs: number) {
   const deadline = performance.now() + timeoutMs
   try {
     const { status } = await account.authorized(deadline, (authorization) =>

@@ -1,40 +1,136 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { unwritableReason } from '../bookings/record.ts'
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
 import { type Config, configNames, type EffectiveVariable, effectiveVariables } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
 import { type BrownoutWindow, windowsToCome } from '../migration/deprecation.ts'
+import { openAccount } from '../service/account.ts'
+import { basicOf } from '../service/credential.ts'
+import { openUpstream } from '../service/upstream.ts'
+import { pathOf } from '../store/open.ts'
 import { nearest } from '../text/nearest.ts'
+import { attempt, ownAccounts } from './auth.ts'
+import { engineOf } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
+interface CheckOptions {
+  readonly json?: boolean
+  readonly all?: boolean
+  readonly connect?: boolean
+}
+
 /**
- * Checks everything that `serve` checks before it starts, and prints the brownouts to come and
- * the configuration in effect, without secrets.
+ * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
+ * brownouts to come and what is set, without secrets.
  */
-export async function check({ json = false }: { readonly json?: boolean }): Promise<number> {
-  const loaded = await loadConfig()
+export async function check({ json = false, all = false, connect = false }: CheckOptions): Promise<number> {
+  const loaded = await loadConfig().catch((error: unknown) => {
+    // A slip may be the cause of an error.
+    printError(...slipsIn(process.env, new Set()).map((slip) => `warning: ${slip}`))
+    throw error
+  })
   const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)
   const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
+  const store = await storeState(config)
+  const service = connect ? await connected(config) : undefined
   const warnings = [
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
     ...(unwritable === undefined ? [] : [`EMERGENCY_LOG_FILE cannot be written: ${unwritable}`]),
+    ...(store.isUsable ? [] : [`the store ${store.text}`]),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (json) {
-    printJson({ ...counts, brownouts: brownoutsToCome(loaded, Date.now()).map(brownoutView), variables, warnings }, 2)
+    const brownouts = brownoutsToCome(loaded, Date.now()).map(brownoutView)
+    printJson({ ...counts, mode: modeOf(config), store: store.text, service, brownouts, variables, warnings }, 2)
   } else {
+    const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
     print(
       `The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`,
       ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
       ...brownoutLines(loaded, Date.now()),
       '',
-      ...linesOf(variables),
+      ...aligned([
+        ['mode', modeOf(config) === 'tenants' ? `tenants: ${counts.tenants}` : modeOf(config)],
+        ['callers', `${HOST}:${PORT}`],
+        ['operators', ADMIN_PORT === 0 ? 'no listener' : `${ADMIN_HOST}:${ADMIN_PORT}`],
+        ['service', `${V2_BASE_URL.origin}${V2_BASE_URL.prefix}, ${V2_TOKEN}`],
+        ['store', store.text],
+        ...(service ?? []).map(({ tenant, outcome }) => [tenant, outcome]),
+      ]),
+      '',
+      ...linesOf(all ? variables : variables.filter(({ from }) => from === 'environment')),
+      ...(all ? [] : ['"transload check --all" prints all variables.']),
     )
     printError(...warnings.map((warning) => `warning: ${warning}`))
   }
-  return 0
+  return service?.some(({ accepted }) => !accepted) ? EXIT_FAILED : 0
+}
+
+const modeOf = ({ TENANTS_FILE: tenants, V2_CLIENT_ID: id }: Config) =>
+  tenants !== undefined ? 'tenants' : id !== undefined ? 'fixed' : 'client'
+
+const aligned = (rows: readonly (readonly string[])[]) => {
+  const width = Math.max(...rows.map(([name = '']) => name.length))
+  return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}`)
+}
+
+/** Tries the store; makes none. */
+async function storeState({ STORE_URL }: Config): Promise<{ readonly text: string; readonly isUsable: boolean }> {
+  const usable = (text: string) => ({ text, isUsable: true })
+  if (engineOf(STORE_URL) === 'memory') return usable('memory: everything is lost at the end')
+  try {
+    if (engineOf(STORE_URL) === 'postgres') {
+      const { inspectPostgres } = await import('../store/postgres/postgres.ts')
+      return usable(
+        `PostgreSQL answers${(await inspectPostgres(STORE_URL)) ? '' : '; the first start makes the schema'}`,
+      )
+    }
+    const path = resolve(pathOf(STORE_URL))
+    if (!existsSync(path)) return usable(`${path}, which the first start makes`)
+    const { openSource } = await import('../store/sqlite/backup.ts')
+    const { storeVersion } = await import('../store/sqlite/connection.ts')
+    const db = openSource(path)
+    try {
+      return usable(`${path}, version ${storeVersion(db)}`)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return { text: `cannot be used: ${error instanceof Error ? error.message : String(error)}`, isUsable: false }
+  }
+}
+
+/** Tries every credential of the gateway's own at the service; in client mode, whether the service answers. */
+async function connected(config: Config) {
+  const upstream = openUpstream(config)
+  const accounts = await ownAccounts(config)
+  const tried = []
+  for (const { tenant, open, scheme } of accounts) {
+    const { accepted, outcome } = await attempt(open(upstream, scheme), upstream, config.UPSTREAM_TIMEOUT_MS)
+    tried.push({ tenant: `as ${tenant}`, accepted, outcome })
+  }
+  if (accounts.length === 0) {
+    const basic = basicOf('nobody', 'nothing')
+    const { address } = { address: config.V2_BASE_URL }
+    const stranger = openAccount({
+      upstream,
+      ...address,
+      basic,
+      pool: 'check',
+      scheme: 'basic',
+      timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    })
+    const { outcome } = await attempt(stranger, upstream, config.UPSTREAM_TIMEOUT_MS)
+    const answers = !outcome.startsWith('no ') && !/\(5/.test(outcome)
+    tried.push({ tenant: 'connection', accepted: answers, outcome: answers ? 'the service answers' : outcome })
+  }
+  await upstream.close()
+  return tried
 }
 
 const EVENTS_ONLY =
@@ -130,6 +226,7 @@ export function slipsIn(env: NodeJS.ProcessEnv, used: ReadonlySet<string>): read
 }
 
 function meantBy(name: string): string | undefined {
+  if (configNames.includes(`${name}S`)) return `${name}S`
   if (name.length < SHORTEST_LIKENESS || !name.includes('_')) return undefined
   // Other programs know names such as `SSL_CERT_FILE`.
   if (!OWN_PREFIX.test(name)) return nearest(name, configNames, 1)

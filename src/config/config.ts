@@ -229,7 +229,7 @@ export const sections = {
     DEDUPE_WINDOW: duration
       .prefault('10m')
       .describe('The time in which two bookings without a reference and with equal fields count as one.'),
-    BOOKING_DAYS: wholeNumber(1, 3_650)
+    BOOKING_DAYS: days(3_650)
       .prefault('400')
       .describe(
         'How many days finished bookings and unused numbers are kept; see [Old data](operations.md#old-data). At least as long as `QUOTE_MEMORY`.',

@@ -63,10 +63,10 @@ export const duration = value((text) => {
 /** A duration from a second to a day: a timer that is set for longer than 24.8 days fires at once, again and again. */
 export const pause = duration.refine((ms) => ms >= UNITS_MS.s && ms <= UNITS_MS.d, 'must be from 1s to 1d')
 
-/** A number of whole days such as `30d`. */
+/** A number of whole days such as `30d` or `30`. */
 export const days = (most: number) =>
   value((text) => {
-    const amount = Number(/^(\d{1,5})d$/.exec(text)?.[1])
+    const amount = Number(/^(\d{1,5})d?$/.exec(text)?.[1])
     return amount >= 1 && amount <= most ? amount : undefined
   }, `must be a number of days such as 30d, at most ${most}d`)
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { slipsIn } from '../../src/commands/check.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { commandWords, helpLines, printed } from './every-command.ts'
 
 const PROGRAM = join(ROOT, 'bin/transload.js')
@@ -63,26 +64,56 @@ describe('the help', () => {
 describe('check', () => {
   const SECRETS = {
     V2_CLIENT_SECRET: 'hush-1',
-    STORE_URL: 'postgres://user:hush-2@db.example.com/x?sslpassword=hush-3&application_name=y',
+    STORE_URL: 'postgres://user:hush-2@127.0.0.1:1/x?sslpassword=hush-3&application_name=y',
   }
   const ENV = { V2_BASE_URL: 'https://service.example.com', V2_CLIENT_ID: 'acme', PORT: '8081', ...SECRETS }
 
   test('prints every variable with its value and where it is from, and no secret', async () => {
-    const { code, out, err } = await transload(['check'], { ...ENV, V2_TIMEOUT: '5', STORE_ULR: 'x' })
+    const { code, out, err } = await transload(['check', '--all'], { ...ENV, V2_TIMEOUT: '5', STORE_ULR: 'x' })
     expect(code).toBe(0)
     expect(out).toMatch(/^PORT +environment +8081$/m)
     expect(out).toMatch(/^HOST +default +0\.0\.0\.0$/m)
     expect(out).toMatch(/^SUNSET +not set$/m)
     expect(out).toMatch(/^V2_CLIENT_SECRET +environment +\(hidden\)$/m)
     expect(out).toMatch(
-      /^STORE_URL +environment +postgres:\/\/user:\(hidden\)@db\.example\.com\/x\?sslpassword=\(hidden\)&/m,
+      /^STORE_URL +environment +postgres:\/\/user:\(hidden\)@127\.0\.0\.1:1\/x\?sslpassword=\(hidden\)&/m,
     )
     expect(out).not.toContain('hush')
     expect(err.split('\n').sort()).toEqual([
       '',
       'warning: STORE_ULR is not a variable of the gateway; did you mean STORE_URL?',
       'warning: V2_TIMEOUT is not a variable of the gateway; did you mean UPSTREAM_TIMEOUT_MS?',
+      expect.stringMatching(/^warning: the store cannot be used: .*127\.0\.0\.1:1/),
     ])
+  })
+
+  test('says the mode, the addresses, the store and what is set, and names a slip beside errors', async () => {
+    const { out } = await transload(['check'], { ...ENV, STORE_URL: 'none.db', BOOKING_DAYS: '90d' })
+    for (const line of [
+      /^mode +fixed$/m,
+      /^callers +0\.0\.0\.0:8081$/m,
+      /^store +.*none\.db, which the first start makes$/m,
+    ])
+      expect(out).toMatch(line)
+    expect(out).not.toContain('LOG_LEVEL')
+    const wrong = await transload(['check'], { ...ENV, PORT: 'x', WORKER: '2' })
+    expect(wrong).toMatchObject({
+      code: 78,
+      err: expect.stringContaining('WORKER is not a variable of the gateway; did you mean WORKERS?'),
+    })
+  })
+
+  test('tries the service, with its credential or without one', async () => {
+    const sandbox = await startSandbox({ credentials: { demo: 'demo-secret' } })
+    onTestFinished(() => sandbox.close())
+    const env = { V2_BASE_URL: sandbox.url, STORE_URL: 'none.db' }
+    const own = (secret: string) => ({ ...env, V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: secret })
+    const check = (given: NodeJS.ProcessEnv) => transload(['check', '--connect'], given)
+    expect(await check(own('demo-secret'))).toMatchObject({ code: 0, out: expect.stringMatching(/as demo +accepted/) })
+    expect(await check(own('wrong'))).toMatchObject({ code: 1, out: expect.stringMatching(/as demo +refused \(401\)/) })
+    expect(await check(env)).toMatchObject({ code: 0, out: expect.stringMatching(/connection +the service answers/) })
+    const gone = { ...env, V2_BASE_URL: 'http://127.0.0.1:1' }
+    expect(await check(gone)).toMatchObject({ code: 1, out: expect.stringMatching(/connection +no reply/) })
   })
 
   test('prints the same as JSON', async () => {
@@ -94,7 +125,9 @@ describe('check', () => {
       paths: 7,
       tenants: 0,
       brownouts: [],
-      warnings: [expect.stringContaining('V2_TIMEOUT')],
+      mode: 'fixed',
+      store: expect.stringContaining('cannot be used'),
+      warnings: [expect.stringContaining('V2_TIMEOUT'), expect.stringContaining('the store cannot be used')],
     })
     expect(variables).toContainEqual({ name: 'PORT', value: '8081', from: 'environment' })
     expect(variables).toContainEqual({ name: 'V2_CLIENT_SECRET', value: '(hidden)', from: 'environment' })
