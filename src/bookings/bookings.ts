@@ -51,15 +51,26 @@ export interface Booked {
   readonly requiresReadOf?: string
 }
 
-/** Sends bookings once. */
+/** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
+export interface Claimed {
+  readonly claim: Claim
+  /** Asked right before the request is written; if it is false, nothing may be written. */
+  readonly isHeld: IsHeld
+  /** Settles for the calls that wait for this one. */
+  readonly over: PromiseWithResolvers<void>
+}
+
+/** Sends bookings once: claims them durably, and records their outcome, even if the caller hangs up. */
 export interface Bookings {
+  /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
+  readonly claim: (booking: Booking) => Promise<Claimed | Booked>
+  /** Records a booking that the service made; then it may be answered. */
+  readonly made: (claimed: Claimed, made: Made) => Promise<Booked>
   /**
-   * Claims the booking durably, sends it and records it, in this order, or returns the answer of the call that did.
-   * `send` is called at most once, and runs to its end even if the caller hangs up. It asks `isHeld` right before the
-   * request is written, and writes nothing if that is false. It throws `NotBooked` where it knows that the service made
-   * nothing.
+   * Records what the error of a booking proves, and returns the error that the call is answered with. `NotBooked` says that the
+   * service made nothing.
    */
-  readonly once: (booking: Booking, send: (isHeld: IsHeld) => Promise<Made>) => Promise<Booked>
+  readonly failed: (claimed: Claimed, error: unknown) => Promise<unknown>
   /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
   readonly free: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
@@ -97,53 +108,93 @@ const LOOK_AGAIN_MS = 200
 /** More than the bookings of one tenant that are ever under way or in doubt. */
 const ALL = 1_000_000
 
-/** Makes the function that sends a booking once, with its claims. */
+/** Makes the claims and the records by which a booking is sent once. */
 export function createBookings(deps: BookingsDeps): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, countBooking } = deps
   const { handle = newHandle, wait = waited } = deps
   /** Every call that books or waits, even if its caller has hung up. */
-  const calls = new Set<Promise<Booked>>()
+  const calls = new Set<Promise<void>>()
   /** The calls that send, by their keys. */
   const senders = new Map<string, Promise<void>>()
   const makers = createMakers()
   let draining = false
 
-  const once: Bookings['once'] = async (booking, send) => {
+  async function claim(booking: Booking): Promise<Claimed | Booked> {
     const { credential, refusal } = booking
     const wanted = claimFor(booking, { handle: handle(), instance, dedupeWindowMs })
-    for (;;) {
-      const isHeld = await holdLease()
-      if (draining) throw shuttingDown()
-      if (refusal && !(await isTaken(wanted))) throw refusal
-      const doubt = doubtNow()
-      const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
-      if (won) {
-        if (claim.state === 'unknown') throw announcedUnknown(claim)
-        if (credential !== undefined) makers.note(claim.handle, credential)
-        const sent = sendClaimed(claim, () => send(isHeld))
-        return await announced(claim, sent)
+    const over = Promise.withResolvers<void>()
+    calls.add(over.promise)
+    let isClaimed = false
+    try {
+      for (;;) {
+        const isHeld = await holdLease()
+        if (draining) throw shuttingDown()
+        if (refusal && !(await isTaken(wanted))) throw refusal
+        const doubt = doubtNow()
+        const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
+        if (won) {
+          if (claim.state === 'unknown') throw announcedUnknown(claim)
+          if (credential !== undefined) makers.note(claim.handle, credential)
+          // The other calls of this gateway wait for this one.
+          senders.set(idOf(claim), over.promise)
+          isClaimed = true
+          return { claim, isHeld, over }
+        }
+        const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
+        switch (course) {
+          case 'another-booking':
+            throw otherBooking(claim)
+          case 'wait':
+            await waitFor(claim, booking.deadline)
+            break
+          case 'replay':
+            countBooking('replayed')
+            return {
+              answer: replay(claim),
+              ...(credential !== undefined &&
+                !makers.isMaker(claim.handle, credential) && { requiresReadOf: claim.shipment }),
+            }
+          case 'unknown':
+            throw outcomeUnknown(claim.handle)
+          case 'claim-again':
+            break
+          default:
+            return course satisfies never
+        }
       }
-      const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
-      switch (course) {
-        case 'another-booking':
-          throw otherBooking(claim)
-        case 'wait':
-          await waitFor(claim, booking.deadline)
-          break
-        case 'replay':
-          countBooking('replayed')
-          return {
-            answer: replay(claim),
-            ...(credential !== undefined &&
-              !makers.isMaker(claim.handle, credential) && { requiresReadOf: claim.shipment }),
-          }
-        case 'unknown':
-          throw outcomeUnknown(claim.handle)
-        case 'claim-again':
-          break
-        default:
-          return course satisfies never
-      }
+    } finally {
+      if (!isClaimed) end(over)
+    }
+  }
+
+  function end({ promise, resolve }: Claimed['over'], claim?: Claim): void {
+    calls.delete(promise)
+    // The next call may have taken the released claim already.
+    if (claim && senders.get(idOf(claim)) === promise) senders.delete(idOf(claim))
+    resolve()
+  }
+
+  async function made({ claim, over }: Claimed, result: Made): Promise<Booked> {
+    try {
+      await record.made(claim, result)
+    } catch (error) {
+      countBooking('unknown')
+      throw outcomeUnknown(claim.handle, error)
+    } finally {
+      end(over, claim)
+    }
+    countBooking('made')
+    return { answer: result.answer }
+  }
+
+  async function failed({ claim, over }: Claimed, error: unknown): Promise<unknown> {
+    try {
+      const outcome = await record.failed(claim, error)
+      countBooking(outcome)
+      if (outcome === 'unknown') return outcomeUnknown(claim.handle, error)
+      return error instanceof NotBooked ? error.reason : error
+    } finally {
+      end(over, claim)
     }
   }
 
@@ -171,43 +222,6 @@ export function createBookings(deps: BookingsDeps): Bookings {
     return outcomeUnknown(claim.handle)
   }
 
-  /** Sends a claimed booking, and records its outcome in the claim. */
-  async function sendClaimed(claim: Claim, send: () => Promise<Made>): Promise<Booked> {
-    let made: Made
-    try {
-      made = await send()
-    } catch (error) {
-      const outcome = await record.failed(claim, error)
-      countBooking(outcome)
-      if (outcome === 'unknown') throw outcomeUnknown(claim.handle, error)
-      throw error instanceof NotBooked ? error.reason : error
-    }
-    try {
-      await record.made(claim, made)
-    } catch (error) {
-      countBooking('unknown')
-      throw outcomeUnknown(claim.handle, error)
-    }
-    countBooking('made')
-    return { answer: made.answer }
-  }
-
-  /** Lets the other calls of this gateway wait for the one that sends. */
-  async function announced(claim: Claim, sent: Promise<Booked>): Promise<Booked> {
-    const id = idOf(claim)
-    const over = sent.then(
-      () => undefined,
-      () => undefined,
-    )
-    senders.set(id, over)
-    try {
-      return await sent
-    } finally {
-      // The next call may have taken the released claim already.
-      if (senders.get(id) === over) senders.delete(id)
-    }
-  }
-
   /** Waits until the claim may have changed; throws when the call times out. */
   async function waitFor(claim: Claim, deadline: number): Promise<void> {
     const leftMs = deadline - performance.now()
@@ -217,11 +231,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
   }
 
   return {
-    once: (booking, send) => {
-      const call = once(booking, send).finally(() => calls.delete(call))
-      calls.add(call)
-      return call
-    },
+    claim,
+    made,
+    failed,
     free: record.canceled,
     freeLater: record.canceledLater,
     later: record.later,

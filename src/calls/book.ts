@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer } from '../answer.ts'
-import type { Booking, Bookings, Made } from '../bookings/bookings.ts'
+import type { Booked, Booking, Bookings, Made } from '../bookings/bookings.ts'
 import { NotBooked } from '../bookings/protocol.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
@@ -49,14 +49,40 @@ export async function book(
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
     ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
-        deps.bookings.once(booking, (isClaimed) => {
-          const mayWrite = () => isLocked() && isClaimed()
-          return makeOfApproved(plan, approved, tenant, { ...sending, mayWrite }, deps)
-        }),
+        bookOnce(plan, booking, sending, deps, { approved, isLocked }),
       )
-    : deps.bookings.once(booking, (mayWrite) => makeOfUnapproved(plan, tenant, { ...sending, mayWrite }, deps)))
+    : bookOnce(plan, booking, sending, deps))
   if (requiresReadOf !== undefined) await requireReadable(requiresReadOf, sending, deps)
   return answer
+}
+
+/** Claims, sends and records, in this order. */
+async function bookOnce(
+  plan: Plan,
+  booking: Booking,
+  sending: Sending,
+  deps: BookDeps,
+  locked?: { readonly approved: ApprovedQuote; readonly isLocked: () => boolean },
+): Promise<Booked> {
+  const { bookings } = deps
+  const claimed = await bookings.claim(booking)
+  if ('answer' in claimed) return claimed
+  const { isHeld } = claimed
+  let made: Made
+  try {
+    made = locked
+      ? await makeOfApproved(
+          plan,
+          locked.approved,
+          booking.tenant,
+          { ...sending, mayWrite: () => locked.isLocked() && isHeld() },
+          deps,
+        )
+      : await makeOfUnapproved(plan, booking.tenant, { ...sending, mayWrite: isHeld }, deps)
+  } catch (error) {
+    throw await bookings.failed(claimed, error)
+  }
+  return bookings.made(claimed, made)
 }
 
 /** Throws unless the caller may read the shipment of a booking that was made before. */

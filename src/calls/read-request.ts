@@ -42,22 +42,20 @@ const VERSION_2_KEYS = new Set([
 
 /** Reads the flat fields of a legacy request, from its body or its query. */
 export async function readRequest(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
-  const body =
-    incoming.method === 'GET' || incoming.method === 'HEAD'
-      ? readQuery(queryWithoutBody(incoming))
-      : readWholeBody(await readBytes(incoming, bodyLimitBytes, call.share), incoming.headers['content-type'])
+  let body: FlatBody
+  if (incoming.method === 'GET' || incoming.method === 'HEAD') body = readQuery(queryWithoutBody(incoming))
+  else {
+    const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
+    try {
+      body = readBody(bytes, incoming.headers['content-type'])
+    } finally {
+      // The fields are copies: a waiting call needs no bytes.
+      freePart(bytes)
+    }
+  }
   call.own = textOf(body, 'ShipmentNumber') ?? ''
   if (call.recording) call.recording.body = body
   return body
-}
-
-/** The fields are copies: a waiting call needs no bytes. */
-function readWholeBody(bytes: Buffer, contentType: string | undefined): FlatBody {
-  try {
-    return readBody(bytes, contentType)
-  } finally {
-    freePart(bytes)
-  }
 }
 
 /** Decides the version of a request, and the action of a version-1 request. */

@@ -102,11 +102,12 @@ let endOfThisTurn: Promise<void> | undefined
  * because most of the cost of a write is to wake the receiving process (docs/architecture.md).
  */
 export function endOfTurn(): Promise<void> {
-  endOfThisTurn ??= new Promise((resolve) => {
-    setImmediate(() => {
-      endOfThisTurn = undefined
-      resolve()
-    })
+  if (endOfThisTurn) return endOfThisTurn
+  const { promise, resolve } = Promise.withResolvers<void>()
+  endOfThisTurn = promise
+  setImmediate(() => {
+    endOfThisTurn = undefined
+    resolve()
   })
-  return endOfThisTurn
+  return promise
 }

@@ -104,7 +104,8 @@ export function createService(
     state: LearnedState,
   ): Promise<UpstreamReply> {
     const { origin, prefix, acceptance } = account
-    const isSafeToRepeat = isRepeatable(method, path)
+    // Reads, quotes and cancels are idempotent; updates and bookings are not.
+    const isSafeToRepeat = method === 'GET' || method === 'DELETE' || path === '/v2/quote'
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const operation = operationOf(method, path)
@@ -143,12 +144,13 @@ export function createService(
       : isProven
         ? state.retry(attempt, deadline)
         : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
-    if (accepts(method, path, reply.status)) {
+    const isDone = isSuccess(reply.status)
+    if (isDone || accepts(method, path, reply.status)) {
       state.acceptedAt = performance.now()
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
     // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
-    return isSuccess(reply.status) ? reply : withoutCredential(reply, account)
+    return isDone ? reply : withoutCredential(reply, account)
   }
 
   return {
@@ -194,9 +196,6 @@ const READ_OF_SHIPMENT = /^\/v2\/shipments?\/[^/]+$/
 export function accepts(method: string, path: string, status: number): boolean {
   return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }
-
-/** Reads, quotes and cancels are idempotent; updates and bookings are not. */
-const isRepeatable = (method: string, path: string) => method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
 /**
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a

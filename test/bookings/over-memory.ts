@@ -1,4 +1,11 @@
-import { type Booking, type BookingsDeps, createBookings, type Made } from '../../src/bookings/bookings.ts'
+import {
+  type Booked,
+  type Booking,
+  type Bookings,
+  type BookingsDeps,
+  createBookings,
+  type Made,
+} from '../../src/bookings/bookings.ts'
 import { NotBooked } from '../../src/bookings/protocol.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -44,7 +51,23 @@ export function openBookings(given: Partial<BookingsDeps> & { readonly faults?: 
     },
     ...given,
   })
-  return { store, bookings, counted, unknown, neverSent }
+  const once = (booking: Booking, send: Send) => bookOnce(bookings, booking, send)
+  return { store, bookings: { ...bookings, once }, counted, unknown, neverSent }
+}
+
+type Send = (isHeld: () => boolean) => Promise<Made>
+
+/** Claims, sends and records a booking, as a call does. */
+export async function bookOnce(bookings: Bookings, booking: Booking, send: Send): Promise<Booked> {
+  const claimed = await bookings.claim(booking)
+  if ('answer' in claimed) return claimed
+  let made: Made
+  try {
+    made = await send(claimed.isHeld)
+  } catch (error) {
+    throw await bookings.failed(claimed, error)
+  }
+  return bookings.made(claimed, made)
 }
 
 /** Returns a booking with defaults for what a test does not care about. */

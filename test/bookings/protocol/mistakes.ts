@@ -53,8 +53,8 @@ export const MISTAKES = {
     breaks: 'acknowledged is recorded',
     scenario: 'settlements',
     file: 'src/bookings/bookings.ts',
-    right: 'await record.made(claim, made)',
-    wrong: 'void record.made(claim, made).catch(() => undefined)',
+    right: 'await record.made(claim, result)',
+    wrong: 'void record.made(claim, result).catch(() => undefined)',
   },
   'a booking that cannot be recorded is answered': {
     breaks: 'acknowledged is recorded',

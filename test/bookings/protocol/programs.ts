@@ -23,6 +23,7 @@ import { NoReply } from '../../../src/service/exchange.ts'
 import { refusal } from '../../../src/service/failures.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { createXref } from '../../../src/xref/xref.ts'
+import { bookOnce } from '../over-memory.ts'
 import type { Ports, Program } from './replay.ts'
 
 /* The gateway's own code, with ports in place of the store, the service, the clock and the memory of its process. */
@@ -122,7 +123,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     },
   }
   try {
-    const { answer } = await bookings.once(booking, (isHeld) => send(handle, isHeld, ports))
+    const { answer } = await bookOnce(bookings, booking, (isHeld) => send(handle, isHeld, ports))
     const { 'Transload-Shipment-Id': id, 'Idempotent-Replayed': replayed } = answer.headers
     return { booked: 'Yes', of: String(id), isReplay: replayed !== undefined }
   } catch (thrown) {
