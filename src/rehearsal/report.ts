@@ -2,7 +2,6 @@ import { errorTable } from '../errors.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { fieldProblems, meantField } from '../mapping/fields.ts'
 import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
-import { plural } from '../migration/report.ts'
 import { escapeControls } from '../text/service-text.ts'
 import { masked } from './compare.ts'
 import type { RecordedFile } from './recording.ts'
@@ -373,6 +372,7 @@ export function lookupsOf({ tally, rehearsal: { config, catalog } }: Found): str
 }
 
 const grouped = (value: number): string => value.toLocaleString('en-US')
+const several = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
 const shareText = (share: number | null): string =>
   share === null ? 'no call could be told' : `${Math.floor(share * 100_000) / 1000} %`
 const at = ({ file, line }: Place): string => `${file}:${line}`
@@ -538,7 +538,7 @@ export function verdictOf({ calls, share, equal, lines, stopped }: Report): stri
     `${grouped(refused)} would be refused`,
     ...(unseen > 0 ? [`${grouped(unseen)} cannot be told without their body`] : []),
   ]
-  return `${stopped ? 'Stopped. ' : ''}${plural(lines, 'line')}, ${plural(all, 'call')} of version 1${other > 0 ? `, ${grouped(other)} others` : ''}: ${parts.join(', ')}. Share that passes: ${shareText(share)}.${equal === null ? '' : ` Share of compared fields that are equal: ${shareText(equal)}.`}`
+  return `${stopped ? 'Stopped. ' : ''}${several(lines, 'line')}, ${several(all, 'call')} of version 1${other > 0 ? `, ${grouped(other)} others` : ''}: ${parts.join(', ')}. Share that passes: ${shareText(share)}.${equal === null ? '' : ` Share of compared fields that are equal: ${shareText(equal)}.`}`
 }
 
 const textCells = (cells: readonly string[], widths: readonly number[]): string =>

@@ -39,6 +39,19 @@ test('an import shows a status on a terminal, and leaves only its summary there'
     expect(status).toMatch(/^[\d,]+ rows imported \(\d+ %\), [\d,]+ per second$/)
 })
 
+test('a rehearsal shows a bar that knows the rest on a terminal, and leaves only its report there', async () => {
+  const folder = newFolder('terminal')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'a.ndjson')
+  writeFileSync(file, '{"path":"/getShipment.php?ReferenceNumber=R-1","method":"GET"}\n'.repeat(100_000))
+  const shown = await onTerminal(`stty cols 120; ${PROGRAM} rehearse ${file}`, { TERM: 'xterm' })
+  const statuses = shown.split('\r\u001b[2K').filter(Boolean)
+  expect(statuses.length).toBeGreaterThan(1)
+  expect(statuses.at(-1)).toMatch(/^100,000 lines, 100,000 calls of version 1: 100,000 pass/)
+  for (const status of statuses.slice(0, -1))
+    expect(status).toMatch(/^\[#*-*\] \d+ % {2}[\d,]+ lines, [\d,]+ per second, [\d,]+ s left$/)
+})
+
 test('the demo colors its lines on a terminal', async () => {
   const line = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}" demo`
   const env = cleanEnv({ PORT: '0', ADMIN_PORT: '0', TERM: 'xterm' })
