@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +6,6 @@ import { openStore } from '../../src/store/open.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, REFERENCE, shipments } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { sample } from '../size.ts'
 
 const ON_CREATION = { method: 'POST', path: '/v2/shipments' }
 const LONG_MS = 60_000
@@ -137,53 +135,5 @@ describe('on the store of a running gateway', () => {
     expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
     const missing = await bookings('show', 'bk_000000000000')
     expect(missing).toMatchObject({ code: 1, err: 'transload: there is no booking bk_000000000000\n' })
-  })
-})
-
-describe('wrong arguments end with 64 and a clear line', () => {
-  const KEY = 'bk_0123456789ab'
-  const wrong: (readonly [words: readonly string[], line: RegExp])[] = [
-    [[], /^Usage:/],
-    [['delete', KEY], /^transload: unknown command delete\n$/],
-    [['lst'], /^transload: unknown command lst; did you mean list\?\n/],
-    [
-      ['list', '--state', 'lost'],
-      /^transload: option '--state <STATE>' argument lost is invalid\. Allowed choices are sending, booked/,
-    ],
-    [['list', '--color'], /^transload: unknown option --color\n/],
-    [['list', '--tennant', 'acme'], /^transload: unknown option --tennant; did you mean --tenant\?\n/],
-    [['list', '--tenant'], /^transload: option '--tenant <NAME>' argument missing\n$/],
-    [['list', '--json=yes'], /^transload: unknown option --json=yes\n$/],
-    [['list', '--not-booked'], /^transload: unknown option --not-booked\n$/],
-    [['list', KEY], /^transload: too many arguments for list\n$/],
-    [['show'], /^transload: missing required argument KEY\n$/],
-    [['settle', '--not-booked'], /^transload: missing required argument KEY\n$/],
-    [['settle', KEY], /^transload: settle needs either --shipment-id or --not-booked\n/],
-    [
-      ['settle', KEY, '--not-booked', '--shipment-id', 'S-1'],
-      /^transload: option --not-booked cannot be used with option '--shipment-id <ID>'\n$/,
-    ],
-    [['settle', KEY, '--shipment-id', 'S-1', '--number', 'TL 1'], /^transload: --number takes up to 64 letters/],
-    [
-      ['settle', KEY, '--not-booked', '--number', 'TL-1'],
-      /^transload: option --not-booked cannot be used with option '--number <NUMBER>'\n$/,
-    ],
-    [['settle', KEY, 'S-1', '--not-booked'], /^transload: too many arguments for settle\n$/],
-  ]
-  test.concurrent.each(sample(wrong, 4))('bookings %j', async (words, line) => {
-    const { code, out, err } = await bookings('memory:', ...words)
-    expect(code).toBe(64)
-    expect(err).toMatch(line)
-    expect(out).toBe('')
-  })
-
-  test('a store that does not exist is not created', async () => {
-    const folder = newFolder('commands')
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    const path = join(folder, 'none.db')
-    const { code, err } = await bookings(path, 'list')
-    expect(code).toBe(1)
-    expect(err).toMatch(/^transload: there is no store at .*none\.db/)
-    expect(existsSync(path)).toBe(false)
   })
 })

@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { slipsIn } from '../../src/commands/check.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { commandWords, helpLines, printed } from './every-command.ts'
@@ -133,14 +132,6 @@ describe('check', () => {
     expect(variables).toContainEqual({ name: 'V2_CLIENT_SECRET', value: '(hidden)', from: 'environment' })
     expect(variables).toContainEqual({ name: 'SUNSET', from: 'nowhere' })
     expect(out).not.toContain('hush')
-  })
-
-  test('takes no variable of another program for a slip, and none that the tenants file names', () => {
-    const others = ['SSL_CERT_FILE', 'PATH', 'HOSTS', 'HOSTNAME', 'npm_config_cache', 'LOG_FILE', 'V2_ACME_SECRET']
-    const env = Object.fromEntries(others.map((name) => [name, 'x']))
-    expect(slipsIn(env, new Set(['V2_ACME_SECRET']))).toEqual([])
-    expect(slipsIn(env, new Set())).toEqual(['V2_ACME_SECRET is not a variable of the gateway'])
-    expect(slipsIn({ v2_base_url: 'x' }, new Set())).toEqual([expect.stringContaining('did you mean V2_BASE_URL?')])
   })
 })
 

@@ -138,16 +138,6 @@ describe('the shipment of a settlement', () => {
     expect(await state()).toBe('booked')
   })
 
-  test('is not taken where the service cannot be reached', async () => {
-    const { settle, state } = await openDesk()
-    const { code, err } = await settle([], { ...FIXED, V2_BASE_URL: 'http://127.0.0.1:1' })
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: expect.stringMatching(/^transload: the service does not answer \(unsent\)/),
-    })
-    expect(await state()).toBe('unknown')
-  })
-
   test('belongs to one booking only', async () => {
     const { store, settle, bookings, state } = await openDesk([200, { ...SHIPMENT, external_id: undefined }])
     await putUnknown(store, OTHER_KEY, 'REF-2')

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -214,18 +214,6 @@ describe('store verify', () => {
       problems: [],
     })
     expect(json.version).toBe(json.programVersion)
-  })
-
-  test('writes nothing, beside a gateway or without one', async () => {
-    await fill(['N-1'])
-    const before = statSync(path).mtimeMs
-    await command(['verify'])
-    expect(statSync(path).mtimeMs).toBe(before)
-    const store = await openSqliteStore({ path })
-    onTestFinished(() => store.close())
-    expect((await command(['verify'])).code).toBe(0)
-    await store.put({ links: [link({ name: 'N-2' })] })
-    expect(store.ready()).toBe(true)
   })
 
   test('ends with 1 where something has to be done: damage, a copy, bookings that are not recorded', {

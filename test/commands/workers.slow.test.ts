@@ -9,7 +9,6 @@ import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
-import { size, WHOLE } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 
 interface Line {
@@ -88,18 +87,6 @@ describe.each([1, 2])('with %i workers', (workers) => {
     expect(code).toBe(0)
     // Every caller has its answer.
     expect(sandbox.requests.filter(isCreation)).toHaveLength(answered)
-  })
-
-  test('a second SIGTERM ends it at once', async () => {
-    const service = await openHoldingService()
-    const gateway = await serve(service, workers)
-    const lost = post(gateway, '/getShippingQuote.php', quoteExample).catch((error: unknown) => error)
-    await service.arrived(1)
-    gateway.signal('SIGTERM')
-    await gateway.says(/"msg":"draining"/)
-    gateway.signal('SIGTERM')
-    expect((await gateway.ended).code).not.toBe(0)
-    expect(await lost).toBeInstanceOf(Error)
   })
 })
 
@@ -203,7 +190,6 @@ test('a worker that dies is replaced after a pause, and the others go on meanwhi
 })
 
 describe('updates of one shipment', () => {
-  const CHANGES = ['PickupName', 'PickupCity', 'DeliveryName', 'DeliveryCity', 'BillToName', 'Model'] as const
   /** A gateway with a shipment, before a service without ETags. */
   async function booked(workers: number) {
     const sandbox = await startSandbox()
@@ -267,29 +253,6 @@ describe('updates of one shipment', () => {
     expect(new Set(found).size).toBe(pids.length)
     return found
   }
-
-  test.each(WHOLE ? [2, 4] : [2])(
-    'over connections of their own to %i workers are done one after the other',
-    async (workers) => {
-      const { gateway, sandbox, shipment, done } = await booked(workers)
-      sandbox.fail({ kind: 'delay', ms: 50, times: 'always' })
-      for (let round = 1; round <= size(2, 4); round += 1) {
-        const answers = await Promise.all(
-          CHANGES.map((field) =>
-            post(gateway, '/updateShipment.php', changeOf({ [field]: `${field} ${round}` }), { connection: 'close' }),
-          ),
-        )
-        expect(answers.map(({ status }) => status)).toEqual(CHANGES.map(() => 200))
-        expect(shipment()).toMatchObject({
-          pickup: { contact_name: `PickupName ${round}`, city: `PickupCity ${round}` },
-          delivery: { contact_name: `DeliveryName ${round}`, city: `DeliveryCity ${round}` },
-          customer: { customer_name: `BillToName ${round}` },
-          vehicles: [{ model: `Model ${round}` }],
-        })
-        expect(done()).toEqual(Array.from({ length: round }, () => CHANGES.flatMap(() => ['GET', 'PUT'])).flat())
-      }
-    },
-  )
 
   test('go on when the worker whose turn it is dies, and one that waits', async () => {
     const { gateway, sandbox, shipment, done } = await booked(3)

@@ -1,7 +1,6 @@
 import { cpSync, existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { watch } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -10,7 +9,7 @@ import { several } from '../../src/commands/output.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Link } from '../../src/store/store.ts'
 import { serviceId } from '../../src/text/service-text.ts'
-import { headerOf, lastKey, lineOf, readRows } from '../../src/xref/transfer.ts'
+import { headerOf, lastKey, lineOf } from '../../src/xref/transfer.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { link, scanned } from '../store/samples.ts'
@@ -53,42 +52,6 @@ const summary = (rows: number, written: number, same = 0, conflicts = 0, badRows
   `${several(rows, 'row')}: ${written} written, ${same} there already, ${several(conflicts, 'conflict')}${conflicts > 0 ? ' left as they were (--replace overwrites)' : ''}, ${several(badRows, 'bad row')}.\n`
 
 describe('import', () => {
-  test('reads CSV as spreadsheets and databases write it', async () => {
-    const folder = folderWith(
-      '\uFEFFVinNo, ShipmentNumber ,at,SHIPMENT_ID\r\n' +
-        ' 1hgcm826 33a004352 ,REF-1,2024-05-06T07:08:09Z,id-1\r\n' +
-        '\r\n' +
-        ',"REF ""2"", and\r\nmore",2024-05-06,"id-2"\n' +
-        '"", Ünïcode ☂ ,,id-3,,\r\n',
-    )
-    const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv', '--tenant', 'acme'])
-    expect({ code, out, err }).toEqual({ code: 0, out: summary(3, 3), err: '' })
-    expect(await linksIn(folder)).toEqual([
-      shipment('REF "2", and\r\nmore', 'id-2'),
-      shipment('REF-1', 'id-1', '1HGCM82633A004352'),
-      shipment('Ünïcode ☂', 'id-3'),
-    ])
-    const times = (await allIn(folder)).map(({ at }) => at)
-    expect(times.slice(0, 2)).toEqual([Date.parse('2024-05-06'), Date.parse('2024-05-06T07:08:09Z')])
-    expect(existsSync(join(folder, 'numbers.csv.import-progress'))).toBe(false)
-  })
-
-  test('reads NDJSON, from standard input too, in any order of names', async () => {
-    const rows = [
-      '\uFEFF{"uuid":"id-1","ReferenceNumber":12345,"VinNo":"vin 1","kind":"shipment","unknown":{"a":[1]}}',
-      '',
-      '{"at":"2024-05-06T07:08:09.010Z","id":"id-2","name":"line\\u2028end","tenant":"zenith","kind":"quote","vin":"V"}',
-    ]
-    const folder = testFolder()
-    const words = ['xref', 'import', '-', '--format', 'ndjson', '--tenant', 'acme']
-    const { code, out, err } = await transload(folder, words, { input: rows.join('\r\n') })
-    expect({ code, out, err }).toEqual({ code: 0, out: summary(2, 2), err: '' })
-    expect(await linksIn(folder)).toEqual([
-      shipment('12345', 'id-1', 'VIN1'),
-      { tenant: 'zenith', givenBy: 'caller', kind: 'quote', name: 'line\u2028end', vin: '', id: 'id-2' },
-    ])
-  })
-
   test('lists every bad row with its line, writes the others and ends with 1', async () => {
     const csv = folderWith(
       'tenant,kind,name,id,at\n' +
@@ -131,13 +94,6 @@ describe('import', () => {
       '',
     ])
     expect({ code: second.code, out: second.out }).toEqual({ code: 1, out: summary(7, 1, 0, 0, 6) })
-  })
-
-  test('an error of a file is one line', async () => {
-    const folder = folderWith('ReferenceNumber,uuid\nA,1\n"B"x,2\n')
-    const { code, out, err } = await transload(folder, ['xref', 'import', 'numbers.csv', '--tenant', 'acme'])
-    expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(/^transload: numbers\.csv is not CSV: .*line 3.*\n$/)
   })
 
   test('conflicts are listed and left, unless --replace', async () => {
@@ -335,20 +291,6 @@ describe('export', () => {
   const linksOf = (rows: readonly Omit<Link, 'vin'>[]) =>
     rows.map((row, index) => ({ ...row, vin: row.kind === 'shipment' && index % 2 === 0 ? `VIN${index}` : '' }))
 
-  test.each(['csv', 'ndjson'] as const)('as %s, read back, gives the same links', async (format) => {
-    await fc.assert(
-      fc.asyncProperty(nastyLinks, async (rows) => {
-        const links = linksOf(rows)
-        const text = headerOf(format) + links.map((one) => lineOf(one, format)).join('')
-        const read: unknown[] = []
-        const input = Readable.from([Buffer.from(text)])
-        for await (const row of readRows(input, format, { tenant: undefined })) read.push({ ...row, line: 0 })
-        expect(read).toEqual(links.map((one) => ({ line: 0, links: [one] })))
-      }),
-      { numRuns: size(20, 60) },
-    )
-  })
-
   test.each(['csv', 'ndjson'] as const)(
     'as %s, cut off anywhere, goes on after its last whole line',
     async (format) => {
@@ -447,13 +389,5 @@ describe('get', () => {
       out: '',
       err: `transload: acme has nothing known as ${quoteExample.ShipmentNumber}\n`,
     })
-  })
-
-  test.each([['get', 'A', '--tenant', 'acme'], ['export']])('%s creates no store', async (...words) => {
-    const folder = testFolder()
-    const { code, out, err } = await transload(folder, ['xref', ...words])
-    expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toBe('transload: there is no store at store.db; set STORE_URL as the gateway has it\n')
-    expect(existsSync(join(folder, STORE))).toBe(false)
   })
 })

@@ -9,7 +9,6 @@ import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { cleanEnv } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { link, newClaim, thing } from '../store/samples.ts'
-import { listen } from '../store/states.ts'
 import { addressOf, asUser, type DebianServer, folderOfUser, startServer } from './postgres-servers.ts'
 
 /* Debian's PgBouncer before a PostgreSQL. */
@@ -92,19 +91,3 @@ test.each(['session', 'transaction'])(
     }
   },
 )
-
-test('a gateway behind a PgBouncer is ready again once the server is back', async () => {
-  const own = await startServer()
-  onTestFinished(() => own.remove())
-  const states = listen()
-  const store = await openPostgresStore({ url: await startBouncer('session', own), onState: states.onState })
-  onTestFinished(() => store.close())
-  await store.put({ links: [link()] })
-  const down = states.next(false)
-  await own.kill()
-  await down
-  const up = states.next(true)
-  await own.start()
-  await up
-  expect((await store.links('acme', 'Q-1')).length).toBe(1)
-})

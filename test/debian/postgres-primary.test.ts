@@ -1,10 +1,6 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { Store } from '../../src/store/store.ts'
-import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { link, newClaim } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
 import { addressOf, type DebianServer, startServer, startStandby } from './postgres-servers.ts'
@@ -50,33 +46,6 @@ async function writesOn(store: Store, ...servers: readonly DebianServer[]): Prom
     }),
   )
   return found.flat()
-}
-
-/** A name that moves: an address whose new connections go to another server from some time on. */
-async function movingAddress(first: DebianServer) {
-  let port = first.port
-  const sockets = new Set<Socket>()
-  const front = createServer((socket) => {
-    const onward = connect(port, '127.0.0.1')
-    for (const one of [socket, onward]) {
-      sockets.add(one)
-      one.on('error', () => undefined).on('close', () => sockets.delete(one))
-    }
-    socket.pipe(onward).pipe(socket)
-  }).listen(0, '127.0.0.1')
-  await once(front, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    front.close()
-  })
-  // A server that listens on a port has an address with a port.
-  const { port: own } = front.address() as AddressInfo
-  return {
-    url: addressOf({ port: own }),
-    moveTo(server: DebianServer) {
-      port = server.port
-    },
-  }
 }
 
 test('the primary is used, wherever it stands in the list', async () => {
@@ -160,19 +129,6 @@ test('a write that a read-only server refuses makes the gateway leave at once', 
   expect((await down).error?.message).toMatch(/read-only transaction/)
 })
 
-test('a new connection that reaches a server without writes is not used', async () => {
-  const server = await startServer()
-  onTestFinished(() => server.remove())
-  const { store, states } = await open(addressOf(server))
-  // Connections that are open already may still write.
-  await server.query('ALTER ROLE postgres SET default_transaction_read_only = on')
-  const down = states.next(false)
-  const puts = Array.from({ length: 20 }, (_, index) => store.put({ links: [link({ name: `N-${index}` })] }))
-  const claims = Array.from({ length: 20 }, (_, index) => store.claim(newClaim({ key: `K-${index}` })))
-  await Promise.allSettled([...puts, ...claims])
-  expect((await down).error?.message).toMatch(/is read-only/)
-})
-
 test('a primary that has lost its synchronous standby acknowledges nothing and is not ready', async () => {
   const [primary, standby] = await primaryAndStandby()
   await primary.set('synchronous_standby_names', '*')
@@ -222,37 +178,6 @@ test('a primary that goes on beside the standby that was promoted is left', asyn
   expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
 })
 
-test('one name is followed where it moves, and not back to an old primary', async () => {
-  const [old, fresh] = await primaryAndStandby()
-  const name = await movingAddress(old)
-  const { store, states } = await open(name.url)
-  expect(await writesOn(store, old)).toEqual([old.port])
-  // The old one goes on, and so do its connections.
-  await fresh.promote()
-  const moved = states.next(false).then(() => states.next(true))
-  name.moveTo(fresh)
-  await moved
-  expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
-
-  const down = states.next(false)
-  name.moveTo(old)
-  await fresh.kill()
-  await down
-  await vi.waitFor(
-    () =>
-      expect(states.seen.at(-1)?.error?.message).toMatch(
-        /is an old primary: it has timeline 1, and the gateway has used timeline 2/,
-      ),
-    { timeout: 20_000 },
-  )
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
-  const up = states.next(true)
-  await fresh.start()
-  name.moveTo(fresh)
-  await up
-  expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
-})
-
 test('two servers that take writes and cannot be told apart are not used', async () => {
   const one = await startServer()
   onTestFinished(() => one.remove())
@@ -297,27 +222,4 @@ test('more connections than the server allows are told at the start', async () =
   onTestFinished(() => few.close())
   await few.put({ links: [link()] })
   expect(notices).toEqual([])
-})
-
-test('a gateway warns in its log, with its own settings', async () => {
-  const server = await startServer({ max_connections: '20' })
-  onTestFinished(() => server.remove())
-  const env = cleanEnv({
-    V2_BASE_URL: 'http://127.0.0.1:1',
-    STORE_URL: addressOf(server),
-    STORE_CONNECTIONS: '40',
-    PORT: '0',
-    ADMIN_PORT: '0',
-  })
-  const serving = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { cwd: newFolder('notice'), env })
-  const out = await serving.says(/"notice of the store"/)
-  const lines = out.split('\n').filter((line) => line.includes('of the store"') || line.includes('"store ready"'))
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { level: 'info', msg: 'store ready', server: `127.0.0.1:${server.port}` },
-    {
-      level: 'warn',
-      msg: 'notice of the store',
-      notice: expect.stringMatching(/^1 gateway process may .* STORE_CONNECTIONS \(40\)/),
-    },
-  ])
 })

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
@@ -313,24 +313,6 @@ describe('receivers that fail', () => {
     expect(second?.headers['webhook-id']).toBe(id)
   })
 
-  test('a name without an address, and a look-up that does not end, are failures', async () => {
-    const unknown = () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' }))
-    for (const [resolve, outcome] of [
-      [unknown, 'the name has no address'],
-      [async () => [], 'failed (Error)'],
-      [() => new Promise<never>(() => undefined), 'no whole reply within 0.1 s'],
-    ] as const) {
-      const { take, pass, found } = await openOffice({
-        endpoints: [endpoint('http://hook.example.com/')],
-        resolve,
-        timeoutMs: 100,
-      })
-      const id = await take()
-      await pass(0)
-      expect(await found(id)).toMatchObject({ state: 'due', outcome })
-    }
-  })
-
   test('a long reply is not read to its end', async () => {
     let written = 0
     const receiver = await startReceiver((outgoing) => {
@@ -542,15 +524,6 @@ describe('the order', () => {
     Message: 'Shipment s-9 is new.',
   }
 
-  test('it waits ten seconds at most', async () => {
-    const receiver = await startReceiver()
-    const { store, pass } = await openOffice({ endpoints: [endpoint(receiver.url)] })
-    await store.claim(claim)
-    await store.takeEvent(created)
-    for (let i = 0; i < 10; i += 1) await pass(1_000)
-    expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual(NAMELESS)
-  })
-
   test('an event of a shipment that no booking can have made is delivered at once, with the id of the service', async () => {
     const receiver = await startReceiver()
     const { store, pass } = await openOffice({ endpoints: [endpoint(receiver.url)] })
@@ -619,47 +592,5 @@ describe('fairness', () => {
     await receiver.count(4 + 1 + others.length)
     expect(receiver.received.filter(({ body }) => body.includes('REF-hangs'))).toHaveLength(1)
     answer()
-  })
-})
-
-describe('leases', () => {
-  const LEASE_MS = 200
-
-  test('a try starts in the first half of its lease, and not after it', async () => {
-    const receiver = await startReceiver()
-    const store = createMemoryStore()
-    const leases: string[] = []
-    const slow = {
-      ...store,
-      // The first lease is used up before the try can start.
-      leaseEvents: async (...asked: Parameters<typeof store.leaseEvents>) => {
-        const events = await store.leaseEvents(...asked)
-        for (const { id } of events) leases.push(id)
-        if (leases.length === 1) await pause(LEASE_MS)
-        return events
-      },
-    }
-    const office = await openOffice({ endpoints: [endpoint(receiver.url)], store: slow, leaseMs: LEASE_MS })
-    const id = await office.take()
-    await office.pass(0)
-    await expect.poll(async () => (await office.found(id)).state).toBe('delivered')
-    expect(leases).toEqual([id, id])
-    expect(await office.found(id)).toMatchObject({ failures: 0 })
-    expect(receiver.received).toHaveLength(1)
-  })
-
-  test('the end of a try of an event that an operator has skipped meanwhile changes nothing, and is told to nobody', async () => {
-    const asked = Promise.withResolvers<() => void>()
-    const receiver = await startReceiver((outgoing) => asked.resolve(() => outgoing.writeHead(410).end()))
-    const office = await openOffice({ endpoints: [endpoint(receiver.url)] })
-    const id = await office.take()
-    office.deliveries.wake('acme')
-    const answer = await asked.promise
-    await office.store.skipEvents([id])
-    answer()
-    await office.deliveries.idle()
-    expect(await office.found(id)).toMatchObject({ state: 'skipped' })
-    expect(await office.store.endpoints()).toEqual([])
-    expect(office.lines).toEqual([])
   })
 })

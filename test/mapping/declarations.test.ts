@@ -447,28 +447,10 @@ describe('the catalog', () => {
     const one = declared('one', { paths: ['/one.php', '/Both.php'], actionNames: ['One', 'First'] })
     const two = declared('two', { paths, byDefault: true })
 
-    test('is known by its path in lower case, and shows it as its first action writes it', () => {
-      const { endpoints, actions } = compiled([one, declared('two', { paths: ['/BOTH.php'] })])
-      expect([...endpoints.keys()]).toEqual(['/one.php', '/both.php'])
-      const { actions: here, ...both } = endpoints.get('/both.php') ?? expect.fail('it is not there')
-      expect(both).toMatchObject({
-        path: '/Both.php',
-        method: 'POST',
-        family: 'quote',
-        accepted: ['One', 'First', 'two it'],
-      })
-      expect(here).toEqual([actions.get('one'), actions.get('two')])
-    })
-
     const chosen = (actions: readonly Action[], path: string, synonyms: Readonly<Record<string, string>> = {}) => {
       const endpoint = compiled(actions, synonyms).endpoints.get(path) ?? expect.fail('it is not there')
       return (...args: Parameters<typeof endpoint.choose>) => endpoint.choose(...args)?.action.name
     }
-
-    test('chooses an action by its names, in any spelling', () => {
-      const choose = chosen([one, two], '/both.php')
-      expect(['one', 'FIRST', 'Two-It', 'two'].map((name) => choose(name))).toEqual(['one', 'one', 'two', undefined])
-    })
 
     test('knows the synonyms of its actions', () => {
       const synonyms = { Zwei: 'two', Eins: 'one' }
@@ -491,17 +473,6 @@ describe('the catalog', () => {
       ])
       expect(chosen([one, two], '/one.php')('Drei', more)).toBeUndefined()
     })
-  })
-
-  test('the fields of version 1 are those of any action, in any spelling', () => {
-    const { isVersion1 } = compiled([
-      declared('one', {}, { request: [move('Zip.', 'zip', text)] }),
-      declared('two', {}, { remember: [move('Paid', 'paid', text)], reply: [fixed('Booked', 'Yes')] }),
-    ])
-    expect(['zip', 'ZIP_', 'Zip.', 'paid', 'Booked', 'Zips', ''].map(isVersion1)).toEqual([
-      ...[true, true, true, true],
-      ...[false, false, false],
-    ])
   })
 
   test('facts are the places of an action that remembers', () => {
@@ -729,27 +700,8 @@ describe('a callback', () => {
       ],
     })
     const event = { shipment_id: 'S', event: 'happened', event_date: 'now' }
-    const always = { event: 'happened', event_date: 'now', shipment_id: 'S', number: 'S', reference: '' }
     const noticed = (data?: unknown, more: Partial<CallbackContext> = {}) =>
       told.translate({ ...event, data }, { ...context, statuses: { happened: 'done' }, ...more })
-
-    test('is told with the names of its shipment', () => {
-      expect(noticed(undefined, { statuses: {} })).toEqual({ ...always, Own: 'S' })
-      const names = { own: 'N-1', number: 'TL-1', reference: 'R-1' }
-      expect(noticed(undefined, { names })).toEqual({
-        ...always,
-        ...{ number: 'TL-1', reference: 'R-1', status: 'done', Own: 'N-1' },
-      })
-    })
-
-    test.each<[string, unknown, string]>([
-      ['the one that it tells', { status: { old_value: 'new', new_value: 'on_hold' } }, 'on_hold'],
-      ['the one that it implies', {}, 'done'],
-      ['the one that it implies, if it tells no text', { status: { old_value: 'new', new_value: 5 } }, 'done'],
-      ['the one that it implies, if it tells no change', { status: { old_value: 'new', new_value: 'new' } }, 'done'],
-    ])('has a status: %s', (_, data, status) => {
-      expect(noticed(data)['status']).toBe(status)
-    })
 
     test('tells what has changed, and nothing else', () => {
       const change = (new_value: unknown) => ({ old_value: undefined, new_value })

@@ -450,30 +450,6 @@ describe('the service gets the request that a dry run shows', () => {
     return true
   }
 
-  test('in client mode, for calls that need nothing remembered', async () => {
-    const gateway = await startGateway()
-    let sent = 0
-    const law = fc.asyncProperty(calls, async ({ trip, booking, asForm }) => {
-      number += 1
-      const quote = { ...trip, ShipmentNumber: `Q-${number}` }
-      const book = { ...booking, ReferenceNumber: `B-${number}` }
-      for (const one of [
-        { path: '/getShippingQuote.php', name: 'quote.get', body: encoded(quote, asForm) },
-        { path: '/createShipment.php', name: 'shipment.create', body: encoded(book, asForm) },
-        {
-          path: '/getShippingQuote.php',
-          name: 'quote.approve',
-          body: encoded({ ActionName: 'Accept Rate', ShipmentNumber: crypto.randomUUID() }, asForm),
-        },
-        { path: '/deleteShipment.php', name: 'shipment.cancel', body: encoded({ id: crypto.randomUUID() }, asForm) },
-      ]) {
-        if (await agrees(gateway, one)) sent += 1
-      }
-    })
-    await fc.assert(law, { numRuns: HTTP_RUNS })
-    expect(sent).toBeGreaterThan(HTTP_RUNS)
-  })
-
   test('in fixed mode, with the quotes and bookings that are remembered', async () => {
     const gateway = await startGateway({
       env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret, SEND_QUOTE_ID: 'true' },

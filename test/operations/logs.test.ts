@@ -1,23 +1,18 @@
 /** Promise: a call is one line, without bodies, personal data or secrets (contract, section 11). */
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { keepLeases } from '../../src/bookings/leases.ts'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
 import { beginCall, recordError } from '../../src/observe/call.ts'
 import { createLog } from '../../src/observe/log.ts'
-import { openPruning } from '../../src/pruning/pruning.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { createReadiness, type StoreState } from '../../src/store/state.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { book } from '../bookings/desk.ts'
-import { COMPILED_ONCE } from '../command.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { newClaim } from '../store/samples.ts'
 
@@ -169,8 +164,6 @@ describe('the call', () => {
 })
 
 describe('causes', () => {
-  const HOUR_MS = 3_600_000
-
   /** A store of which some methods fail. */
   const broken = (faults: Partial<Store>): Store => ({ ...createMemoryStore(), ...faults })
   const failing = (error: Error) => () => Promise.reject(error)
@@ -215,28 +208,6 @@ describe('causes', () => {
         ['warn', 'the lease could not be renewed', 'no renewal'],
         ['warn', 'the lease could not be ended', 'no end'],
       ])
-    })
-
-    test('of old rows that cannot be deleted, every hour anew', async () => {
-      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-      try {
-        const { lines, log } = collect()
-        const store = broken({ prune: failing(new Error('no room')) })
-        const config = { BOOKING_DAYS: 400, QUOTE_MEMORY: 90 * HOUR_MS }
-        const { close } = openPruning({ config, store, log, lookEveryMs: undefined })
-        await vi.advanceTimersByTimeAsync(HOUR_MS - 1)
-        expect(lines).toEqual([])
-        await vi.advanceTimersByTimeAsync(1)
-        await vi.waitUntil(() => lines.length === 1)
-        await vi.advanceTimersByTimeAsync(HOUR_MS)
-        await vi.waitUntil(() => lines.length === 2)
-        await close()
-        await vi.advanceTimersByTimeAsync(HOUR_MS)
-        const line = { level: 'warn', msg: 'old rows could not be deleted from the store', err: { message: 'no room' } }
-        expect(lines).toMatchObject([line, line])
-      } finally {
-        vi.useRealTimers()
-      }
     })
   })
 
@@ -310,45 +281,5 @@ describe('causes', () => {
     expect(readiness.ready()).toBe(false)
     readiness.set(down('late'))
     expect(states.map(({ ready, error }) => (ready ? 'ready' : error?.message))).toEqual(['full', 'gone', 'ready'])
-  })
-})
-
-describe('the end of a process', () => {
-  interface Writer {
-    readonly child: ChildProcess
-    /** Returns the next thing that the process tells. */
-    readonly told: () => Promise<Readonly<Record<string, unknown>>>
-    /** Reads standard output up to the line of a number, and resolves with its lines. */
-    readonly read: (last: number) => Promise<readonly string[]>
-  }
-
-  function startWriter(count: number, bytes: number): Writer {
-    const program = join(import.meta.dirname, 'log-output-child.ts')
-    const child = spawn(process.execPath, [program, String(count), String(bytes)], {
-      env: { ...COMPILED_ONCE, PATH: process.env['PATH'] },
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const events = createInterface(child.stderr)[Symbol.asyncIterator]()
-    return {
-      child,
-      told: async () => JSON.parse(String((await events.next()).value)),
-      read: async (last) => {
-        const lines: string[] = []
-        for await (const line of createInterface(child.stdout)) {
-          lines.push(line)
-          if (line.startsWith(`${last} `)) break
-        }
-        return lines
-      },
-    }
-  }
-
-  const numbered = (lines: readonly string[]) => lines.map((line) => Number.parseInt(line, 10)).filter(Number.isInteger)
-  const upTo = (count: number) => Array.from({ length: count }, (_, i) => i)
-
-  test('the lines of a process that ends at once are written before it ends', async () => {
-    const { child, read } = startWriter(3, 20)
-    child.stdin?.end()
-    expect(numbered(await read(2))).toEqual(upTo(3))
   })
 })

@@ -207,23 +207,6 @@ export default ({ vocabulary, codecs, codec, z, actions }: Toolbox) => {
       expect({ code, err }).toEqual({ code: 0, err: '' })
       expect(out).toContain('8 actions at 9 legacy paths')
     })
-
-    test('ends with 78 and a line for each error of the modules', async () => {
-      const folder = folderWith({
-        'a.js': `export default ({ actions }) => ({ ...actions['quote.get'], request: [{ kind: 'mvoe' }] })`,
-        'b.ts': 'export default function (: string',
-        'c.js': 'export default () => { throw new Error("no luck") }',
-      })
-      const { code, out, err } = await check({ MAPPINGS_DIR: folder })
-      expect({ code, out }).toEqual({ code: 78, out: '' })
-      expect(err.split('\n')).toEqual([
-        'transload: 3 configuration errors',
-        `  ${folder}/a.js: quote.get: request[0].kind: is not a row; use the constructors`,
-        expect.stringContaining(`  ${folder}/b.ts:1: cannot be loaded: `),
-        `  ${folder}/c.js:1:30: cannot be loaded: no luck`,
-        '',
-      ])
-    })
   })
 })
 

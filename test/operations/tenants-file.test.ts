@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { ConfigErrors } from '../../src/config/errors.ts'
 import { fetchSecret, readTenants, secretOf, secretRef } from '../../src/config/tenants-file.ts'
-import { serve, transload } from '../callers/commands.ts'
+import { serve } from '../callers/commands.ts'
 import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
 import { ROOT } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
@@ -221,28 +221,6 @@ describe('the file', () => {
     expect(errors.length).toBeGreaterThan(wrong.length + 4)
   })
 
-  test.each(['serve', 'check'])('%s reports every error and ends with 78', async (command) => {
-    const place = folder()
-    const path = join(place, 'tenants.json')
-    const broken = [
-      { ...WHOLE, color: 'red', credentials: [{ id: 'a', secret_hash: 'CANARY' }] },
-      { ...LEAST, v2: { client_id: 'x', client_secret: { env: 'MISSING' } }, actions: { Foo: 'quote.forget' } },
-    ]
-    writeTenants(path, ...broken)
-    const env = { V2_BASE_URL: 'http://127.0.0.1:9', TENANTS_FILE: path, PORT: '0', ...ENV }
-    const { code, out, err } = await transload([command], place, env)
-    expect(code).toBe(78)
-    expect(err).toMatch(/^transload: 4 configuration errors\n/)
-    for (const said of [
-      /unknown key color/,
-      /secret_hash: must be a hash/,
-      /least: v2\.client_secret/,
-      /quote\.forget/,
-    ])
-      expect(err).toMatch(said)
-    expect(out + err).not.toContain('CANARY')
-  })
-
   test('the schema file refuses the same files as the gateway', () => {
     const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
     const { items } = file.properties.tenants
@@ -258,30 +236,6 @@ describe('the file', () => {
       const changed = JSON.parse(JSON.stringify({ tenants: [{ ...WHOLE, ...change }] }))
       expect(schema.safeParse(changed).success, name).toBe(false)
     }
-  })
-
-  test('transload tenants hash hashes standard input and takes no arguments', async () => {
-    const place = folder()
-    const [made, windows, argued, empty] = await Promise.all([
-      transload(['tenants', 'hash'], place, {}, 's3cret\n'),
-      transload(['tenants', 'hash'], place, {}, 's3cret\r\n'),
-      transload(['tenants', 'hash', 's3cret'], place, {}, 'other\n'),
-      transload(['tenants', 'hash'], place, {}, '\n'),
-    ])
-    expect(made).toMatchObject({ code: 0, err: '' })
-    expect(empty).toMatchObject({ code: 1, out: '' })
-    expect(argued).toMatchObject({ code: 64, out: '', err: 'transload: too many arguments for hash\n' })
-    for (const { out } of [made, windows]) expect(out).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$\S+\$\S+\n$/)
-    for (const { out, err } of [made, windows, argued]) expect(out + err).not.toContain('s3cret')
-    const edge = await openEdge((at) =>
-      [made, windows].map(({ out }, i) =>
-        tenant(at, `t${i}`, { credentials: [{ id: `t${i}`, secret_hash: out.trim() }] }),
-      ),
-    )
-    const status = async (id: string, secret: string) =>
-      (await quote(edge, { authorization: basic(id, secret) })).status
-    expect([await status('t0', 's3cret'), await status('t1', 's3cret')]).toEqual([200, 200])
-    expect(await status('t1', 'other')).toBe(401)
   })
 
   test('a running gateway takes a new file on SIGHUP and when it changes, and refuses a bad one', async () => {

@@ -5,8 +5,6 @@ import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { actions } from '../../mappings/index.ts'
-import { fieldsOf } from '../../src/mapping/row-parts.ts'
 import { ROOT } from '../command.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
@@ -116,60 +114,11 @@ describe('/openapi.json', () => {
         expect((await read(refused)).encoding).toBeNull()
     })
 
-    test('has every legacy and dry-run path, with the methods that they take', async () => {
-      const { paths } = await readDocument()
-      const methods = Object.fromEntries(Object.entries(paths).map(([path, item]) => [path, Object.keys(item).sort()]))
-      const expected = ['', '/quotes'].flatMap((base) =>
-        actions.flatMap(({ legacy }) =>
-          legacy.paths.flatMap((path) => [
-            [base + path, [legacy.method.toLowerCase()]],
-            [`/dry-run${base}${path}`, legacy.method === 'GET' ? ['get', 'post'] : ['post']],
-          ]),
-        ),
-      )
-      expect(methods).toEqual({
-        ...Object.fromEntries(expected),
-        '/dry-run/webhook/{event}': ['get', 'post'],
-        '/dry-run/reply/{action}': ['post'],
-      })
-    })
-
     test('has the paths of the base paths that the operator chose alone', async () => {
       const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/api/v1' })
       for (const path of Object.keys(paths))
         expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/(reply|webhook)\//)
       expect(paths).toHaveProperty(['/api/v1/createShipment.php'])
-    })
-
-    test.each(actions.map((action) => [action.name, action] as const))(
-      'has every field of %s',
-      async (name, action) => {
-        const { paths } = await readWhole()
-        const fields = new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))
-        for (const path of action.legacy.paths) {
-          const operation = paths[path]?.[action.legacy.method.toLowerCase()]
-          const bodies = operation?.requestBody?.content['application/json']?.schema.anyOf
-          const properties = bodies
-            ? bodies.find(({ title }) => title === name)?.properties
-            : Object.fromEntries((operation?.parameters ?? []).map((parameter) => [parameter.name, parameter.schema]))
-          expect(new Set(Object.keys(properties ?? {}))).toEqual(fields)
-          for (const property of Object.values(properties ?? {})) {
-            expect(property).toMatchObject({ type: 'string', description: expect.stringMatching(/./) })
-          }
-          const names = action.legacy.actionNames
-          expect(properties?.['ActionName']?.enum).toEqual(names === 'any' ? undefined : names)
-          const replies = operation?.responses['200']?.content['application/json']?.schema.anyOf
-          const reply = replies?.find(({ title }) => title === `${name} reply`)
-          expect(Object.keys(reply?.properties ?? {})).toEqual(action.reply.flatMap(fieldsOf))
-        }
-      },
-    )
-
-    test('describes the dry run of an event', async () => {
-      const gateway = await startGateway()
-      const { components } = (await get(gateway, '/openapi.json')).json
-      const { json } = await get(gateway, '/dry-run/webhook/shipment.modified')
-      expect(z.fromJSONSchema(components.schemas.EventDryRun).safeParse(json).error).toBeUndefined()
     })
 
     test('says which fields a quote cannot do without', async () => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Sandbox, type ServiceEvent, type Step, startSandbox } from '../stand-in/stand-in.ts'
+import { type Sandbox, type ServiceEvent, startSandbox } from '../stand-in/stand-in.ts'
 import { booking, call } from './client.ts'
 
 // The receiver's answers to the next deliveries; then 204. 'never' leaves the sender waiting.
@@ -67,40 +67,4 @@ test('an event contains the changed fields, and a price the difference', async (
   await call(sandbox, 'PUT', `/v2/shipments/${id}`, { external_id: 'REF-1' })
   await sandbox.idle()
   expect(received).toHaveLength(2)
-})
-
-test('each step on the way is announced and leaves its traces', async () => {
-  const id = await booked()
-  const steps: Step[] = ['posted', 'assigned', 'bol_available', 'picked_up', 'delivered', 'hold', 'canceled']
-  for (const step of steps) {
-    sandbox.advance(id, step)
-    await sandbox.idle()
-  }
-  expect(received.map(({ event }) => event)).toEqual([
-    'shipment.created',
-    'shipment.assigned',
-    'shipment.bol_available',
-    'shipment.picked_up',
-    'shipment.delivered',
-    'shipment.canceled_by_carrier',
-  ])
-  expect(sandbox.shipments.get(id)).toMatchObject({
-    status: 'canceled',
-    pickup: { pickup_dttm: '2024-08-10T08:00:00+0000' },
-    delivery: { delivery_dttm: '2024-08-10T08:00:00+0000' },
-    documents: [{ type: 'bol' }],
-    vehicles: [{ photos: [{ type: 'pickup' }, { type: 'delivery' }] }],
-  })
-  expect(() => sandbox.advance('nobody', 'assigned')).toThrow('no shipment')
-})
-
-test('a delivery that is refused is tried again, and then given up', async () => {
-  answers = [500, 503, 302, 204]
-  await booked()
-  expect(received).toHaveLength(3)
-  expect(sandbox.webhookDeliveries.map(({ attempt, status, delivered }) => [attempt, status, delivered])).toEqual([
-    [1, 500, false],
-    [2, 503, false],
-    [3, 302, false],
-  ])
 })

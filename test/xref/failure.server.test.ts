@@ -1,18 +1,15 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Answered, get, post, startGateway } from '../gateway.ts'
-import { sample } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { link } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
-import { approve, linesOf, quote, STORE, serve, testFolder, transload } from './program.ts'
+import { approve, linesOf, quote, STORE, serve, testFolder } from './program.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -198,67 +195,4 @@ test('a disk that is full', async () => {
   const db = new DatabaseSync(path)
   expect(db.prepare('PRAGMA integrity_check').get()?.['integrity_check']).toBe('ok')
   db.close()
-})
-
-/** Checks that the program does not start, prints the reason in one line, and prints no secret. */
-async function expectRefused(folder: string, words: readonly string[], storeUrl: string, why: RegExp): Promise<void> {
-  const env = { V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
-  const { code, out, err } = await transload(folder, words, { storeUrl, env })
-  expect({ code, err }).toEqual({ code: 78, err: expect.stringMatching(why) })
-  expect(err).not.toMatch(/^ +at /m)
-  expect(out + err).not.toContain('secret')
-  expect(out).not.toContain('listening')
-}
-
-describe('a store that this program cannot use', () => {
-  const commands = sample([['serve'], ['xref', 'get', 'Q-1', '--tenant', 'acme']], 2)
-
-  test.each(commands)('of a newer version is refused by %s and left as it is: a file', async (...words) => {
-    const folder = testFolder()
-    const path = join(folder, STORE)
-    const store = await openSqliteStore({ path })
-    await store.put({ links: [link()] })
-    await store.close()
-    const db = new DatabaseSync(path)
-    db.exec('UPDATE version SET version = 1000000')
-    db.close()
-    const before = readFileSync(path)
-    await expectRefused(folder, words, STORE, /^transload: The store has version 1000000, .*newer gateway.*\n$/)
-    expect(readFileSync(path).equals(before)).toBe(true)
-  })
-
-  test.each(commands)('of a newer version is refused by %s and left as it is: a server', async (...words) => {
-    const url = await server.createDatabase()
-    const store = await openStore(url)
-    await store.put({ links: [link()] })
-    await store.close()
-    const client = new pg.Client(url)
-    await client.connect()
-    await client.query('UPDATE transload.version SET version = 1000000')
-    await expectRefused(testFolder(), words, url, /^transload: The store has version 1000000, .*newer gateway.*\n$/)
-    const { rows } = await client.query(
-      'SELECT version::int, (SELECT count(*)::int FROM transload.links) FROM transload.version',
-    )
-    expect(rows).toEqual([{ version: 1_000_000, count: 1 }])
-    await client.end()
-  })
-
-  test.each(commands)('because STORE_URL is wrong is told by %s in one line', async (...words) => {
-    const folder = testFolder()
-    writeFileSync(join(folder, 'notes.txt'), 'These are notes, and they are long enough to be looked at. '.repeat(40))
-    const other = new DatabaseSync(join(folder, 'other.db'))
-    other.exec('CREATE TABLE cars (a)')
-    other.close()
-    const right = await server.createDatabase()
-    const cannot = 'transload: 1 configuration error\\n {2}STORE_URL names a store that cannot be used: '
-    const wrong = [
-      ['notes.txt', '.*not a database'],
-      ['other.db', '.*another program'],
-      [right.replace('password', 'secret'), 'PostgreSQL does not answer: password authentication failed'],
-      [right.replace(/\w+$/, 'nowhere'), 'PostgreSQL does not answer: database "nowhere" does not exist'],
-    ] as const
-    await Promise.all(
-      wrong.map(([storeUrl, why]) => expectRefused(folder, words, storeUrl, new RegExp(`^${cannot}${why}.*\\n$`))),
-    )
-  })
 })
