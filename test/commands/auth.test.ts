@@ -1,3 +1,5 @@
+/** Promise: `auth rehearse` tells what the service accepts, and changes nothing (contract, section 5). */
+
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { known, tenant, writeTenants } from '../callers/edge.ts'

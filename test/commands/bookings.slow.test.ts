@@ -1,3 +1,5 @@
+/** Promise: an operator lists and settles bookings beside a running gateway (contract, section 7). */
+
 import { rm } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'

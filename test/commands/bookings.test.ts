@@ -1,3 +1,5 @@
+/** Promise: what the commands about bookings print is reviewed (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
 

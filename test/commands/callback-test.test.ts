@@ -1,3 +1,5 @@
+/** Promise: a sample event shows an operator if a callback works (contract, section 10). */
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'

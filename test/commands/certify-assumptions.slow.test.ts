@@ -1,3 +1,5 @@
+/** Promise: a trial of the service harms nothing, and cancels what it made (contract, section 8). */
+
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: what a trial of the service prints is reviewed (contract, section 11). */
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: `check` says what the gateway would be, and every slip (contract, section 11). */
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: what the commands about settings print is reviewed (contract, section 11). */
+
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: `demo` starts everything, and its printed calls work (contract, section 11). */
+
 import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -1,3 +1,5 @@
+/** Promise: every mistake ends in one line and the documented exit code (contract, section 11). */
+
 import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -1,3 +1,5 @@
+/** Promise: an operator sees how a booking was settled, and takes it back (contract, section 7). */
+
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: `healthcheck` asks what an orchestrator asks (contract, section 1). */
+
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: help explains every command and option, and `check` every variable (contract, section 11). */
+
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

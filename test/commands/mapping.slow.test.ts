@@ -1,3 +1,5 @@
+/** Promise: an operator tries own declarations against own cases (contract, section 4). */
+
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: the report in Markdown is reviewed (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { markdownOf } from '../../src/commands/migration.ts'
 import { loadMappings } from '../../src/config/mappings.ts'

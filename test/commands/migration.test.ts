@@ -1,3 +1,5 @@
+/** Promise: a report on the migration is the page, and shows no secret (contract, section 11). */
+
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

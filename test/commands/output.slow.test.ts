@@ -1,3 +1,5 @@
+/** Promise: commands and logs print nothing that a terminal or a spreadsheet obeys (contract, section 11). */
+
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'

@@ -1,3 +1,5 @@
+/** Promise: the gateway runs under `--permission` of Node with the documented flags (contract, section 11). */
+
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: long work shows how far it is, without flooding a log (contract, section 11). */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createProgress, print, printError, showStatus } from '../../src/commands/output.ts'
 import { watchStream } from './terminal.ts'

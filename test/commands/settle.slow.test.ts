@@ -1,3 +1,5 @@
+/** Promise: settling takes an id that the service knows and no other booking has, and can be taken back (contract, section 7). */
+
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'

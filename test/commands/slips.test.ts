@@ -1,3 +1,5 @@
+/** Promise: every command tells a slip in one line (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { badLines, printed } from './every-command.ts'
 

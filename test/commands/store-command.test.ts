@@ -1,3 +1,5 @@
+/** Promise: what the commands about the store print is reviewed (contract, section 11). */
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

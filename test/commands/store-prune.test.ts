@@ -1,3 +1,5 @@
+/** Promise: `store prune` shows what would go, and deletes it (contract, section 6). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a backup is whole, and a restore doubts what it may lack (contract, section 7). */
+
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,3 +1,5 @@
+/** Promise: a store that cannot be used is told in one line (contract, section 11). */
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: `translate` explains a call as a dry run does (contract, section 8). */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

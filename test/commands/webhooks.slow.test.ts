@@ -1,3 +1,5 @@
+/** Promise: an operator lists, replays and skips events beside running gateways (contract, section 10). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: what the commands about events print is reviewed (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { newEvent } from '../store/event-contract.ts'
 import { fillStore, transcript, transcriptFolder } from './transcript.ts'

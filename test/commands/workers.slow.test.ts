@@ -1,3 +1,5 @@
+/** Promise: workers share ports, metrics and turns, and one that dies is replaced (contract, section 11). */
+
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'undici'

@@ -1,3 +1,5 @@
+/** Promise: numbers are imported and exported as streams, and go on after a kill (contract, section 6). */
+
 import { cpSync, existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { watch } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: old integrations in the languages of version 1 work unchanged (contract, section 2). */
+
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: the deployment examples are valid, and the proxies pass calls on (contract, section 1). */
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
 import { createServer } from 'node:net'

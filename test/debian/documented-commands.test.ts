@@ -1,3 +1,5 @@
+/** Promise: every documented command works as printed (contract, section 11). */
+
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

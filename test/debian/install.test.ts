@@ -1,3 +1,5 @@
+/** Promise: the package installs in another project, and runs (contract, section 11). */
+
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: alerts and dashboards read the metrics that there are (contract, section 1). */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

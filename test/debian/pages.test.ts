@@ -1,3 +1,5 @@
+/** Promise: pages are sound on any device, without scripts, by keyboard alone (contract, section 1). */
+
 import { rm } from 'node:fs/promises'
 import axe from 'axe-core'
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'

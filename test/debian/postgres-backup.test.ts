@@ -1,3 +1,5 @@
+/** Promise: a restored dump books nothing twice (contract, section 7). */
+
 import { chownSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

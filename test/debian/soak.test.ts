@@ -1,3 +1,5 @@
+/** Promise: memory stays flat under load of every kind (contract, section 2). */
+
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cleanEnv, output, ROOT } from '../command.ts'

@@ -1,3 +1,5 @@
+/** Promise: on a terminal, commands say what they say elsewhere (contract, section 11). */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

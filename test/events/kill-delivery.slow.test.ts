@@ -1,3 +1,5 @@
+/** Promise: gateways that are killed lose no event, and keep the order (contract, section 10). */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

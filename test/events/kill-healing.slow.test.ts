@@ -1,3 +1,5 @@
+/** Promise: gateways that are killed heal every booking, and book none twice (contract, sections 7 and 10). */
+
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'

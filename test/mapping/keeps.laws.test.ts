@@ -1,3 +1,5 @@
+/** Promise: each row keeps what its class says (contract, section 4). */
+
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { actions, callbacks } from '../../mappings/index.ts'

@@ -1,3 +1,5 @@
+/** Promise: each field is accounted for once, and what is read back changes nothing (contract, sections 4 and 8). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { knownStates } from '../../mappings/us-states.ts'

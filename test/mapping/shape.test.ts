@@ -1,3 +1,5 @@
+/** Promise: a reply of another shape is noticed, without its values (contract, section 4). */
+
 import { describe, expect, test } from 'vitest'
 import {
   any,

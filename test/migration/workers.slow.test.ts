@@ -1,3 +1,5 @@
+/** Promise: workers that end lose few counts, or none (contract, section 1). */
+
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'

@@ -1,3 +1,5 @@
+/** Promise: a log that nobody reads stops no call (contract, section 11). */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -1,3 +1,5 @@
+/** Promise: an SDK that `--import` loads traces every process (contract, section 11). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,3 +1,5 @@
+/** Promise: the migration page says who still uses version 1, and what is left (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { get, startGateway, type TestGateway } from '../gateway.ts'

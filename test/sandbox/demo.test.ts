@@ -1,3 +1,5 @@
+/** Promise: the service of the demo fails on demand, and never runs in production. */
+
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

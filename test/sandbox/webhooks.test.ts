@@ -1,3 +1,5 @@
+/** Promise: the service of the demo announces what happens (contract, section 10). */
+
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a gateway outlives its store, and books nothing meanwhile (contract, sections 6 and 7). */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,3 +1,5 @@
+/** Promise: every number that a caller was given resolves after a SIGKILL (contract, section 6). */
+
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { get, post } from '../gateway.ts'

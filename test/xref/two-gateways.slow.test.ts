@@ -1,3 +1,5 @@
+/** Promise: gateways that share a store share numbers and turns (contract, sections 4 and 6). */
+
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
