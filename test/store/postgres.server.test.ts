@@ -5,7 +5,6 @@ import { StoreTooNew } from '../../src/store/store.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
-import { listen } from './states.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -23,58 +22,6 @@ async function query(url: string, sql: string): Promise<readonly Record<string, 
     await client.end()
   }
 }
-
-test("another gateway's write reaches the cache within moments", async () => {
-  const url = await server.createDatabase()
-  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
-  for (let at = 1; at <= size(30, 100); at += 1) {
-    const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
-    await writer.put({ links: [link({ id: `${at}`, at })], thing: thing({ own: `${at}` }) })
-    // One's own writes are seen at once.
-    expect((await writer.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`)
-    expect((await writer.thing('acme', 'id-1'))?.own).toBe(`${at}`)
-    // A name used again means the newest, at once and everywhere.
-    expect((await reader.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`)
-    await vi.waitFor(async () => expect((await reader.thing('acme', 'id-1'))?.own).toBe(`${at}`), { interval: 1 })
-  }
-  await Promise.all([one.close(), other.close()])
-})
-
-test('writes of more than a notice holds reach the cache too', async () => {
-  const url = await server.createDatabase()
-  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
-  const long = 'x'.repeat(2_000)
-  const ids = [...Array.from({ length: 500 }, (_, index) => `I-${index}`), `${long}\n`, `${long}ü`]
-  const write = (own: string) => Promise.all(ids.map((id) => one.put({ links: [], thing: thing({ id, own }) })))
-  await write('old')
-  for (const id of ids) expect((await other.thing('acme', id))?.own).toBe('old')
-  await write('new')
-  for (const id of ids) {
-    await vi.waitFor(async () => expect((await other.thing('acme', id))?.own).toBe('new'), { interval: 1 })
-  }
-  await Promise.all([one.close(), other.close()])
-})
-
-test('a gateway that lost its ear reads past the cache, and trusts it again after', async () => {
-  const url = await server.createDatabase()
-  const states = listen()
-  const one = await openPostgresStore({ url, onState: states.onState })
-  const other = await openPostgresStore({ url })
-  await one.put({ links: [], thing: thing({ own: 'old' }) })
-  expect((await one.thing('acme', 'id-1'))?.own).toBe('old')
-  const down = states.next(false)
-  const up = down.then(() => states.next(true))
-  await query(
-    url,
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'transload session'",
-  )
-  expect(await down).toMatchObject({ ready: false, error: { name: 'StoreDown' } })
-  await up
-  await vi.waitFor(() => expect(other.ready()).toBe(true))
-  await other.put({ links: [], thing: thing({ own: 'new' }) })
-  await vi.waitFor(async () => expect((await one.thing('acme', 'id-1'))?.own).toBe('new'), { interval: 1 })
-  await Promise.all([one.close(), other.close()])
-})
 
 test('connections that die with writes under way and others queued reject each write, and the next ones go on', async () => {
   const url = await server.createDatabase()

@@ -28,51 +28,6 @@ function integrity(): unknown {
   return answer
 }
 
-describe('the cache', () => {
-  test('shows writes of another process at once', async () => {
-    const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
-    for (let at = 1; at <= size(50, 200); at += 1) {
-      const [writer, reader] = at % 2 === 0 ? [one, other] : [other, one]
-      await writer.put({ links: [link({ id: `${at}`, at })], thing: thing({ own: `${at}` }) })
-      // Twice: the second answer may come from the cache.
-      for (const store of [reader, reader, writer, writer]) {
-        expect((await store.links('acme', 'Q-1'))[0]?.id).toBe(`${at}`)
-        expect((await store.thing('acme', 'id-1'))?.own).toBe(`${at}`)
-      }
-    }
-    await Promise.all([one.close(), other.close()])
-  })
-
-  test('never goes back to an older value, whichever process writes', async () => {
-    const WRITES = size(150, 600)
-    const [one, other] = await Promise.all([openSqliteStore({ path }), openSqliteStore({ path })])
-    const latest = [0, 0]
-    let writing = true
-    const ages = Array.from({ length: WRITES }, (_, index) => index + 1)
-    const writers = [one, other].map(async (store, which) => {
-      for (const at of ages) await store.put({ links: [link({ name: `N-${which}`, id: `${at}`, at })] })
-    })
-    const readers = [one, other].map(async (store) => {
-      const seen = [0, 0]
-      while (writing) {
-        for (const which of [0, 1]) {
-          const at = (await store.links('acme', `N-${which}`))[0]?.at ?? 0
-          expect(at).toBeGreaterThanOrEqual(seen[which] ?? 0)
-          seen[which] = at
-          latest[which] = at
-        }
-        await new Promise(setImmediate)
-      }
-    })
-    await Promise.all(writers).finally(() => {
-      writing = false
-    })
-    await Promise.all(readers)
-    for (const store of [one, other]) expect((await store.links('acme', 'N-1'))[0]?.at).toBe(WRITES)
-    await Promise.all([one.close(), other.close()])
-  })
-})
-
 describe('the schema', () => {
   test('is made once by many processes that start at once', async () => {
     const script = join(import.meta.dirname, 'open-child.ts')
