@@ -743,9 +743,12 @@ export interface Join {
   readonly peaks: Map<string, { count: number; second: number }>
 }
 
-/** Twice as many names are remembered at most: 64 MB. */
-const MOST_SLOTS = 2 ** 21
-const MOST_SECONDS = 100_000
+/** One and a half times as many names are remembered at most: 32 MB. */
+const MOST_SLOTS = 2 ** 20
+/** Tables grow by four. */
+const FIRST_SLOTS = MOST_SLOTS / 4 ** 4
+const MOST_SECONDS = 10_000
+const MOST_ANONYMOUS = 100_000
 export const OTHER_CASE = 'other-case'
 export const SAME_BOOKING = 'same-booking'
 
@@ -755,7 +758,7 @@ export function createJoin(dedupeWindowMs: number): Join {
   const peaks: Join['peaks'] = new Map()
   const perSecond = new Map<string, number>()
   const anonymous = new Map<string, number>()
-  let names = newNames(2 ** 12)
+  let names = newNames(FIRST_SLOTS)
   let older: Names | undefined
 
   function remember(low: number, high: number, exact: number, fact: number): void {
@@ -763,7 +766,7 @@ export function createJoin(dedupeWindowMs: number): Join {
       if (names.slots < MOST_SLOTS) names = grown(names)
       else {
         older = names
-        names = newNames(2 ** 12)
+        names = newNames(FIRST_SLOTS)
       }
     }
     put(names, low, high, exact, fact)
@@ -786,7 +789,7 @@ export function createJoin(dedupeWindowMs: number): Join {
             anonymous.delete(key)
             anonymous.set(key, value)
             for (const [oldest] of anonymous)
-              if (anonymous.size > MOST_SECONDS) anonymous.delete(oldest)
+              if (anonymous.size > MOST_ANONYMOUS) anonymous.delete(oldest)
               else break
           }
         } else {
