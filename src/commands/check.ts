@@ -14,7 +14,7 @@ import { openUpstream } from '../service/upstream.ts'
 import { pathOf } from '../store/open.ts'
 import { nearest } from '../text/nearest.ts'
 import { attempt, ownAccounts } from './auth.ts'
-import { engineOf } from './open-store.ts'
+import { engineOf, modeOf } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
 interface CheckOptions {
@@ -70,9 +70,6 @@ export async function check({ json = false, all = false, connect = false }: Chec
   }
   return service?.some(({ accepted }) => !accepted) ? EXIT_FAILED : 0
 }
-
-const modeOf = ({ TENANTS_FILE: tenants, V2_CLIENT_ID: id }: Config) =>
-  tenants !== undefined ? 'tenants' : id !== undefined ? 'fixed' : 'client'
 
 const aligned = (rows: readonly (readonly string[])[]) => {
   const width = Math.max(...rows.map(([name = '']) => name.length))

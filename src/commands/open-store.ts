@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { readConfig } from '../config/config.ts'
+import { type Config, readConfig } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
 import { day, duration } from '../config/values.ts'
 import { loadEngine, type OpenStore, pathOf } from '../store/open.ts'
@@ -93,3 +93,7 @@ export function timeOf(option: string, text: string | undefined, which: 'past' |
   const kind = { past: 'a past time', future: 'a time to come', any: 'a time' }[which]
   throw new UsageError(`${option} takes ${kind} such as 2026-12-31T14:00Z, or a duration such as 2h or 30d`)
 }
+
+/** Says whose credential goes to the service. */
+export const modeOf = ({ TENANTS_FILE: tenants, V2_CLIENT_ID: id }: Config) =>
+  tenants !== undefined ? 'tenants' : id !== undefined ? 'fixed' : 'client'

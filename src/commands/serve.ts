@@ -6,11 +6,12 @@ import { loadConfig } from '../config/load.ts'
 import { programVersion } from '../config/version.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
-import { createLog, endOfLog, type Logger } from '../observe/log.ts'
+import { createLog, endOfLog, type Logger, logFormat } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
 import { listenFailure, reportFailure } from './failures.ts'
-import { keepStore, refuseOldFolder } from './last-store.ts'
-import { openConfiguredStore } from './open-store.ts'
+import { keepStore, placeOf, refuseOldFolder } from './last-store.ts'
+import { modeOf, openConfiguredStore } from './open-store.ts'
+import { printError } from './output.ts'
 import { dropPermissions, stopSignal } from './process.ts'
 import { REPLACEMENT, reportListening, runWorkers, shareMetrics, stopMessage } from './workers.ts'
 
@@ -35,7 +36,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<nu
   setFlagsFromString(YOUNG_FLAG)
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
-  const log = createLog(config.LOG_LEVEL)
+  const log = createLog(config.LOG_LEVEL, undefined, logFormat(config))
   const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
   if (unwritable !== undefined && cluster.isPrimary)
     log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
@@ -94,6 +95,16 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
   log.info({ version: programVersion(), pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
   if (cluster.isWorker) reportListening()
+  else if (process.stdout.isTTY && logFormat(config) === 'lines') {
+    const { V2_BASE_URL, STORE_URL } = config
+    printError(
+      `Transload ${programVersion()} in ${modeOf(config)} mode`,
+      `  for callers    ${url}`,
+      `  for operators  ${admin ?? 'no listener (ADMIN_PORT=0)'}`,
+      `  store          ${placeOf(STORE_URL)}`,
+      `  service        ${V2_BASE_URL.origin}${V2_BASE_URL.prefix}; ${url} in a browser shows what becomes of a call`,
+    )
+  }
 
   const signal = await (stop ?? stopSignal())
   log.info({ signal }, 'draining')

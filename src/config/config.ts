@@ -137,6 +137,9 @@ export const sections = {
     SHUTDOWN_GRACE_MS: milliseconds
       .prefault('30000')
       .describe('The time in which calls under way may finish after SIGTERM.'),
+    LOG_FORMAT: word('auto', 'json', 'lines')
+      .default('auto')
+      .describe('`json`, `lines` for people, or `auto`: lines on a terminal, else JSON.'),
     LOG_LEVEL: word('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
       .default('info')
       .describe(

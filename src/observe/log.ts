@@ -4,16 +4,47 @@ import { printableLines } from '../text/service-text.ts'
 
 export type { Logger }
 
-/** Makes a logger of JSON lines. It writes in the background: call `flush` before the process ends. */
-export function createLog(level: Config['LOG_LEVEL'], destination?: DestinationStream): Logger {
+/** How log lines look: JSON for programs, or lines for people. */
+export type LogFormat = 'json' | 'lines'
+
+/** Returns the format of the log: by default lines where people look, on a terminal. */
+export const logFormat = ({ LOG_FORMAT: format }: Pick<Config, 'LOG_FORMAT'>): LogFormat =>
+  format === 'auto' ? (process.stdout.isTTY ? 'lines' : 'json') : format
+
+/** Makes a logger. It writes in the background: call `flush` before the process ends. */
+export function createLog(
+  level: Config['LOG_LEVEL'],
+  destination?: DestinationStream,
+  format: LogFormat = 'json',
+): Logger {
   const base = { name: NAME }
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
   if (destination) return pino(options, destination)
   const onDropped = (lines: number) =>
     log.warn({ lines }, 'log lines were dropped, because standard output did not take them')
-  const log = pino(options, createLogOutput({ printableTail: CALL_LINE_END, onDropped }))
+  const log = pino(
+    options,
+    createLogOutput({ printableTail: CALL_LINE_END, onDropped, isForPeople: format === 'lines' }),
+  )
   return log
 }
+
+/** Writes a line of the log for people: the time, what happened, and the rest as `name=value`. */
+export function lineForPeople(line: string): string {
+  const { time, level, name: _, pid: __, msg, err, ...rest }: Readonly<Record<string, unknown>> = JSON.parse(line)
+  const at = new Date(Number(time)).toISOString().slice('yyyy-mm-ddT'.length, -1)
+  const said = Object(err).message
+  const { method, path, status, action, ms, error, id, tenant, ...more } = rest
+  const isCall = msg === 'call' || msg === 'call failed'
+  const words = isCall
+    ? [status, method, path, action, `${ms} ms`, error, tenant, id]
+    : [level === 'info' ? '' : String(level).toUpperCase(), msg, said, ...Object.entries({ ...rest }).map(pair)]
+  const shown = isCall && level !== 'info' ? [...words, said, ...Object.entries(more).map(pair)] : words
+  return `${[at, ...shown].filter((word) => word !== undefined && word !== '').join('  ')}\n`
+}
+
+const pair = ([name, value]: readonly [string, unknown]) =>
+  `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`
 
 /** The name of the program in every line. */
 export const NAME = 'transload'
@@ -32,6 +63,8 @@ interface LogOutputOptions {
   readonly printableTail: string
   /** Called when standard output takes lines again, with the number of those that were dropped. */
   readonly onDropped: (lines: number) => void
+  /** @default false */
+  readonly isForPeople?: boolean
 }
 
 const LINES_PER_WRITE = 256
@@ -44,7 +77,7 @@ const STALLED_AFTER_MS = 1_000
  * Writes lines to standard output in batches: one write per line would cost as much as making the line. If the reader does
  * not keep up, lines are dropped and counted: neither calls nor memory may depend on it.
  */
-export function createLogOutput({ printableTail, onDropped }: LogOutputOptions): LogOutput {
+export function createLogOutput({ printableTail, onDropped, isForPeople = false }: LogOutputOptions): LogOutput {
   const out = pino.destination({ sync: false })
   let lines: string[] = []
   let backlogBytes = 0
@@ -89,7 +122,7 @@ export function createLogOutput({ printableTail, onDropped }: LogOutputOptions):
       if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
       // pino escapes only C0, and logs are read in terminals.
       const printable = line.endsWith(printableTail) ? line : printableLines(line)
-      if (lines.push(printable) === LINES_PER_WRITE) writeLines()
+      if (lines.push(isForPeople ? printableLines(lineForPeople(line)) : printable) === LINES_PER_WRITE) writeLines()
     },
     flush: (done) => {
       writeLines()

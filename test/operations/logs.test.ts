@@ -8,7 +8,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { keepLeases } from '../../src/bookings/leases.ts'
 import { type ErrorCode, GatewayError } from '../../src/errors.ts'
 import { beginCall, recordError } from '../../src/observe/call.ts'
-import { createLog } from '../../src/observe/log.ts'
+import { createLog, lineForPeople } from '../../src/observe/log.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { createReadiness, type StoreState } from '../../src/store/state.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
@@ -282,4 +282,23 @@ describe('causes', () => {
     readiness.set(down('late'))
     expect(states.map(({ ready, error }) => (ready ? 'ready' : error?.message))).toEqual(['full', 'gone', 'ready'])
   })
+})
+
+test('lines for people have the time, what happened, and what is wrong', () => {
+  const time = Date.UTC(2026, 0, 2, 3, 4, 5, 6)
+  const shown = (entry: object) => lineForPeople(JSON.stringify({ level: 'info', time, name: 'transload', ...entry }))
+  const call = {
+    msg: 'call',
+    status: 200,
+    method: 'POST',
+    path: '/createShipment.php',
+    action: 'shipment.create',
+    ms: 12,
+  }
+  expect(shown({ ...call, id: 'r-1' })).toBe(
+    '03:04:05.006  200  POST  /createShipment.php  shipment.create  12 ms  r-1\n',
+  )
+  expect(shown({ level: 'warn', msg: 'store not ready', err: { message: 'gone' }, server: 'db' })).toBe(
+    '03:04:05.006  WARN  store not ready  gone  server=db\n',
+  )
 })
