@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { originText } from '../bookings/doubts.ts'
 import { type Config, DEFAULT_STORE } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
+import { MOVED } from '../store/copy.ts'
 import { pathOf } from '../store/open.ts'
 import { isBehind, readStamp } from '../store/sqlite/stamp.ts'
 import type { Store } from '../store/store.ts'
@@ -40,11 +41,14 @@ function readLast(file: string): LastStore | undefined {
 /** Returns the address of a store as an operator knows it, without what only a connection needs. */
 export function placeOf(storeUrl: string): string {
   if (engineOf(storeUrl) === 'file') return resolve(pathOf(storeUrl))
-  return storeUrl
-    .trim()
-    .replace(/^postgresql:/, 'postgres:')
-    .replace(/\/\/[^@/]*@/, '//')
-    .replace(/[?#].*$/s, '')
+  return (
+    storeUrl
+      .trim()
+      .replace(/^postgres(ql)?:/i, 'postgres:')
+      .replace(/[?#].*$/s, '')
+      // Up to the last one: a password may have it, too.
+      .replace(/\/\/[^/]*@/, '//')
+  )
 }
 
 const stampOf = (storeUrl: string) => (engineOf(storeUrl) === 'file' ? readStamp(resolve(pathOf(storeUrl))) : undefined)
@@ -53,12 +57,12 @@ async function hasBookings(store: Pick<Store, 'listClaims'>): Promise<boolean> {
   return (await store.listClaims({ limit: 1 })).length > 0
 }
 
-/** Tells if a table of an embedded store that is not open has rows; false where there is none. */
-function hasRows(path: string, table: 'claims' | 'doubts'): boolean {
+/** Tells if an embedded store that is not open has such rows; false where there is none. */
+function hasRows(path: string, rows: string): boolean {
   try {
     const db = new DatabaseSync(path, { readOnly: true })
     try {
-      return db.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined
+      return db.prepare(`SELECT 1 FROM ${rows} LIMIT 1`).get() !== undefined
     } finally {
       db.close()
     }
@@ -76,7 +80,7 @@ export function refuseOldFolder({ STORE_URL, EMERGENCY_LOG_FILE }: Config): void
   if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== placeOf(STORE_URL)) return
   const stamp = stampOf(STORE_URL)
   if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
-  if (hasRows(last.store, 'doubts')) return
+  if (hasRows(last.store, `doubts WHERE until = 0 OR until > ${Date.now()}`)) return
   throw refused('the folder of the store is not the one that this installation used last, or an older copy of it')
 }
 
@@ -85,6 +89,7 @@ const refused = (why: string) => new ConfigErrors([`${why}. ${REMEDIES}`])
 /** Returns why a gateway must not start on a store; undefined if it may. */
 async function wrongStore(store: Store, { STORE_URL, EMERGENCY_LOG_FILE }: Config): Promise<string | undefined> {
   const from = await store.copiedFrom()
+  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
   if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
@@ -94,7 +99,7 @@ async function wrongStore(store: Store, { STORE_URL, EMERGENCY_LOG_FILE }: Confi
   const byDefault = placeOf(DEFAULT_STORE)
   const other = last?.hasBookings
     ? last.store
-    : byDefault !== place && hasRows(byDefault, 'claims')
+    : last?.store !== place && byDefault !== place && hasRows(byDefault, 'claims')
       ? byDefault
       : undefined
   if (other === undefined) return undefined
@@ -127,11 +132,12 @@ export async function keepStore(
   const { STORE_URL, EMERGENCY_LOG_FILE } = config
   if (store.engine === 'memory') return store
   while (!store.ready()) await delay(READY_EVERY_MS, undefined, { ref: false })
-  if (isMeant) {
-    if ((await store.origin()).kind !== 'own') await store.trust()
-  } else if ((await store.doubt()) === undefined) {
-    const wrong = await wrongStore(store, config)
+  // A doubt that an operator has declared stays: trust would end it.
+  if ((await store.doubt()) === undefined) {
+    const wrong = isMeant ? undefined : await wrongStore(store, config)
     if (wrong !== undefined) throw refused(wrong)
+    if (isMeant && (await store.origin()).kind !== 'own') await store.trust()
+    if (isMeant && (await store.copiedFrom()) !== undefined) await store.endCopy(await store.today())
   }
   const file = fileOf(EMERGENCY_LOG_FILE)
   let isWritable = true
@@ -142,11 +148,12 @@ export async function keepStore(
     known = { ...known, stamp: stampOf(STORE_URL) }
     const text = `${JSON.stringify(known)}\n`
     if (text === textOf(file)) return
+    const next = `${file}.${process.pid}`
     try {
-      const next = `${file}.${process.pid}`
       writeFileSync(next, text, { mode: 0o600 })
       renameSync(next, file)
     } catch (error) {
+      rmSync(next, { force: true })
       if (isWritable) onUnwritable(error)
       isWritable = false
     }

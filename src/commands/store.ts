@@ -15,7 +15,7 @@ import { identityOf, isDamage, isNoDatabase, messageOf, NotAStore } from '../sto
 import { BackupDamaged, backupTime, restoreStore, StoreInUse, StoreUnreadable } from '../store/sqlite/restore.ts'
 import { StoreTooNew } from '../store/store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { placeOf } from './last-store.ts'
+import { placeOf, refuseOldFolder } from './last-store.ts'
 import {
   embeddedStorePath,
   engineOf,
@@ -189,13 +189,17 @@ async function inspectFile(file: string): Promise<Inspected> {
 /** Copies the store into an empty one, which may have the other engine. */
 export function copy({ to: url }: { readonly to: string }): Promise<number> {
   if (engineOf(url) === 'memory') throw new UsageError('--to takes a path or postgres://…')
+  refuseOldFolder(storeConfig())
   return withExistingStore(async (store, storeUrl) => {
+    // The other store would not be known for a copy that lacks bookings.
+    const lacking = (await store.doubt()) ? undefined : originText(await store.origin())
+    if (lacking !== undefined) throw new CommandFailed(lacking)
     if (placeOf(url) === placeOf(storeUrl)) throw new UsageError('--to names the store itself')
     const target = await openConfiguredStore(await loadEngine(url), {})
     const progress = createProgress('copied')
     try {
       if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
-      const counts = await copyStore(store, target, placeOf(storeUrl), progress.update)
+      const counts = await copyStore(store, target, placeOf(storeUrl), placeOf(url), progress.update)
       progress.end()
       print(
         ...[...counts].map(([table, rows]) => `${count(rows).padStart(COUNT_CHARACTERS)}  ${table}`),

@@ -56,6 +56,8 @@ export const COPIED_TABLES: ReadonlyMap<string, Table> = new Map(
 
 const ROWS_AT_ONCE = 500
 const MARK = 'store copy'
+/** Begins the mark of a store that was copied to another one. */
+export const MOVED = 'moved to '
 
 const tableOf = (name: string): Table => {
   const table = COPIED_TABLES.get(name)
@@ -133,10 +135,14 @@ export async function copyStore(
   from: Store,
   to: Store,
   name: string,
+  toName: string,
   onProgress: (rows: number) => void,
 ): Promise<ReadonlyMap<string, number>> {
-  const [live] = [...(await from.liveInstances()), ...(await to.liveInstances())]
-  if (live !== undefined) throw new CopyRefused(`a gateway uses one of the stores: ${live}; stop it first`)
+  async function refuseLive() {
+    const [live] = [...(await from.liveInstances()), ...(await to.liveInstances())]
+    if (live !== undefined) throw new CopyRefused(`a gateway uses one of the stores: ${live}; stop it first`)
+  }
+  await refuseLive()
   const begun = await to.copiedFrom()
   if (begun === undefined) {
     for (const table of COPIED_TABLES.keys()) {
@@ -163,7 +169,11 @@ export async function copyStore(
     counts.set(table, source.count)
     onProgress(rows)
   }
+  // One that has started meanwhile writes what is not copied.
+  await refuseLive()
   await to.endCopy(await from.today())
+  // A gateway that starts on it again would not know what is booked on the other one.
+  await from.beginCopy(`${MOVED}${toName}`)
   return counts
 }
 

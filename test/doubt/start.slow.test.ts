@@ -148,3 +148,23 @@ test('a store is the same after a SIGKILL, and in the default place is missed', 
   const refused = await place.run(['serve'], { EMERGENCY_LOG_FILE: '', STORE_URL: join(place.folder, 'other.db') })
   expect(refused).toMatchObject({ code: 78, err: expect.stringContaining('data/transload.db') })
 })
+
+test('a store that was copied away is not the store any more', { timeout: LONG_MS }, async () => {
+  const place = await setUp()
+  const first = await place.listen()
+  expectBooked(await book(first, { ReferenceNumber: 'BEFORE' }))
+  await first.end()
+  const other = { STORE_URL: join(place.folder, 'other.db') }
+  expect(await place.run(['store', 'copy', '--to', other.STORE_URL])).toMatchObject({ code: 0 })
+  const second = await place.listen([], other)
+  const sent = creations(place)
+  expectBooked(await book(second, { ReferenceNumber: 'BEFORE' }), true)
+  expect(creations(place)).toBe(sent)
+  await second.end()
+  expect(await place.run(['serve'])).toMatchObject({ code: 78, err: expect.stringContaining('was copied to') })
+  // A doubt that was declared outlives the switch.
+  expect(await place.run(['store', 'doubt', '--since', '1h'])).toMatchObject({ code: 0 })
+  const meant = await place.listen(['--new-store'])
+  expect(await book(meant, { ReferenceNumber: 'NEW' })).toMatchObject({ json: { TransportationBooked: 'Unknown' } })
+  await meant.end()
+})

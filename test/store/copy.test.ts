@@ -51,7 +51,7 @@ test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s'
   await place.setClock(1_800_000_000_000)
   const source = await filled(await place.open())
   const target = await (await places[to]()).open()
-  const counts = await copyStore(source, target, 'there', () => {})
+  const counts = await copyStore(source, target, 'there', 'here', () => {})
   expect(counts.get('links')).toBe(1_200)
   expect([...counts.keys()].toSorted()).toEqual([...COPIED_TABLES.keys()].toSorted())
   expect(await seen(target)).toEqual(await seen(source))
@@ -72,18 +72,21 @@ test('goes on after an interruption, and refuses what has other data or other ro
       await target.addRows(table, rows)
     },
   }
-  await expect(copyStore(source, failing, 'a', () => {})).rejects.toThrow('interrupted')
+  await expect(copyStore(source, failing, 'a', 'here', () => {})).rejects.toThrow('interrupted')
   expect(await target.copiedFrom()).toBe('a')
-  await expect(copyStore(source, target, 'c', () => {})).rejects.toThrow('a copy of a into the other store has begun')
+  await expect(copyStore(source, target, 'c', 'here', () => {})).rejects.toThrow(
+    'a copy of a into the other store has begun',
+  )
   let rows = 0
-  await copyStore(source, target, 'a', (now) => {
+  await copyStore(source, target, 'a', 'here', (now) => {
     rows = now
   })
   expect(rows).toBeLessThan(2_400)
   expect(await target.copiedFrom()).toBeUndefined()
   expect(await seen(target)).toEqual(await seen(source))
-  await expect(copyStore(source, target, 'a', () => {})).rejects.toThrow('has data already')
+  await expect(copyStore(source, target, 'a', 'here', () => {})).rejects.toThrow('has data already')
+  expect(await source.copiedFrom()).toBe('moved to here')
   await source.renewLease('me', 60_000)
-  await expect(copyStore(source, other, 'a', () => {})).rejects.toThrow('stop it first')
+  await expect(copyStore(source, other, 'a', 'here', () => {})).rejects.toThrow('stop it first')
   await Promise.all([source, target, other].map((store) => store.close()))
 })
