@@ -173,7 +173,7 @@ describe('metrics', () => {
   })
 
   describe('the number of series is bounded', () => {
-    const INPUTS = 100_000
+    const INPUTS = 5_000
 
     test('whatever callers send', async () => {
       const meters = createMeters(false)
@@ -198,7 +198,7 @@ describe('metrics', () => {
       const scraped = JSON.stringify(await Promise.all(meters.all.map(({ get: read }) => read())))
       // Four methods at some five paths, each with fourteen lines of a histogram.
       expect(scraped.split('"labels"').length).toBeLessThan(500)
-    }, 60_000)
+    })
   })
 })
 
