@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../test/stand-in/stand-in.ts'
 import { shippedCommand, shippedEnv } from './compare/contenders.ts'
+import { HOST, residentMegabytes } from './compare/processes.ts'
 
 /*
  * Checks that memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
@@ -24,16 +25,9 @@ const MINUTE_MS = 60_000
 const DURATION_MS = Number(values.minutes) * MINUTE_MS
 const CALLERS = Number(values.callers)
 const LOOK_EVERY_MS = 10_000
-const HOST = '127.0.0.1'
 const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
 /** The stand-in keeps all bookings in memory; it is restarted before they take too much. */
 const CLEAR_EVERY_MS = 5_000
-
-/** Returns the memory of a process in MB: VmRSS in `/proc/<pid>/status` (proc(5)). */
-function residentMegabytes(pid: number): number {
-  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Math.round(Number(kilobytes) / 1024)
-}
 
 async function startGateway(service: string, folder: string): Promise<{ url: string; child: ChildProcess }> {
   const env = {

@@ -5,7 +5,6 @@ import { durableQuotes } from './sections/durable.ts'
 import { memory } from './sections/memory.ts'
 import { openLoopQuotes } from './sections/open-loop.ts'
 import { startup } from './sections/startup.ts'
-import { store } from './sections/store.ts'
 import { workers } from './sections/workers.ts'
 import { xrefs } from './sections/xrefs.ts'
 
@@ -16,7 +15,6 @@ export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['open-loop', openLoopQuotes],
   ['pass-through', passThrough],
   ['calls', calls],
-  ['store', store],
   ['workers', workers],
   ['xrefs', xrefs],
   ['memory', memory],
