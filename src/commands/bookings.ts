@@ -60,7 +60,10 @@ export function list({ json = false, limit = LIST_LIMIT, ...options }: ListOptio
     if (!json && rows.length > 0) print(...aligned([COLUMNS.map((name) => name.toUpperCase()), ...rows]))
     if (!json) printError(`${shown.length} ${shown.length === 1 ? 'booking' : 'bookings'}`)
     const last = shown.at(-1)
-    if (last && claims.length > shown.length) printError(`There are more: --after ${last.handle}`)
+    if (last && claims.length > shown.length)
+      printError(
+        reference === undefined ? `There are more: --after ${last.handle}` : 'There are more: --limit shows them',
+      )
     return 0
   })
 }

@@ -77,11 +77,13 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     throw error
   })
   // A store that does not answer yet is looked at once it does.
-  if (store.ready()) await watching
+  const isLate = !store.ready()
+  if (!isLate) await watching
   else watching.catch((error: unknown) => process.exit(reportFailure(error)))
   const gateway = await openGateway(config, {
     catalog,
-    store,
+    // No booking is claimed on a store that was not looked at.
+    store: isLate ? { ...store, claim: (wanted) => watching.then(() => store.claim(wanted)) } : store,
     log,
     ...(cluster.isWorker && { shareMetrics }),
   }).catch(async (error: unknown) => {
