@@ -76,6 +76,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     ],
     load: async () => (await import('./commands/serve.ts')).serve,
   },
+  init: {
+    about:
+      'Writes transload.env with every variable and its meaning, and tenants.json for a shared edge; overwrites nothing.',
+    options: [option('--sidecar', 'For one application beside the gateway, whose own credential is passed on.')],
+    examples: ['transload init', 'transload init --sidecar'],
+    load: async () => (await import('./commands/init.ts')).init,
+  },
   check: {
     about:
       'Checks the configuration, the lookups, the mappings and the tenants file, tries the store, and prints what is in effect without secrets; starts nothing.',

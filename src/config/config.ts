@@ -350,6 +350,14 @@ export function effectiveVariables(env: NodeJS.ProcessEnv = process.env): readon
   })
 }
 
+/** Returns every variable with its text and its default. */
+export const configTexts = (): readonly {
+  readonly name: string
+  readonly text: string
+  readonly value: string | undefined
+}[] =>
+  Object.entries(schema.shape).map(([name, type]) => ({ name, text: type.description ?? '', value: defaultOf(type) }))
+
 /** Returns the default of a variable, as an operator writes it. */
 export function defaultOf(type: z.ZodType): string | undefined {
   return type instanceof z.ZodDefault || type instanceof z.ZodPrefault ? String(type.def.defaultValue) : undefined

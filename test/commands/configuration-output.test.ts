@@ -1,9 +1,10 @@
 /** Promise: what the commands about settings print is reviewed (contract, section 11). */
 
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { configNames } from '../../src/config/config.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { transcript, transcriptFolder } from './transcript.ts'
 
@@ -105,4 +106,20 @@ test('the check of a configuration prints what it did', async () => {
   await expect(await transcript(place, ['check', 'serve', 'translate quote.get'], wrong)).toMatchFileSnapshot(
     'output/check-wrong.txt',
   )
+})
+
+test('init writes files that the gateway accepts, and overwrites nothing', async () => {
+  for (const kind of [[], ['--sidecar']]) {
+    const place = transcriptFolder()
+    const text = await transcript(place, [['init', ...kind].join(' '), 'init'])
+    expect(text).toContain('transload.env is written')
+    expect(text).toContain('transload.env exists; init overwrites nothing')
+    const written = readFileSync(join(place, 'transload.env'), 'utf8')
+    const env = Object.fromEntries(
+      [...written.matchAll(/^([A-Z]\w*)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
+    )
+    for (const name of configNames) expect(written).toMatch(new RegExp(`^#?${name}=`, 'm'))
+    const { TENANTS_FILE: _, ...rest } = env
+    expect(await transcript(place, ['check'], rest)).toContain('The configuration is valid')
+  }
 })
