@@ -238,10 +238,12 @@ describe('a proxy in front', () => {
     const folder = newFolder('nginx')
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const port = await freePort()
+    let sockets = 0
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
     const site = read('nginx/transload.conf')
       .replace('127.0.0.1:8080', new URL(gateway.url).host)
       .replace('listen 443', `listen 127.0.0.1:${port}`)
+      .replaceAll(/listen (?=80|\[)[^ ;]+/g, () => `listen unix:${folder}/${sockets++}.socket`)
       .replace('/etc/nginx/tls/gateway.pem', join(CERTIFICATES, 'server.pem'))
       .replace('/etc/nginx/tls/gateway.key', join(CERTIFICATES, 'server.key'))
     mkdirSync(join(folder, 'tmp'))
@@ -249,7 +251,7 @@ describe('a proxy in front', () => {
       (kind) => `${kind}_temp_path ${folder}/tmp/${kind};`,
     )
     const conf = join(folder, 'nginx.conf')
-    const whole = `pid ${folder}/nginx.pid; error_log stderr; daemon off; events {} http { access_log off; ${paths.join(' ')}\n${site}\n}`
+    const whole = `pid ${folder}/nginx.pid; error_log stderr; daemon off; events {} http { access_log ${folder}/access.log; ${paths.join(' ')}\n${site}\n}`
     writeFileSync(conf, whole)
     const words = ['-p', folder, '-c', conf]
     expect(await run('nginx', ['-t', ...words])).toMatchObject({
@@ -262,6 +264,12 @@ describe('a proxy in front', () => {
     const nginx = start('nginx', words)
     await listening(port, nginx.ended)
     await checkCalls(port, gateway.sandbox)
+    await call(port, '/webhooks/a-secret-of-events')
+    nginx.signal('SIGTERM')
+    await nginx.ended
+    const log = readFileSync(join(folder, 'access.log'), 'utf8')
+    expect(log).toContain('/getShipment.php')
+    expect(log).not.toContain('a-secret-of-events')
   })
 
   test('Caddy accepts its file, and passes calls on as they come', async () => {
