@@ -208,12 +208,13 @@ export const claimWrites: WorkOf<ClaimWrites> = {
     return orphaned.sort(byAge)
   },
   *takeLock(key, holder, leaseMs) {
-    // One that lasts longer than a lease was taken before the last start of the machine.
+    // One that lasts longer than a lease was taken before the last start of the machine. By the time of the comparison, not of
+    // the row to insert: another process may take or renew the lock while this statement waits for it.
     const take = sql(
       `INSERT INTO transload.locks AS lock VALUES ($1, $2, transload.lease_ms() + $3::bigint)
         ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
         WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
-          OR lock.until_ms > excluded.until_ms RETURNING 1`,
+          OR lock.until_ms > transload.lease_ms() + 2 * $3::bigint RETURNING 1`,
       ...[key, holder, leaseMs],
     )
     if ((yield take).length > 0) return true

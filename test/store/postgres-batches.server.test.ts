@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Claim, ClaimChange, Store } from '../../src/store/store.ts'
+import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/store/store.ts'
 import { deadlocks, meeting, openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, thing } from './samples.ts'
@@ -223,4 +223,16 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
   expect(await query('SELECT name FROM transload.links')).toEqual([{ name: 'before' }])
   const again = await Promise.all(claims.map((claim) => one.change(claim, booked('again'))))
   expect(again.every((claim) => claim?.shipment === 'again')).toBe(true)
+})
+
+test('a lock that its holder renews while another gateway asks for it stays with its holder', async () => {
+  const { url, one, query } = await openGateways(server)
+  const until = 'transload.lease_ms() + 10000'
+  const asked = await meeting(
+    { url, query },
+    { hold: `INSERT INTO transload.locks VALUES ('key', 'host/1/2/3', ${until})`, statements: 1 },
+    () => Promise.allSettled([one.exclusive('key', 2_000, async () => 'granted')]),
+    (blocker) => blocker.query(`UPDATE transload.locks SET until_ms = ${until}; COMMIT`),
+  )
+  expect(asked).toEqual([{ status: 'rejected', reason: expect.any(LockTimeout) }])
 })
