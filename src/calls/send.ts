@@ -9,12 +9,13 @@ import type { UpstreamReply } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
 import { thingKey } from '../text/service-text.ts'
-import type { Exclusive } from './approve.ts'
+import { type Exclusive, isApproval } from './approve.ts'
 import { numberUnknown, vinOf } from './find.ts'
 import type { Told } from './legacy-answer.ts'
 import { changingFields, notUnderstood, type Plan } from './plan.ts'
 import { readOf, shipmentRead } from './service-request.ts'
 import {
+  approvalOf,
   bookedShipment,
   cancellationOf,
   changeOf,
@@ -105,9 +106,10 @@ export function createSendPlan({
 export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
 
 /** Returns the body of a reply that its action accepts; throws for any other reply. */
-function verified({ target, service }: Action, reply: UpstreamReply, id: string): unknown {
+function verified(action: Action, reply: UpstreamReply, id: string): unknown {
+  const { target, service } = action
   if (target?.kind === 'shipment') return shipmentWithId(reply, id).body
-  if (target?.kind === 'quote') return changeOf(reply, 'quote', id)
+  if (target?.kind === 'quote') return isApproval(action) ? approvalOf(reply, id) : changeOf(reply, 'quote', id)
   return service.notIdempotent ? bookedShipment(reply).body : newQuote(reply)
 }
 

@@ -90,6 +90,17 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
+/** Returns the body of a reply to an approval; undefined if it is empty. Throws if it denies that the quote is approved. */
+export function approvalOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
+  const body = changeOf(reply, 'quote', id)
+  if (body && (isNo(body['approved']) || REJECTED.test(statusOf(body['status'])))) {
+    throw doubtful('it says that the quote is not approved', 'change', body)
+  }
+  return body
+}
+
+const REJECTED = /^(?:rejected|declined|denied|refused|not approved)$/
+
 /** Tells if a reply to a change shows a shipment: its id alone, or a status, may be those of the change. */
 export const showsShipment = (body: unknown): boolean =>
   isObject(body) && (isPresent(body['number']) || (Array.isArray(body['vehicles']) && body['vehicles'].length > 0))

@@ -59,6 +59,15 @@ describe('an approval', () => {
     expect(await direct.deps.xref.matches(TENANT, 'N')).toEqual([])
   })
 
+  test.each([{ approved: false }, { approved: 'no' }, { status: 'Rejected' }])(
+    'that is answered %j is not approved, and is on record',
+    async (said) => {
+      const direct = openDirect(replyOf({ ...APPROVED, ...said }))
+      await expect(approving(direct)).rejects.toMatchObject({ code: 'reply-doubtful', status: 502 })
+      expect(await direct.approval('Q')).toBe('sent')
+    },
+  )
+
   test('that shows its shipment as canceled is refused', async () => {
     const direct = openDirect(replyOf({ ...APPROVED, status: 'canceled' }))
     await expect(approving(direct)).rejects.toMatchObject({ code: 'service-refused', status: 409 })
