@@ -1,4 +1,4 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server, Socket, Server as SocketServer } from 'node:net'
@@ -215,11 +215,9 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     // `refusal` refuses such requests with a body.
     requireHostHeader: false,
   }
-  const server = tls
-    ? createTlsServer(
-        { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
-        receive,
-      )
+  const secure = tls && (await readTls(tls))
+  const server = secure
+    ? createTlsServer({ ...settings, ...secure, handshakeTimeout: timeouts.headersMs, allowHalfOpen: true }, receive)
     : createServer(settings, receive)
   // A caller that has closed its side still waits for its reply; Node would close the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -240,8 +238,8 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     refuseConnection(socket, parserRefusal(error.code))
   })
   const stopWatching =
-    tls && 'setSecureContext' in server
-      ? watchTls(tls, (renewed) => server.setSecureContext(renewed), log, timeouts.certificateMs)
+    tls && secure && 'setSecureContext' in server
+      ? watchTls(tls, secure, (renewed) => server.setSecureContext(renewed), log, timeouts.certificateMs)
       : undefined
   const destroyConnections = limitConnections(server, options)
   const checks = destroyUnreadReplies(unanswered, timeouts)
@@ -375,37 +373,44 @@ function tlsFilesOf(config: Config, log: Logger): TlsFiles | undefined {
 }
 
 /** Reads what a server needs for TLS from the files as they are now. */
-function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOptions {
+async function readTls({ certFile, keyFile, minVersion }: TlsFiles) {
   const old = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
-  return {
-    cert: readFileSync(certFile),
-    key: readFileSync(keyFile),
-    minVersion,
-    ...(old && { ciphers: OLD_CIPHERS }),
-  }
+  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])
+  return { cert, key, minVersion, ...(old && { ciphers: OLD_CIPHERS }) } satisfies SecureContextOptions
 }
 
 /**
- * Applies a new certificate when its files change, unless certificate and key do not match. Returns the function that
- * stops it. It polls, because files on mounted volumes change without an event.
+ * Applies a new certificate when its files differ from what was read last, unless certificate and key do not match. Returns the
+ * function that stops it. It reads them again and again: files on mounted volumes change without an event, and a look at their
+ * times would miss a change between the first reading and the first look.
  */
 function watchTls(
   files: TlsFiles,
+  used: Awaited<ReturnType<typeof readTls>>,
   apply: (tls: SecureContextOptions) => void,
   log: Logger,
   interval: number,
 ): () => void {
-  const reload = () => {
+  let last = used
+  let failure = ''
+  let isLooking = false
+  async function look(): Promise<void> {
+    if (isLooking) return
+    isLooking = true
     try {
-      apply(readTls(files))
+      const now = await readTls(files)
+      failure = ''
+      if (now.cert.equals(last.cert) && now.key.equals(last.key)) return
+      last = now
+      apply(now)
       log.info('the certificate was read again')
     } catch (err) {
-      log.error({ err }, 'the new certificate is refused; the old one stays in use')
+      if (failure !== String(err)) log.error({ err }, 'the new certificate is refused; the old one stays in use')
+      failure = String(err)
+    } finally {
+      isLooking = false
     }
   }
-  const paths = [files.certFile, files.keyFile]
-  for (const path of paths) watchFile(path, { interval, persistent: false }, reload)
-  return () => {
-    for (const path of paths) unwatchFile(path, reload)
-  }
+  const timer = setInterval(() => void look(), interval).unref()
+  return () => clearInterval(timer)
 }
