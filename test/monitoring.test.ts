@@ -61,7 +61,9 @@ test('the alerts ask for errors that exist', () => {
 })
 
 describe.each(alertNames)('the alert %s', (name) => {
-  test('has an entry in the runbook, and a test', () => {
+  test('has an entry in the runbook, to which it leads, and a test', () => {
+    const rule = alerts.split(`- alert: ${name}\n`)[1]?.split('- alert:')[0]
+    expect(rule).toContain(`runbook_url: https://runbooks.example.com/transload/operations.md#${name.toLowerCase()}\n`)
     const entry = runbook.split(`\n### ${name}\n`)[1]?.split('\n#')[0] ?? ''
     expect(entry.match(/^- \*\*\w+\*\*: \S/gm)?.map((part) => part.split('**')[1])).toEqual(['Meaning', 'Look', 'Do'])
     expect(alertTests).toMatch(new RegExp(`alertname: ${name}\\n\\s+eval_time: \\w+\\n\\s+exp_alerts:`))
