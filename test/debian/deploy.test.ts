@@ -1,9 +1,10 @@
 /** Promise: the deployment examples are valid, and the proxies pass calls on (contract, section 1). */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { get as getOverTls } from 'node:https'
+import { request as requestOverTls } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
@@ -28,10 +29,19 @@ const settingsIn = (lines: readonly string[]): NodeJS.ProcessEnv =>
   Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
 
 describe('Kubernetes', () => {
-  const KINDS = { Deployment, StatefulSet, NetworkPolicy, PodDisruptionBudget, PersistentVolumeClaim, Service }
+  const KINDS = {
+    Deployment,
+    HTTPRoute,
+    StatefulSet,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    PersistentVolumeClaim,
+    Service,
+  }
   const kindOf = z.object({
     kind: z.literal([
       'Deployment',
+      'HTTPRoute',
       'StatefulSet',
       'NetworkPolicy',
       'PodDisruptionBudget',
@@ -55,6 +65,7 @@ describe('Kubernetes', () => {
       capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
     }),
   })
+  const mounting = z.object({ volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })) })
   /** A pod that runs as a user without a name, with no right that it does not need. */
   const hardened = z.object({
     spec: z.object({
@@ -99,6 +110,14 @@ describe('Kubernetes', () => {
     const { configMapGenerator } = kustomization.parse(parse(read('kubernetes/edge/kustomization.yaml')))
     const settings = settingsIn(configMapGenerator.flatMap(({ literals }) => literals))
     checkSettings({ ...settings, STORE_URL: 'postgres://transload:secret@postgres.example.com/transload' })
+    expect(mountOf(settings['TENANTS_FILE'] ?? '')).toBe('tenants')
+    expect(mountOf('/run/secrets/transload/acme')).toBe('clients')
+
+    /** Returns the secret in which a file of the pod is. */
+    function mountOf(file: string): string | undefined {
+      const { volumeMounts } = mounting.parse(pod.spec.template.spec.containers[0])
+      return volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name
+    }
   })
 
   test('the sidecar has valid settings, and its container has no rights', () => {
@@ -183,17 +202,18 @@ describe('a proxy in front', () => {
     })
 
   /** Calls the proxy with a path that is sent as it is. */
-  const call = (port: number, path: string, headers: Readonly<Record<string, string>> = {}) =>
+  const call = (port: number, path: string, { method = 'GET', ...headers }: Readonly<Record<string, string>> = {}) =>
     new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
       const options = {
         port,
+        method,
         host: '127.0.0.1',
         servername: 'gateway.example.com',
         path,
         rejectUnauthorized: false,
         agent: false,
       }
-      getOverTls(
+      requestOverTls(
         { ...options, headers: { host: 'gateway.example.com', authorization: basic(), ...headers } },
         (reply) => {
           let text = ''
@@ -202,7 +222,9 @@ describe('a proxy in front', () => {
           })
           reply.on('end', () => resolve({ status: reply.statusCode, text }))
         },
-      ).once('error', reject)
+      )
+        .once('error', reject)
+        .end()
     })
 
   /** Resolves when the proxy accepts connections; a proxy that ends before fails the test. */
@@ -244,6 +266,7 @@ describe('a proxy in front', () => {
       .replace('127.0.0.1:8080', new URL(gateway.url).host)
       .replace('listen 443', `listen 127.0.0.1:${port}`)
       .replaceAll(/listen (?=80|\[)[^ ;]+/g, () => `listen unix:${folder}/${sockets++}.socket`)
+      .replace('proxy_read_timeout 30s', 'proxy_read_timeout 1s')
       .replace('/etc/nginx/tls/gateway.pem', join(CERTIFICATES, 'server.pem'))
       .replace('/etc/nginx/tls/gateway.key', join(CERTIFICATES, 'server.key'))
     mkdirSync(join(folder, 'tmp'))
@@ -265,6 +288,21 @@ describe('a proxy in front', () => {
     await listening(port, nginx.ended)
     await checkCalls(port, gateway.sandbox)
     await call(port, '/webhooks/a-secret-of-events')
+    const said = async (path: string, headers: Readonly<Record<string, string>>) => {
+      const { status, text } = await call(port, path, headers)
+      return [status, JSON.parse(text)]
+    }
+    expect(await said('/createShipment.php', { method: 'POST', 'content-length': '2000000' })).toEqual([
+      413,
+      { Message: 'The body is too large.', TransportationBooked: 'No' },
+    ])
+    const quote = { Cost: '', ShipmentNumber: '', Message: expect.stringContaining('Try again') }
+    const booking = { Message: expect.stringContaining('Send the same call again'), TransportationBooked: 'Unknown' }
+    gateway.sandbox.fail({ kind: 'delay', ms: 60_000, times: 'always' })
+    expect(await said('/getShipment.php?number=1', {})).toEqual([504, booking])
+    await gateway.gateway.close()
+    expect(await said('/quotes/getShippingQuote.php', { method: 'POST' })).toEqual([502, quote])
+    expect(await said('/ConfirmBooking', { method: 'POST' })).toEqual([502, booking])
     nginx.signal('SIGTERM')
     await nginx.ended
     const log = readFileSync(join(folder, 'access.log'), 'utf8')
