@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { commands } from '../src/cli.ts'
@@ -14,31 +16,56 @@ import { code, table } from './table.ts'
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
   const catalog = await loadMappings()
-  const part = (path: string, name: string, text: string): [string, string] => [
-    path,
-    withPart(root, path, name, text.replace(/\n{3,}/g, '\n\n')),
-  ]
+  const parts = {
+    'docs/writing-a-mapping.md': { reference: mappingReference(catalog) },
+    'docs/migration.md': { assumptions: assumptionsPart() },
+    'docs/wire.md': { messages: messagePart(catalog) },
+    'docs/configuration.md': { configuration: configurationTables(), tenants: tenantKeys() },
+    'docs/operations.md': { commands: commandTable() },
+  }
+  const documents = Object.entries(parts).map(([path, own]): [string, string] => {
+    const text = readFileSync(join(root, path), 'utf8')
+    return [path, Object.entries(own).reduce((whole, [name, part]) => withPart(whole, name, part), text)]
+  })
   return new Map([
-    part('docs/writing-a-mapping.md', 'reference', mappingReference(catalog)),
-    part('docs/migration.md', 'assumptions', assumptionsPart()),
-    part('docs/wire.md', 'messages', messagePart(catalog)),
-    part('docs/configuration.md', 'configuration', configurationTables()),
-    part('docs/operations.md', 'commands', commandTable()),
+    ...documents,
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
   ])
 }
 
-const configurationTables = () =>
-  Object.entries(sections)
-    .map(([title, variables]) => {
-      const rows = Object.entries(variables).map(([name, type]) => {
-        const value = defaultOf(type)
-        return [code(name), value === undefined ? '' : code(value), type.description ?? '']
-      })
-      return `### ${title}\n\n${table(['Name', 'Default', ''], rows)}`
-    })
-    .join('\n')
+/** What nearly every gateway sets, or looks at. */
+const START_HERE = [
+  ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
+  ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],
+]
+
+function configurationTables(): string {
+  const all = Object.values(sections).flatMap((variables) => Object.entries(variables))
+  const rowOf = ([name, type]: (typeof all)[number]) => {
+    const value = defaultOf(type)
+    return [code(name), value === undefined ? '' : code(value), type.description ?? '']
+  }
+  const first = START_HERE.flatMap((wanted) => all.filter(([name]) => name === wanted).map(rowOf))
+  const others = Object.entries(sections).flatMap(([title, variables]) => {
+    const rows = Object.entries(variables).filter(([name]) => !START_HERE.includes(name))
+    return rows.length === 0 ? [] : [[`**${title}**`, '', ''], ...rows.map(rowOf)]
+  })
+  const head = ['Name', 'Default', '']
+  return `### Start here\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, others)}`
+}
+
+/** The keys of a tenant, as its schema tells them. */
+const tenantKeys = () =>
+  table(
+    ['Key', ''],
+    Object.entries(tenantsSchema.shape.tenants.element.shape).map(([name, type]) => [code(name), describedIn(type)]),
+  )
+
+function describedIn(type: z.ZodType): string {
+  if (type.description === undefined) throw new Error('Every key of a tenant needs a description.')
+  return type.description
+}
 
 const commandTable = () =>
   table(

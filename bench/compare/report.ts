@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withPart } from '../../scripts/part.ts'
 import { chart } from './chart.ts'
@@ -7,6 +7,7 @@ import { type Result, type Results, readResults } from './results.ts'
 import { sections } from './sections.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+const PAGE = 'bench/README.md'
 
 const how = `Every figure is the median of interleaved rounds: a busy machine slows all contenders down alike. A warm-up before the
 rounds does not count. A ratio compares calls a second with those of the contender in bold type in the same round. The
@@ -19,7 +20,7 @@ export function renderDocs(): ReadonlyMap<string, string> {
   const results = readResults()
   const drawn = chart(results)
   return new Map([
-    ['bench/README.md', withPart(ROOT, 'bench/README.md', 'results', page(results, drawn !== undefined))],
+    [PAGE, withPart(readFileSync(join(ROOT, PAGE), 'utf8'), 'results', page(results, drawn !== undefined))],
     ...(drawn === undefined ? [] : [['bench/quotes.svg', drawn] as const]),
   ])
 }

@@ -99,15 +99,22 @@ const network = z.string().refine(isNetwork, 'must be a network such as 192.0.2.
 
 const tenant = z
   .strictObject({
-    name: z.string().regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores'),
+    name: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
+      .describe('Required; separates the cross-references, and appears in the log.'),
     credentials: z
       .array(credential)
       .default([])
-      .describe('The HTTP Basic credentials of its callers; several at a time allow rotation.'),
+      .describe(
+        'The HTTP Basic credentials of its callers, several during a rotation: an id, and the hash of its secret. `transload tenants add NAME` makes a secret of 256 random bits and writes the entry; `tenants hash` hashes one that you have.',
+      ),
     networks: z
       .array(network)
       .default([])
-      .describe('The networks of its callers that send no credential, such as 192.0.2.0/24.'),
+      .describe(
+        'The networks of its callers that send no credential, such as 192.0.2.0/24; the narrowest one counts. `credentials` or `networks` is required.',
+      ),
     v2: z
       .strictObject({
         client_id: z.string().min(1),
@@ -115,45 +122,52 @@ const tenant = z
         base_url: serviceAddress.optional().describe('Instead of V2_BASE_URL.'),
         token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
       })
-      .describe('Its credential at the service.'),
+      .describe(
+        'Required: its credential at the service: `client_id`, and where its `client_secret` is (`env` or `file`); optional `base_url` and `token`.',
+      ),
     webhook_secret: secretRef
       .optional()
-      .describe('The last segment of the path /webhooks/… of its events, 16 characters or more.'),
+      .describe(
+        'Where the last segment of the path /webhooks/… of its events is (`env` or `file`), 16 characters or more; see [Events](operations.md#events-of-the-service).',
+      ),
     webhook_signing_secret: secretRef
       .optional()
-      .describe('The whsec_… secret with which the service signs its events; unsigned ones are then refused.'),
-    callback_url: webAddress.optional().describe('The address to which its events are delivered.'),
+      .describe('The `whsec_…` secret with which the service signs its events; unsigned ones are then refused.'),
+    callback_url: webAddress.optional().describe('The address to which its events are delivered, over `https`.'),
     callback_format: z
       .enum(['json', 'form'])
       .default('json')
-      .describe('The body of a delivery: a JSON object or form fields.'),
+      .describe('The body of a delivery: `json`, or `form` fields.'),
     callback_secrets: z
       .array(secretRef)
       .default([])
-      .describe('The whsec_… secrets that sign its deliveries; several at a time allow a change-over.'),
-    callback_allow_http: z.boolean().default(false).describe('Lets callback_url be plain HTTP.'),
+      .describe(
+        'The `whsec_…` secrets that sign its deliveries, several during a change-over; without them, they are not signed.',
+      ),
+    callback_allow_http: z.boolean().default(false).describe('`true` lets `callback_url` be plain HTTP.'),
     callback_networks: z
       .array(network)
       .default([])
-      .describe('Networks that are not public to which callback_url may lead, such as 10.0.0.0/8.'),
+      .describe('Networks that are not public to which `callback_url` may lead, such as 10.0.0.0/8.'),
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
       .default({})
-      .describe('Instead of DEFAULT_TRANSPORT_TYPE and DEFAULT_VEHICLE_TYPE.'),
-    error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of ERROR_STATUS.'),
-    support_contact: supportContact.optional().describe('Instead of SUPPORT_CONTACT.'),
-    shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of SHIPMENT_NUMBER.'),
-    sunset: z.string().pipe(sunset).optional().describe('Instead of SUNSET.'),
-    migration_guide_url: webAddress.optional().describe('Instead of MIGRATION_GUIDE_URL.'),
-    brownouts: brownouts.optional().describe('Instead of BROWNOUTS; `none` for none.'),
-    brownout_bookings: z.boolean().optional().describe('Instead of BROWNOUT_BOOKINGS.'),
-    actions: z.record(z.string(), z.string()).default({}).describe('More ActionNames: name → action.'),
+      .describe('Instead of `DEFAULT_TRANSPORT_TYPE` and `DEFAULT_VEHICLE_TYPE`.'),
+    error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of `ERROR_STATUS`.'),
+    support_contact: supportContact.optional().describe('Instead of `SUPPORT_CONTACT`.'),
+    shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of `SHIPMENT_NUMBER`.'),
+    sunset: z.string().pipe(sunset).optional().describe('Instead of `SUNSET`.'),
+    migration_guide_url: webAddress.optional().describe('Instead of `MIGRATION_GUIDE_URL`.'),
+    brownouts: brownouts.optional().describe('Instead of `BROWNOUTS`; `none` for none.'),
+    brownout_bookings: z.boolean().optional().describe('Instead of `BROWNOUT_BOOKINGS`.'),
+    actions: z.record(z.string(), z.string()).default({}).describe('More `ActionName`s, each with its action.'),
     limits: z
       .strictObject({
         per_second: z.number().positive().optional().describe('Calls per second; up to that many may come at once.'),
         concurrent: z.int().positive().optional().describe('Calls under way at the same time.'),
       })
-      .default({}),
+      .default({})
+      .describe('Calls `per_second`, and `concurrent` calls; more are 429.'),
   })
   .meta({ anyOf: [{ required: ['credentials'] }, { required: ['networks'] }] })
 
