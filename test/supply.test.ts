@@ -34,6 +34,12 @@ test('every package that the gateway is installed with has a license of the list
   expect(others).toEqual([])
 })
 
+test('the documents say how many packages that is', () => {
+  const told = /\*\*Installation\*\*: (\d+) packages/.exec(readFileSync(join(ROOT, 'docs/operations.md'), 'utf8'))?.[1]
+  // With the gateway's own.
+  expect(Number(told)).toBe(production.length + 1)
+})
+
 test('the sources import every dependency, and no package besides', () => {
   const imported = new Set(
     ['src', 'mappings'].flatMap((top) =>

@@ -1,6 +1,6 @@
-import { unwatchFile, watchFile } from 'node:fs'
 import { ConfigErrors } from '../config/errors.ts'
 import { readTenants, type Tenant } from '../config/tenants-file.ts'
+import { watchFiles } from '../config/watch-files.ts'
 import type { Deprecation } from '../migration/deprecation.ts'
 import type { Logger } from '../observe/log.ts'
 import { basicOf } from '../service/credential.ts'
@@ -33,7 +33,6 @@ interface OpenCredentials extends Credentials {
   readonly close: () => void
 }
 
-/** Polled, because a file on a mounted volume changes without an event. */
 const LOOK_EVERY_MS = 2_000
 
 /** Opens the mode of the configuration. A tenants file is read again when it changes, and on SIGHUP. */
@@ -48,6 +47,7 @@ export function openCredentials(deps: OpenCredentialsDeps): OpenCredentials {
 
 function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
   const read = () => readTenants(path, deps.actions)
+  const stopWatching = watchFiles([path], LOOK_EVERY_MS, () => readAgain())
   const first = read()
   const credentials = tenantCredentials(deps, first)
   deps.onTenants?.(first)
@@ -65,12 +65,11 @@ function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
       )
     }
   }
-  watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, readAgain)
   process.on('SIGHUP', readAgain)
   return {
     ...credentials,
     close: () => {
-      unwatchFile(path, readAgain)
+      stopWatching()
       process.off('SIGHUP', readAgain)
     },
   }

@@ -1,4 +1,14 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -138,7 +148,7 @@ interface EditedTenant {
   readonly credentials?: readonly { readonly id: string; readonly secret_hash: string }[] | undefined
 }
 
-/** Changes the tenants of a file, in one step; the order and what is not changed stay. */
+/** Changes the tenants of a file, in one step and one command at a time; the order and what is not changed stay. */
 function edit(
   given: string | undefined,
   change: (tenants: readonly EditedTenant[]) => readonly unknown[],
@@ -147,6 +157,47 @@ function edit(
   const file = resolve(given ?? process.env['TENANTS_FILE']?.trim() ?? '')
   if (given === undefined && !process.env['TENANTS_FILE'])
     throw new UsageError('TENANTS_FILE is not set, and there is no --file')
+  const next = `${file}.next`
+  const descriptor = openAlone(next)
+  try {
+    writeFileSync(descriptor, changed(file, change, mustHave))
+    fsyncSync(descriptor)
+    if (existsSync(file)) makeLike(next, file)
+    renameSync(next, file)
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** An edit takes milliseconds: a file that is older was left behind by a command that was killed. */
+const LEFT_BEHIND_MS = 60_000
+
+/** Makes the file that takes the place of another; fails while another command does the same. */
+function openAlone(next: string): number {
+  try {
+    if (Date.now() - statSync(next).mtimeMs > LEFT_BEHIND_MS) rmSync(next)
+  } catch {
+    // There is none.
+  }
+  try {
+    return openSync(next, 'wx', 0o600)
+  } catch (error) {
+    if (!isExisting(error)) throw error
+    throw new CommandFailed(`another command changes the tenants just now (${next}); try again`)
+  }
+}
+
+const isExisting = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EEXIST'
+
+/** Returns the content of a file with its tenants changed. */
+function changed(
+  file: string,
+  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
+  mustHave: string | undefined,
+): string {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '{\n  "tenants": []\n}\n'
   const content = readable.safeParse(jsonOf(before, file))
   if (!content.success) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
@@ -163,10 +214,7 @@ function edit(
       `tenant ${names[Number(issue.path[1])]}: ${issue.path.slice(2).join('.')} ${issueText(issue)}`,
     )
   const indent = /^[ \t]+/m.exec(before)?.[0] ?? '  '
-  const next = `${file}.${process.pid}`
-  writeFileSync(next, `${JSON.stringify(after, null, indent)}\n`, { mode: 0o600 })
-  if (existsSync(file)) makeLike(next, file)
-  renameSync(next, file)
+  return `${JSON.stringify(after, null, indent)}\n`
 }
 
 const readable = z.looseObject({

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server, Socket, Server as SocketServer } from 'node:net'
@@ -10,6 +10,7 @@ import type { Hono } from 'hono'
 import { createUnorderedList, type UnorderedList } from '../collections/unordered-list.ts'
 import { OLD_CIPHERS } from '../config/certificates.ts'
 import type { Config } from '../config/config.ts'
+import { watchFiles } from '../config/watch-files.ts'
 import { beginCall } from '../observe/call.ts'
 import type { Logger } from '../observe/log.ts'
 import { refusalDetails } from './answers.ts'
@@ -215,9 +216,13 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     // `refusal` refuses such requests with a body.
     requireHostHeader: false,
   }
-  const secure = tls && (await readTls(tls))
-  const server = secure
-    ? createTlsServer({ ...settings, ...secure, handshakeTimeout: timeouts.headersMs, allowHalfOpen: true }, receive)
+  let renew = () => {}
+  const stopWatching = tls && watchFiles([tls.certFile, tls.keyFile], timeouts.certificateMs, () => renew())
+  const server = tls
+    ? createTlsServer(
+        { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
+        receive,
+      )
     : createServer(settings, receive)
   // A caller that has closed its side still waits for its reply; Node would close the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -237,10 +242,8 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     if (isGone || NOT_HTTP.test(error.code ?? '')) return void socket.destroy()
     refuseConnection(socket, parserRefusal(error.code))
   })
-  const stopWatching =
-    tls && secure && 'setSecureContext' in server
-      ? watchTls(tls, secure, (renewed) => server.setSecureContext(renewed), log, timeouts.certificateMs)
-      : undefined
+  if (tls && 'setSecureContext' in server)
+    renew = () => renewTls(tls, (renewed) => server.setSecureContext(renewed), log)
   const destroyConnections = limitConnections(server, options)
   const checks = destroyUnreadReplies(unanswered, timeouts)
   await started(server, host, port)
@@ -373,44 +376,22 @@ function tlsFilesOf(config: Config, log: Logger): TlsFiles | undefined {
 }
 
 /** Reads what a server needs for TLS from the files as they are now. */
-async function readTls({ certFile, keyFile, minVersion }: TlsFiles) {
+function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOptions {
   const old = minVersion === 'TLSv1' || minVersion === 'TLSv1.1'
-  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])
-  return { cert, key, minVersion, ...(old && { ciphers: OLD_CIPHERS }) } satisfies SecureContextOptions
+  return {
+    cert: readFileSync(certFile),
+    key: readFileSync(keyFile),
+    minVersion,
+    ...(old && { ciphers: OLD_CIPHERS }),
+  }
 }
 
-/**
- * Applies a new certificate when its files differ from what was read last, unless certificate and key do not match. Returns the
- * function that stops it. It reads them again and again: files on mounted volumes change without an event, and a look at their
- * times would miss a change between the first reading and the first look.
- */
-function watchTls(
-  files: TlsFiles,
-  used: Awaited<ReturnType<typeof readTls>>,
-  apply: (tls: SecureContextOptions) => void,
-  log: Logger,
-  interval: number,
-): () => void {
-  let last = used
-  let failure = ''
-  let isLooking = false
-  async function look(): Promise<void> {
-    if (isLooking) return
-    isLooking = true
-    try {
-      const now = await readTls(files)
-      failure = ''
-      if (now.cert.equals(last.cert) && now.key.equals(last.key)) return
-      last = now
-      apply(now)
-      log.info('the certificate was read again')
-    } catch (err) {
-      if (failure !== String(err)) log.error({ err }, 'the new certificate is refused; the old one stays in use')
-      failure = String(err)
-    } finally {
-      isLooking = false
-    }
+/** Applies a new certificate, unless certificate and key do not match. */
+function renewTls(files: TlsFiles, apply: (tls: SecureContextOptions) => void, log: Logger): void {
+  try {
+    apply(readTls(files))
+    log.info('the certificate was read again')
+  } catch (err) {
+    log.error({ err }, 'the new certificate is refused; the old one stays in use')
   }
-  const timer = setInterval(() => void look(), interval).unref()
-  return () => clearInterval(timer)
 }

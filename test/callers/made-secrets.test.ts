@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -61,6 +61,25 @@ test('a tenant is added, rotated and removed, and its secrets work', async () =>
   expect(await transload(['tenants', 'remove', 'other'])).toMatchObject({ code: 0 })
   expect(content().tenants).toHaveLength(1)
   expect(await transload(['tenants', 'remove', 'other'])).toMatchObject({ code: 1 })
+})
+
+test('commands at once lose no tenant, and the rest of a killed one is no hindrance', async () => {
+  const { file, add, content } = place()
+  const names = ['a', 'b', 'c', 'd']
+  const ended = await Promise.all(names.map(add))
+  const added = names.filter((_, at) => ended[at]?.code === 0)
+  expect(
+    content()
+      .tenants.map(({ name }: { readonly name: string }) => name)
+      .sort(),
+  ).toEqual(added)
+  for (const { code, err } of ended) if (code !== 0) expect(err).toContain('another command changes the tenants')
+
+  writeFileSync(`${file}.next`, '')
+  expect(await add('late')).toMatchObject({ code: 1, err: expect.stringContaining('try again') })
+  utimesSync(`${file}.next`, 0, 0)
+  expect(await add('late')).toMatchObject({ code: 0 })
+  expect(existsSync(`${file}.next`)).toBe(false)
 })
 
 test('old secrets are imported from CSV', async () => {
