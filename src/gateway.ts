@@ -4,6 +4,7 @@ import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { openBookings } from './bookings/bookings.ts'
 import { createBrowserChecks } from './callers/browsers.ts'
+import type { CredentialsDeps } from './callers/caller.ts'
 import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
@@ -50,6 +51,8 @@ export interface GatewayParts {
    * @default this is the only process
    */
   readonly shareMetrics?: MetricsOptions['share']
+  /** What other workers have verified. @default this is the only process */
+  readonly proofs?: CredentialsDeps['proofs']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
   /** For tests: how callbacks are delivered. */
@@ -78,6 +81,7 @@ export async function openGateway(
     log,
     adminPort = config.ADMIN_PORT || undefined,
     shareMetrics,
+    proofs,
     timeouts = LISTENER_TIMEOUTS,
     callbacks,
     countsEveryMs,
@@ -112,6 +116,7 @@ export async function openGateway(
     ...parts,
     browserChecks,
     addressOf,
+    proofs,
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
   })

@@ -86,6 +86,18 @@ export interface CredentialsDeps {
   /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
   readonly addressOf: (incoming: IncomingMessage) => string
   readonly browserChecks: BrowserChecks
+  /** What other workers have verified. @default this is the only process */
+  readonly proofs?: Proofs | undefined
+}
+
+/** What the workers of a gateway have verified; it is in their memory only. */
+export interface Proofs {
+  /** Of the digests of credentials. */
+  readonly key: Buffer
+  /** Returns the hash that a credential has matched, by its digest. */
+  readonly hashOf: (id: string) => string | undefined
+  /** Tells the other workers. */
+  readonly tell: (id: string, hash: string) => void
 }
 
 /** The profile of callers without their own. */

@@ -13,7 +13,7 @@ import { keepStore, placeOf, refuseOldFolder } from './last-store.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
 import { printError } from './output.ts'
 import { dropPermissions, stopSignal } from './process.ts'
-import { REPLACEMENT, reportListening, runWorkers, shareMetrics, stopMessage } from './workers.ts'
+import { REPLACEMENT, reportListening, runWorkers, shareMetrics, shareProofs, stopMessage } from './workers.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls
@@ -85,7 +85,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     // No booking is claimed on a store that was not looked at.
     store: isLate ? { ...store, claim: (wanted) => watching.then(() => store.claim(wanted)) } : store,
     log,
-    ...(cluster.isWorker && { shareMetrics }),
+    ...(cluster.isWorker && { shareMetrics, proofs: shareProofs() }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw listenFailure(error, config)

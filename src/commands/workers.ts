@@ -1,6 +1,9 @@
 import type { Serializable } from 'node:child_process'
 import cluster, { type Worker } from 'node:cluster'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import type { Proofs } from '../callers/caller.ts'
+import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import { endOfLog, type Logger } from '../observe/log.ts'
 import type { CollectMetrics, ProcessMetrics } from '../observe/metrics.ts'
@@ -16,6 +19,9 @@ const LISTENING = 'listening'
 
 /** Set in the environment of a worker that replaces another: it must find the store that the other had. */
 export const REPLACEMENT = 'TRANSLOAD_REPLACEMENT'
+
+/** Set in the environment of every worker: the key of the digests in `shareProofs`. */
+const PROOF_KEY = 'TRANSLOAD_PROOF_KEY'
 
 /** Runs worker processes that share the ports and the store, replaces those that die, and ends with all of them. */
 export async function runWorkers(
@@ -33,11 +39,12 @@ export async function runWorkers(
     if (message === LISTENING) hasListened = true
   })
   relayMetrics()
+  const key = relayProofs()
   process.on('SIGHUP', () => {
     for (const worker of running()) if (worker.isConnected()) tell(worker, RELOAD)
   })
   const start = (): void => {
-    const worker = cluster.fork(hasListened ? { [REPLACEMENT]: '1' } : {})
+    const worker = cluster.fork({ [PROOF_KEY]: key, ...(hasListened && { [REPLACEMENT]: '1' }) })
     const startedAt = performance.now()
     worker.once('exit', (code, signal) => {
       if (stopping) return
@@ -159,6 +166,50 @@ export function shareMetrics(own: () => Promise<ProcessMetrics>): CollectMetrics
 function metricsMessage(received: unknown): Message | undefined {
   return typeof received === 'object' && received !== null && 'metrics' in received ? (received as Message) : undefined
 }
+
+/** A verified credential, or the wish of a new worker for all of them. */
+type ProofMessage =
+  | { readonly proof: 'ask' }
+  | { readonly proof: 'is'; readonly all: readonly (readonly [id: string, hash: string])[] }
+
+/**
+ * Keeps the credentials that workers have verified, in the memory of the process that started them, and tells the others and later
+ * ones. Returns the key of their digests.
+ */
+function relayProofs(): string {
+  const known = createBoundedCache<string, string>(PROOFS_KEPT)
+  cluster.on('message', (from, received: unknown) => {
+    const message = proofMessage(received)
+    if (message?.proof === 'ask') tell(from, { proof: 'is', all: [...known] } satisfies ProofMessage)
+    if (message?.proof !== 'is') return
+    for (const [id, hash] of message.all) known.set(id, hash)
+    for (const worker of running()) if (worker !== from && worker.isConnected()) tell(worker, message)
+  })
+  return randomBytes(PROOF_KEY_BYTES).toString('base64')
+}
+
+const PROOF_KEY_BYTES = 32
+/** The most credentials that are remembered as verified. */
+const PROOFS_KEPT = 100_000
+
+/** Shares what this worker has verified with the others, and with the worker that replaces it. */
+export function shareProofs(): Proofs {
+  const known = createBoundedCache<string, string>(PROOFS_KEPT)
+  process.on('message', (received: unknown) => {
+    const message = proofMessage(received)
+    if (message?.proof === 'is') for (const [id, hash] of message.all) known.set(id, hash)
+  })
+  const send = (message: ProofMessage) => void process.send?.(message)
+  send({ proof: 'ask' })
+  return {
+    key: Buffer.from(process.env[PROOF_KEY] ?? '', 'base64'),
+    hashOf: (id) => known.get(id),
+    tell: (id, hash) => send({ proof: 'is', all: [[id, hash]] }),
+  }
+}
+
+const proofMessage = (received: unknown): ProofMessage | undefined =>
+  typeof received === 'object' && received !== null && 'proof' in received ? (received as ProofMessage) : undefined
 
 /**
  * Sends a message to a worker. One that is just dying does not get it: its end is told by `exit`, and without a callback the

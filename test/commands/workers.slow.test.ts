@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { isCreation } from '../bookings/desk.ts'
+import { slowHash } from '../callers/edge.ts'
 import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, get, post } from '../gateway.ts'
@@ -187,6 +188,32 @@ test('a worker that dies is replaced after a pause, and the others go on meanwhi
     const answer = await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: `N-${i}` })
     expect(answer.status).toBe(200)
   }
+  gateway.signal('SIGTERM')
+  expect((await gateway.ended).code).toBe(0)
+})
+
+test('what one worker has verified needs no slow hash at another, nor at one that replaces it', async () => {
+  const folder = newFolder('proofs')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const TENANTS_FILE = join(folder, 'tenants.json')
+  const v2 = { client_id: 'demo', client_secret: { env: 'SECRET' } }
+  const credentials = [{ id: 'acme', secret_hash: slowHash('right') }]
+  writeFileSync(TENANTS_FILE, JSON.stringify({ tenants: [{ name: 'acme', credentials, v2 }] }))
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(sandbox, 2, { TENANTS_FILE, SECRET: 'demo-secret' })
+  const quote = async (secret: string) => {
+    const headers = { authorization: basic('acme', secret), connection: 'close' }
+    return (await post(gateway, '/getShippingQuote.php', quoteExample, headers)).status
+  }
+  expect(await quote('right')).toBe(200)
+  process.kill(gateway.pids[0] ?? 0, 'SIGKILL')
+  await gateway.says(listening(3))
+  // After so many guesses from its address, a secret that would have to be hashed is refused unchecked.
+  const statuses = new Set<number>()
+  for (let i = 0; i < 60; i += 1) statuses.add(await quote(`wrong ${i}`))
+  expect(statuses).toEqual(new Set([401, 429]))
+  for (let i = 0; i < 20; i += 1) expect(await quote('right')).toBe(200)
   gateway.signal('SIGTERM')
   expect((await gateway.ended).code).toBe(0)
 })
